@@ -1,0 +1,25 @@
+"""The package's own exceptions: everything a user can put right by changing what they gave us."""
+
+
+class InputError(ValueError):
+    """Bad input from the user; the message is one sentence saying what is wrong and where.
+
+    Commands print it as ``error: …`` and exit with status 2; Python users may catch it as the
+    ``ValueError`` it is.
+    """
+
+
+class DependencyError(InputError, ImportError):
+    """A package this one builds on is missing, broken or too old.
+
+    It is an ``ImportError`` as well, because it usually surfaces from an ``import`` statement.
+
+    Args:
+        problem: what is wrong.
+        remedy: the exact line that mends it; appended to the message.
+    """
+
+    def __init__(self, problem: str, remedy: str = ""):
+        super().__init__(f"{problem}; to mend it: {remedy}" if remedy else problem)
+        self.problem = problem
+        self.remedy = remedy

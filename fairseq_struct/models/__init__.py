@@ -1,0 +1,1 @@
+"""Model families, one file each, with their architecture presets; registered by ``plugin.load``."""

@@ -1,0 +1,278 @@
+"""Transformer trained with two-pass scheduled sampling (Mihaylova's thesis, chapter 3).
+
+The encoder runs once. A first decoder pass on the gold target scores every word; each decoder
+input is then kept gold with probability t(i) or replaced by a mix of embeddings built from those
+scores; the second pass, on the mixed inputs, gives the output and the loss. At validation and
+generation the model is fairseq's plain ``transformer``, with the same parameter names, so either
+loads the other's checkpoint.
+"""
+
+from argparse import ArgumentParser, Namespace
+from contextlib import ExitStack
+
+import torch
+from fairseq.distributed.utils import get_data_parallel_rank
+from fairseq.logging import metrics
+from fairseq.models import register_model, register_model_architecture
+from fairseq.models.transformer import TransformerModel
+from fairseq.models.transformer.transformer_legacy import base_architecture
+from torch import Tensor
+
+from fairseq_struct.models.scheduled_sampling_options import (
+    DEFAULTS,
+    add_options,
+    check_options,
+    schedule_from_options,
+    set_defaults,
+)
+from fairseq_struct.modules.embedding_mix import EmbeddingMix
+from fairseq_struct.modules.input_replacement import (
+    embeddings_replaced,
+    flip_coins,
+    gold_confidence,
+    random_tokens_of_same_sentence,
+    replaceable_positions,
+)
+
+
+@register_model("scheduled_sampling_transformer")
+class ScheduledSamplingTransformer(TransformerModel):
+    """Transformer with scheduled sampling in ``decoder_passes`` parallel decoder passes.
+
+    With gold inputs y_0 .. y_T (y_0 the begin symbol), scores s_i from the pass before, and an
+    independent coin per sentence and position, the input at position i >= 1 is
+    ``e(y_i)`` with probability t(u), else ``sum_y w(y; s_{i-1}) e(y)`` (section 3.3, eqs. 3.1
+    and 3.2; u is the update number, w the mix of ``--mix``). The begin symbol and padding stay
+    gold. Pass 1 runs in training mode with its own dropout; unless ``--first-pass-gradient`` is
+    given it stores no graph and its scores count as constants, while the mixed embeddings e(y)
+    receive the second pass's gradient like any other input embedding.
+
+    Beyond the paper: more than two passes refine the replaced inputs with the coins kept
+    (parallel scheduled sampling, Duckworth et al., 2019: with as many passes as words and the
+    argmax mix this is exactly the sequential procedure), and confidence-aware replacement (Liu
+    et al., 2021), in which the probability of the gold token itself takes the coin's place.
+
+    Logged while training: ``teacher_forcing``, the probability t(u), and ``replaced``, the
+    fraction of replaceable inputs that were replaced (in distributed training, on the first
+    worker).
+
+    Raises:
+        InputError: an impossible combination of options (:meth:`build_model`).
+    """
+
+    @classmethod
+    def add_args(cls, parser: ArgumentParser):
+        """Add fairseq's Transformer options and those of scheduled sampling to ``parser``."""
+        super().add_args(parser)
+        add_options(parser)
+
+    @classmethod
+    def build_model(cls, args: Namespace, task):
+        """Build the model, after checking that its options fit together and fit the task."""
+        scheduled_sampling_architecture(args)
+        check_options(args, vocabulary=len(task.target_dictionary))
+        return super().build_model(args, task)
+
+    def __init__(self, args: Namespace, encoder, decoder):
+        super().__init__(args, encoder, decoder)
+        self.mix = EmbeddingMix(args.mix, args.mix_alpha, args.mix_top_k, args.mix_scale_noise)
+        self.schedule = schedule_from_options(args)
+        self.first_pass_gradient = args.first_pass_gradient
+        self.decoder_passes = args.decoder_passes
+        self.replacement = args.replacement
+        self.confidence_threshold = args.confidence_threshold
+        self.confidence_random_threshold = args.confidence_random_threshold
+        self.seed = getattr(args, "seed", 1)
+        self.num_updates = 0
+        self._generator: torch.Generator | None = None
+
+    @property
+    def teacher_forcing_probability(self) -> float:
+        """t(u), the probability of the gold token at the present update."""
+        return self.schedule(self.num_updates)
+
+    def set_num_updates(self, num_updates: int):
+        """Take the number of finished updates from the trainer (also right after a resume)."""
+        if num_updates != self.num_updates:
+            # A generator of its own, restarted at every update, makes a resumed run repeat the
+            # uninterrupted one and leaves fairseq's dropout stream as in a plain Transformer.
+            self._generator = None
+        self.num_updates = num_updates
+        super().set_num_updates(num_updates)
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Tensor,
+        prev_output_tokens: Tensor,
+        return_all_hiddens: bool = True,
+        features_only: bool = False,
+        alignment_layer: int | None = None,
+        alignment_heads: int | None = None,
+    ):
+        """Scores of the last decoder pass, as fairseq's ``TransformerModel.forward`` returns them.
+
+        Args:
+            src_tokens: (batch, source length).
+            src_lengths: (batch,) source lengths in tokens.
+            prev_output_tokens: (batch, target length) gold target, shifted right.
+            return_all_hiddens, features_only, alignment_layer, alignment_heads: as in fairseq.
+
+        Returns:
+            (batch, target length, vocabulary) scores and fairseq's dictionary of extras.
+        """
+        encoder_out = self.encoder(
+            src_tokens, src_lengths=src_lengths, return_all_hiddens=return_all_hiddens
+        )
+
+        def last_pass():
+            return self.decoder(
+                prev_output_tokens,
+                encoder_out=encoder_out,
+                features_only=features_only,
+                alignment_layer=alignment_layer,
+                alignment_heads=alignment_heads,
+                src_lengths=src_lengths,
+                return_all_hiddens=return_all_hiddens,
+            )
+
+        if not self.training:
+            return last_pass()
+        replaced = self._replace_inputs(encoder_out, prev_output_tokens)
+        if replaced is None:
+            return last_pass()
+        with embeddings_replaced(self.decoder.embed_tokens, *replaced):
+            return last_pass()
+
+    def _replace_inputs(
+        self, encoder_out: dict, inputs: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor] | None:
+        """Rows, columns and vectors of the inputs to replace; None when all stay gold."""
+        gold_probability = self.teacher_forcing_probability
+        metrics.log_scalar("teacher_forcing", gold_probability, weight=0, round=4)
+        replaceable = replaceable_positions(inputs, self.decoder.padding_idx)
+        count = int(replaceable.sum())
+        if gold_probability == 1.0 or count == 0:
+            metrics.log_scalar("replaced", 0.0, weight=count, round=4)
+            return None
+        generator = self._generator_on(inputs.device)
+        if self.replacement == "uniform":
+            chosen = flip_coins(replaceable, gold_probability, generator)
+        else:
+            chosen = replaceable  # narrowed below, once the scores are known
+        rows, columns = chosen.nonzero(as_tuple=True)
+        vectors = None
+        for number in range(1, self.decoder_passes):
+            if rows.numel() == 0:
+                break
+            scores = self._scores(encoder_out, inputs, rows, columns, vectors)
+            if number == 1 and self.replacement == "confidence":
+                confidence = gold_confidence(scores.detach(), inputs[rows, columns])
+                kept = confidence > self.confidence_threshold
+                rows, columns, scores = rows[kept], columns[kept], scores[kept]
+                scrambled = confidence[kept] > self.confidence_random_threshold
+            vectors = self.mix(scores, self.decoder.embed_tokens.weight, generator)
+            if self.replacement == "confidence":
+                noise = random_tokens_of_same_sentence(inputs, replaceable, rows, generator)
+                vectors = torch.where(
+                    scrambled.unsqueeze(1), self.decoder.embed_tokens(noise), vectors
+                )
+        metrics.log_scalar("replaced", rows.numel() / count, weight=count, round=4)
+        return None if rows.numel() == 0 else (rows, columns, vectors)
+
+    def _scores(
+        self,
+        encoder_out: dict,
+        inputs: Tensor,
+        rows: Tensor,
+        columns: Tensor,
+        vectors: Tensor | None,
+    ) -> Tensor:
+        """Scores (n, vocabulary) that predict the inputs at ``rows`` and ``columns``.
+
+        One decoder pass, its inputs already replaced by ``vectors`` if a pass went before. It
+        computes what is asked for only: the sentences concerned, up to the last position, and
+        the output projection at the n positions. Padding, which is no word, scores -inf.
+        """
+        with torch.set_grad_enabled(self.first_pass_gradient):
+            sentences, own_rows = rows.unique(return_inverse=True)
+            # The hidden states of all encoder layers are for other users; do not copy them.
+            encoder_out = {**encoder_out, "encoder_states": []}
+            if sentences.numel() < inputs.size(0):
+                encoder_out = self.encoder.reorder_encoder_out(encoder_out, sentences)
+                inputs = inputs[sentences]
+            length = int(columns.max())
+            with ExitStack() as stack:
+                if vectors is not None:
+                    seen = columns < length
+                    stack.enter_context(
+                        embeddings_replaced(
+                            self.decoder.embed_tokens, own_rows[seen], columns[seen], vectors[seen]
+                        )
+                    )
+                # No layer -1: no attention weights are averaged for an alignment nobody reads.
+                features, _ = self.decoder(
+                    inputs[:, :length],
+                    encoder_out=encoder_out,
+                    features_only=True,
+                    alignment_layer=-1,
+                )
+            scores = self.decoder.output_layer(features[own_rows, columns - 1])
+            scores[:, self.decoder.padding_idx] = -torch.inf
+            return scores
+
+    def _generator_on(self, device: torch.device) -> torch.Generator:
+        if self._generator is None or self._generator.device != device:
+            self._generator = torch.Generator(device)
+            # Workers see different sentences and must not share their coins.
+            rank = get_data_parallel_rank() if torch.distributed.is_initialized() else 0
+            key = (self.seed * 1_000_003 + self.num_updates) * 8191 + rank
+            self._generator.manual_seed(key % 2**63)
+        return self._generator
+
+
+@register_model_architecture("scheduled_sampling_transformer", "scheduled_sampling_transformer")
+def scheduled_sampling_architecture(args: Namespace):
+    """Fairseq's base Transformer, top-5 mix, linear decay from 1 to 0 over the whole training."""
+    set_defaults(args, **DEFAULTS)
+    base_architecture(args)
+
+
+@register_model_architecture(
+    "scheduled_sampling_transformer", "scheduled_sampling_transformer_iwslt_de_en"
+)
+def iwslt_de_en(args: Namespace):
+    """Table 3.1 for DE-EN: 6+6 layers, size 512, 8 heads, all embeddings shared, dropout 0.2.
+
+    The table leaves the feed-forward size open; 2048 is the customary one for these sizes.
+    """
+    set_defaults(args, share_all_embeddings=True, dropout=0.2)
+    scheduled_sampling_architecture(args)
+
+
+@register_model_architecture(
+    "scheduled_sampling_transformer", "scheduled_sampling_transformer_kftt_ja_en"
+)
+def kftt_ja_en(args: Namespace):
+    """Table 3.1 for JA-EN: as for DE-EN, with dropout 0.1."""
+    set_defaults(args, share_all_embeddings=True, dropout=0.1)
+    scheduled_sampling_architecture(args)
+
+
+@register_model_architecture(
+    "scheduled_sampling_transformer", "scheduled_sampling_transformer_tiny"
+)
+def tiny(args: Namespace):
+    """Transformer-Tiny of Wu et al. (2021) for Multi30k: 4+4 layers, size 128, 4 heads."""
+    set_defaults(
+        args,
+        encoder_layers=4,
+        decoder_layers=4,
+        encoder_embed_dim=128,
+        encoder_ffn_embed_dim=256,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        share_all_embeddings=True,
+        dropout=0.3,
+    )
+    scheduled_sampling_architecture(args)

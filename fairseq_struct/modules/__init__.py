@@ -1,0 +1,1 @@
+"""The papers' networks as plain PyTorch modules, usable without fairseq."""

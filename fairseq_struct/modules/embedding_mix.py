@@ -1,0 +1,180 @@
+"""Embedding mixes: from a model's scores over the vocabulary to one input vector.
+
+Mihaylova's thesis, section 3.3.2: with scores s(y) and input embeddings e(y), the vector fed to
+the next decoder pass is  e_bar = sum_y w(y) e(y),  and the mixes differ in the weights w.
+"""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from entmax import entmax15, sparsemax
+from torch import Tensor, nn
+
+MIXES = (
+    "argmax",
+    "top_k",
+    "softmax",
+    "gumbel_softmax",
+    "sparsemax",
+    "entmax15",
+    "sample",
+)
+
+# A token is chosen outright: no gradient reaches the scores through these.
+DISCRETE_MIXES = ("argmax", "sample")
+
+# How many of the highest scores a sparse mapping looks at first. Trained models keep a support
+# of a few words; where more are needed, the number doubles until the result is exact.
+SPARSE_START = 64
+
+
+class EmbeddingMix(nn.Module):
+    """Mix of input embeddings, weighted by a model's own predictions.
+
+    ``e_bar = sum_y w(y) e(y)`` with, for scores s and inverse temperature alpha,
+
+    - ``argmax``: w = 1 at the highest score;
+    - ``top_k``: w proportional to softmax(s) on the k highest scores, summing to 1 over them;
+    - ``softmax``: w(y) = exp(alpha s(y)) / sum_y' exp(alpha s(y'))  (eq. 3.1);
+    - ``gumbel_softmax``: w(y) = exp(alpha s(y) + G_y) / sum_y' exp(alpha s(y') + G_y'),
+      G = -log(-log U), U ~ Uniform(0, 1)  (eq. 3.2);
+    - ``sparsemax``: Euclidean projection of s onto the simplex (Martins and Astudillo, 2016);
+    - ``entmax15``: the 1.5-entmax of s (Peters et al., 2019; beyond the paper);
+    - ``sample``: w = 1 at a token drawn from softmax(alpha s) (beyond the paper).
+
+    alpha multiplies the scores of every mix; the paper varies it for softmax and Gumbel softmax
+    only and leaves it at 1 elsewhere.
+
+    Args:
+        name: one of ``MIXES``.
+        alpha: inverse temperature, above 0.
+        top_k: number of words mixed by ``top_k``; the paper's is 5.
+        scale_noise: multiply the Gumbel noise by alpha as well, alpha (s + G), which is the
+            usual concrete distribution of Goyal et al. (2017); eq. 3.2 scales the scores alone,
+            and that is the default.
+
+    Raises:
+        ValueError: unknown name, alpha <= 0, or top_k < 1.
+    """
+
+    def __init__(
+        self, name: str, alpha: float = 1.0, top_k: int = 5, scale_noise: bool = False
+    ):
+        super().__init__()
+        if name not in MIXES:
+            raise ValueError(f"unknown embedding mix {name!r}; choose one of {', '.join(MIXES)}")
+        if not alpha > 0:
+            raise ValueError(f"the inverse temperature alpha must be above 0, not {alpha}")
+        if top_k < 1:
+            raise ValueError(f"top_k must be 1 or more, not {top_k}")
+        self.name = name
+        self.alpha = alpha
+        self.top_k = top_k
+        self.scale_noise = scale_noise
+
+    def extra_repr(self) -> str:
+        return f"{self.name}, alpha={self.alpha}, top_k={self.top_k}"
+
+    def forward(
+        self, scores: Tensor, embeddings: Tensor, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Mix ``embeddings`` by the weights that ``scores`` give.
+
+        The weights are computed in float32 (float64 for float64 scores) whatever the inputs'
+        precision; gradients flow to ``embeddings`` always, and to ``scores`` unless the mix is
+        one of ``DISCRETE_MIXES``.
+
+        Args:
+            scores: (n, vocabulary) unnormalised scores; -inf excludes a word.
+            embeddings: (vocabulary, dim) input embeddings.
+            generator: source of the noise of ``gumbel_softmax`` and ``sample``.
+
+        Returns:
+            (n, dim) vectors in the precision of ``embeddings``.
+
+        Raises:
+            ValueError: shapes do not fit, or top_k exceeds the vocabulary.
+        """
+        vocabulary = embeddings.size(0)
+        if scores.dim() != 2 or scores.size(1) != vocabulary:
+            raise ValueError(
+                f"scores must be (n, {vocabulary}) for {vocabulary} embeddings, "
+                f"not {tuple(scores.shape)}"
+            )
+        if self.name == "top_k" and self.top_k > vocabulary:
+            raise ValueError(f"top_k = {self.top_k} exceeds the vocabulary of {vocabulary}")
+        if self.name == "argmax":
+            return F.embedding(scores.argmax(1), embeddings)
+        scores = scores if scores.dtype == torch.float64 else scores.float()
+        if self.name == "sample":
+            noisy = torch.add(gumbel_noise(scores, generator), scores, alpha=self.alpha)
+            return F.embedding(noisy.argmax(1), embeddings)
+        if self.name == "gumbel_softmax":
+            noise = gumbel_noise(scores, generator)
+            if self.scale_noise:
+                noise *= self.alpha
+            scores = torch.add(noise, scores, alpha=self.alpha)
+        elif self.alpha != 1:
+            scores = self.alpha * scores
+        if self.name == "top_k":
+            values, indices = scores.topk(self.top_k, dim=1)
+            return weighted_sum(indices, values.softmax(1), embeddings)
+        if self.name == "sparsemax":
+            return weighted_sum(*sparse_weights(scores, sparsemax), embeddings)
+        if self.name == "entmax15":
+            return weighted_sum(*sparse_weights(scores, entmax15), embeddings)
+        return scores.softmax(1).to(embeddings.dtype) @ embeddings
+
+
+def gumbel_noise(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """Standard Gumbel noise G = -log(-log U), U ~ Uniform(0, 1) (eq. 3.2).
+
+    Args:
+        like: the noise takes its shape, precision and device.
+        generator: source of U.
+    """
+    # Vectorised logarithms of uniforms: several times faster on CPU than exponential_().
+    noise = torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype)
+    return noise.log_().neg_().log_().neg_()
+
+
+def weighted_sum(indices: Tensor, weights: Tensor, embeddings: Tensor) -> Tensor:
+    """sum_j weights[n, j] * embeddings[indices[n, j]], without the (n, j, dim) temporary.
+
+    Args:
+        indices: (n, k) rows of ``embeddings``.
+        weights: (n, k).
+        embeddings: (vocabulary, dim).
+
+    Returns:
+        (n, dim), in the precision of ``embeddings``.
+    """
+    return F.embedding_bag(
+        indices, embeddings, per_sample_weights=weights.to(embeddings.dtype), mode="sum"
+    )
+
+
+def sparse_weights(
+    scores: Tensor, mapping: Callable[..., Tensor], start: int = SPARSE_START
+) -> tuple[Tensor, Tensor]:
+    """Apply a sparse mapping to the highest scores only, and exactly.
+
+    The support of sparsemax and entmax is a set of highest scores, so the mapping of the top k
+    is the mapping of all as soon as its smallest weight is 0; until then k doubles.
+
+    Args:
+        scores: (n, vocabulary), float32 or float64.
+        mapping: ``entmax.sparsemax`` or ``entmax.entmax15``.
+        start: the first k.
+
+    Returns:
+        Indices and weights, both (n, k), k no smaller than the largest support.
+    """
+    size = min(start, scores.size(1))
+    while True:
+        values, indices = scores.topk(size, dim=1)
+        weights = mapping(values, dim=1)
+        if size == scores.size(1) or not bool((weights[:, -1] > 0).any()):
+            return indices, weights
+        size = min(2 * size, scores.size(1))
