@@ -170,13 +170,13 @@ class ScheduledSamplingTransformer(TransformerModel):
                 confidence = gold_confidence(scores.detach(), inputs[rows, columns])
                 kept = confidence > self.confidence_threshold
                 rows, columns, scores = rows[kept], columns[kept], scores[kept]
-                scrambled = confidence[kept] > self.confidence_random_threshold
+                if rows.numel() == 0:
+                    break
+                noise = random_tokens_of_same_sentence(inputs, replaceable, rows, generator)
+                scrambled = (confidence[kept] > self.confidence_random_threshold).unsqueeze(1)
             vectors = self.mix(scores, self.decoder.embed_tokens.weight, generator)
             if self.replacement == "confidence":
-                noise = random_tokens_of_same_sentence(inputs, replaceable, rows, generator)
-                vectors = torch.where(
-                    scrambled.unsqueeze(1), self.decoder.embed_tokens(noise), vectors
-                )
+                vectors = torch.where(scrambled, self.decoder.embed_tokens(noise), vectors)
         metrics.log_scalar("replaced", rows.numel() / count, weight=count, round=4)
         return None if rows.numel() == 0 else (rows, columns, vectors)
 

@@ -1,0 +1,59 @@
+"""``fairseq-struct report``: write the result tables again from the records."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+NAME = "report"
+HELP = "write the tables of results in Markdown files from recipes/*/results.jsonl"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``report``."""
+    parser.add_argument(
+        "files",
+        nargs="*",
+        type=Path,
+        default=[Path("recipes/README.md"), Path("README.md")],
+        help="Markdown files with marked tables (default: recipes/README.md README.md)",
+    )
+    parser.add_argument(
+        "--recipes",
+        type=Path,
+        default=Path("recipes"),
+        help="folder of SYSTEM/results.jsonl (default: recipes)",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="change nothing; exit with 1 if a table disagrees with its records",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Renew or check the tables.
+
+    Raises:
+        InputError: a file is missing, or a table asks for records that do not exist.
+    """
+    from fairseq_struct.errors import InputError
+    from fairseq_struct.metrics.results import fill_tables
+
+    renewed = {}
+    for path in args.files:
+        if not path.is_file():
+            raise InputError(f"{path}: no such file")
+        old = path.read_text(encoding="utf-8")
+        new = fill_tables(old, args.recipes)
+        if new != old:
+            renewed[path] = new
+    for path, text in renewed.items():
+        if args.check:
+            print(f"{path}: its tables disagree with the records", file=sys.stderr)
+            continue
+        staging = path.with_name(f".{path.name}.{os.getpid()}")
+        staging.write_text(text, encoding="utf-8")
+        os.replace(staging, path)
+        print(f"{path}: tables renewed")
+    return 1 if args.check and renewed else 0

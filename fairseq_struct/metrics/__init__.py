@@ -1,0 +1,1 @@
+"""Scores and the records of results; nothing here imports fairseq."""

@@ -1,0 +1,182 @@
+"""Records of experiments: one JSON object a line, and the tables made from them.
+
+A number is reported only from such a record, and a table stands in a Markdown file between two
+markers, ``<!-- results: SYSTEM/EXPERIMENT -->`` and ``<!-- end of results -->``, so that it can be
+written again from the records and compared with them.
+"""
+
+import json
+import os
+import platform
+import re
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+
+import torch
+
+from fairseq_struct import __version__
+from fairseq_struct.errors import InputError
+
+SCALES = ("paper", "reduced")
+MARKED = re.compile(
+    r"(?P<start><!-- results: (?P<name>[\w/.-]+) -->\n)(?P<table>.*?)(?P<end><!-- end of results -->)",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run of one variant of an experiment.
+
+    Attributes:
+        experiment: corpus and direction or task, e.g. ``multi30k_en_de``.
+        variant: the row of the paper's table, e.g. ``top_k``.
+        metrics: name to value; percentages from 0 to 100.
+        paper: the paper's values under the same names, where it has them.
+        scale: ``paper`` for the paper's setting, ``reduced`` for a smaller one.
+        data: what the numbers were measured on.
+        seed: fairseq's ``--seed``.
+        updates: training updates.
+        device: processor and threads, or accelerator.
+        minutes: training time.
+        command: what produced the record.
+        version: of this package.
+    """
+
+    experiment: str
+    variant: str
+    metrics: dict[str, float]
+    paper: dict[str, float] = field(default_factory=dict)
+    scale: str = "reduced"
+    data: str = ""
+    seed: int = 1
+    updates: int = 0
+    device: str = ""
+    minutes: float = 0.0
+    command: str = ""
+    version: str = __version__
+
+    def __post_init__(self):
+        if self.scale not in SCALES:
+            raise ValueError(f"scale must be one of {SCALES}, not {self.scale!r}")
+
+
+def device_name(threads: int | None = None) -> str:
+    """Name of the accelerator, or of the processor and the number of threads in use."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    threads = threads or torch.get_num_threads()
+    cpu_info = Path("/proc/cpuinfo")
+    names = re.findall(r"model name\s*:\s*(.+)", cpu_info.read_text()) if cpu_info.exists() else []
+    name = names[0].strip() if names else platform.processor() or platform.machine()
+    return f"{name}, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def append_result(path: str | Path, result: Result):
+    """Append a record to a file, replacing one of the same experiment, variant and seed.
+
+    Args:
+        path: the file, made if need be.
+        result: the record.
+
+    Raises:
+        InputError: the file holds something else than records.
+    """
+    path = Path(path)
+    same = (result.experiment, result.variant, result.seed)
+    kept = [
+        old
+        for old in (read_results(path) if path.exists() else [])
+        if (old.experiment, old.variant, old.seed) != same
+    ]
+    lines = [json.dumps(asdict(item), ensure_ascii=False) + "\n" for item in [*kept, result]]
+    staging = path.with_name(f".{path.name}.{os.getpid()}")
+    staging.write_text("".join(lines), encoding="utf-8")
+    os.replace(staging, path)
+
+
+def read_results(path: str | Path) -> list[Result]:
+    """Read a file of records.
+
+    Raises:
+        InputError: with file and line, where a line is no record.
+    """
+    names = {item.name for item in fields(Result)}
+    results = []
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            entry = json.loads(line)
+            if not isinstance(entry, dict) or not set(entry) <= names:
+                raise ValueError("unknown fields, or no JSON object")
+            results.append(Result(**entry))
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{path}:{number}: not a result record ({error})") from None
+    return results
+
+
+def markdown_table(results: list[Result]) -> str:
+    """A Markdown table of one experiment's records, a row each, the paper's value beside ours.
+
+    Args:
+        results: records of one experiment, in the order of the rows.
+
+    Returns:
+        Lines of Markdown, the settings that all rows share in a sentence above the table.
+    """
+    if not results:
+        raise ValueError("a table needs at least one record")
+    names = list(dict.fromkeys(name for item in results for name in item.metrics))
+    with_paper = [name for name in names if any(name in item.paper for item in results)]
+    header = ["variant"]
+    for name in names:
+        header += [name, f"{name} (paper)"] if name in with_paper else [name]
+    header += ["seed", "updates", "minutes"]
+    rows = [header, ["---", *["--:"] * (len(header) - 1)]]
+    for item in results:
+        row = [f"`{item.variant}`"]
+        for name in names:
+            row.append(_number(item.metrics.get(name)))
+            if name in with_paper:
+                row.append(_number(item.paper.get(name)))
+        rows.append([*row, str(item.seed), str(item.updates), f"{item.minutes:.0f}"])
+    scales = {"paper": "the paper's setting", "reduced": "scaled down from the paper's setting"}
+    about = [
+        "; ".join(dict.fromkeys(item.data for item in results)),
+        "; ".join(dict.fromkeys(scales[item.scale] for item in results)),
+        "; ".join(dict.fromkeys(item.device for item in results)),
+    ]
+    command = results[0].command.replace(f" {results[0].variant}", " VARIANT")
+    lines = [f"{'. '.join(about)}. Command: `{command}`", ""]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def fill_tables(text: str, recipes: str | Path) -> str:
+    """Write every marked table of a Markdown text again from the records.
+
+    Args:
+        text: the Markdown.
+        recipes: folder that holds ``SYSTEM/results.jsonl``.
+
+    Returns:
+        The text with its tables renewed.
+
+    Raises:
+        InputError: a marker names a file or an experiment that does not exist.
+    """
+
+    def renew(match: re.Match) -> str:
+        system, _, experiment = match["name"].partition("/")
+        path = Path(recipes) / system / "results.jsonl"
+        if not path.is_file():
+            raise InputError(f"{path}: no such file, but a table asks for {match['name']}")
+        chosen = [item for item in read_results(path) if item.experiment == experiment]
+        if not chosen:
+            raise InputError(f"{path}: no record of experiment {experiment!r}")
+        return f"{match['start']}{markdown_table(chosen)}{match['end']}"
+
+    return MARKED.sub(renew, text)

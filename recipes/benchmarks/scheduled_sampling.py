@@ -1,0 +1,194 @@
+"""Time and memory of a training step of the scheduled-sampling Transformer, mix by mix.
+
+Each row is relative to the same model under pure teacher forcing, measured in the same run; the
+steps of all rows are interleaved, so that a drift of the machine's speed touches all alike. Peak
+memory is measured in a fresh process per row.
+
+    python recipes/benchmarks/scheduled_sampling.py [--repeats 15] [--threads 1] [--append]
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from pathlib import Path
+from statistics import median
+
+import torch
+
+RESULTS = Path(__file__).with_name("results.jsonl")
+
+# variant: (options of the architecture, largest ratio we accept at probability 0.5)
+ROWS = {
+    "argmax": ({"mix": "argmax"}, 1.20),
+    "top_k": ({"mix": "top_k"}, 1.20),
+    "softmax": ({"mix": "softmax"}, 1.27),
+    "gumbel_softmax": ({"mix": "gumbel_softmax", "mix_alpha": 10.0}, 1.27),
+    "sparsemax": ({"mix": "sparsemax"}, 1.35),
+    "entmax15": ({"mix": "entmax15"}, 1.35),
+    "sample": ({"mix": "sample"}, None),
+    "softmax_grad": ({"mix": "softmax", "first_pass_gradient": True}, 1.75),
+    "gumbel_softmax_grad": ({"mix": "gumbel_softmax", "first_pass_gradient": True}, 1.75),
+    "sparsemax_grad": ({"mix": "sparsemax", "first_pass_gradient": True}, 1.75),
+}
+
+
+class TrainingStep:
+    """One model, its optimiser, and a fixed batch; calling it makes one training step."""
+
+    def __init__(self, options: dict, probability: float, setting: argparse.Namespace):
+        from fairseq.criterions.label_smoothed_cross_entropy import label_smoothed_nll_loss
+        from fairseq.data import Dictionary
+        from fairseq.optim.adam import FairseqAdam
+
+        from fairseq_struct.models.scheduled_sampling_transformer import (
+            ScheduledSamplingTransformer,
+        )
+
+        torch.manual_seed(1)
+        dictionary = Dictionary()
+        for number in range(setting.vocabulary - dictionary.nspecial):
+            dictionary.add_symbol(f"w{number}")
+        task = Namespace(source_dictionary=dictionary, target_dictionary=dictionary)
+        arguments = Namespace(
+            encoder_layers=setting.layers,
+            decoder_layers=setting.layers,
+            encoder_embed_dim=setting.dim,
+            encoder_ffn_embed_dim=4 * setting.dim,
+            encoder_attention_heads=4,
+            decoder_attention_heads=4,
+            share_all_embeddings=True,
+            schedule="constant",
+            schedule_k=probability,
+            **options,
+        )
+        self.model = ScheduledSamplingTransformer.build_model(arguments, task).to(setting.device)
+        self.model.train()
+        adam = Namespace(
+            lr=[1e-4],
+            adam_betas="(0.9, 0.98)",
+            adam_eps=1e-8,
+            weight_decay=0.0,
+            use_old_adam=False,
+            fp16_adam_stats=False,
+            tpu=False,
+        )
+        self.optimizer = FairseqAdam(adam, list(self.model.parameters()))
+        self.loss = label_smoothed_nll_loss
+        shape = (setting.sentences, setting.length)
+        first = dictionary.nspecial
+        self.source = torch.randint(first, setting.vocabulary, shape, device=setting.device)
+        self.target = torch.randint(first, setting.vocabulary, shape, device=setting.device)
+        self.target[:, -1] = dictionary.eos()
+        self.inputs = self.target.roll(1, 1)
+        self.lengths = torch.full(shape[:1], setting.length, device=setting.device)
+        self.padding = dictionary.pad()
+        self.updates = 0
+        # Peaked predictions, as a trained model has them: a few steps on the one batch.
+        for _ in range(setting.warmup_steps):
+            self()
+
+    def __call__(self) -> float:
+        start = time.perf_counter()
+        self.model.set_num_updates(self.updates)
+        self.updates += 1
+        scores, _ = self.model(self.source, self.lengths, self.inputs)
+        log_probabilities = torch.log_softmax(scores.float(), dim=-1)
+        loss, _ = self.loss(
+            log_probabilities.flatten(0, 1),
+            self.target.flatten().unsqueeze(1),
+            0.1,
+            ignore_index=self.padding,
+        )
+        (loss / self.target.numel()).backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        if self.source.is_cuda:
+            torch.cuda.synchronize()
+        return time.perf_counter() - start
+
+
+def peak_memory(setting: argparse.Namespace, options: dict, probability: float) -> float:
+    """MiB that a fresh process needs at most, above what it holds before the first step."""
+    command = [sys.executable, __file__, "--one-row", json.dumps([options, probability])]
+    for name in ("layers", "dim", "vocabulary", "sentences", "length", "threads", "device"):
+        command += [f"--{name}", str(getattr(setting, name))]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def measure_one_row(setting: argparse.Namespace) -> float:
+    options, probability = json.loads(setting.one_row)
+    setting.warmup_steps = 0
+    step = TrainingStep(options, probability, setting)
+    if setting.device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+        for _ in range(3):
+            step()
+        return torch.cuda.max_memory_allocated() / 2**20
+    before = peak_resident_size()
+    for _ in range(3):
+        step()
+    return peak_resident_size() - before
+
+
+def peak_resident_size() -> float:
+    """MiB; Linux's own count for this program (getrusage would inherit the parent's peak)."""
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) / 1024
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--layers", type=int, default=3, help="layers of encoder and of decoder")
+    parser.add_argument("--dim", type=int, default=256, help="model size")
+    parser.add_argument("--vocabulary", type=int, default=8000, help="dictionary entries")
+    parser.add_argument("--sentences", type=int, default=32, help="sentences in the batch")
+    parser.add_argument("--length", type=int, default=25, help="tokens per sentence, each side")
+    parser.add_argument("--repeats", type=int, default=15, help="timed steps per row")
+    parser.add_argument("--warmup-steps", type=int, default=5, help="untimed steps per row")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="where to run")
+    parser.add_argument("--rows", nargs="*", default=list(ROWS), help="rows to measure")
+    parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
+    parser.add_argument("--one-row", help=argparse.SUPPRESS)
+    setting = parser.parse_args()
+    torch.set_num_threads(setting.threads)
+    if setting.one_row:
+        print(measure_one_row(setting))
+        return
+
+    probabilities = (0.0, 0.5, 1.0)
+    steps = {"teacher_forcing": TrainingStep({}, 1.0, setting)}
+    for name in setting.rows:
+        for probability in probabilities:
+            steps[name, probability] = TrainingStep(ROWS[name][0], probability, setting)
+    times = {key: [] for key in steps}
+    for _ in range(setting.repeats):
+        for key, step in steps.items():
+            times[key].append(step())
+    reference = times["teacher_forcing"]
+
+    def ratio(key) -> float:
+        return median(own / base for own, base in zip(times[key], reference, strict=True))
+
+    memory = {"teacher_forcing": peak_memory(setting, {}, 1.0)}
+    for name in setting.rows:
+        memory[name] = peak_memory(setting, ROWS[name][0], 0.5)
+    print(f"teacher forcing: {1000 * median(reference):.0f} ms a step, "
+          f"{memory['teacher_forcing']:.0f} MiB")
+    print(f"{'mix':<22}{'t=0':>7}{'t=0.5':>7}{'t=1':>7}{'at most':>9}{'memory':>8}")
+    for name in setting.rows:
+        limit = ROWS[name][1]
+        row = [ratio((name, probability)) for probability in probabilities]
+        size = memory[name] / memory["teacher_forcing"]
+        print(
+            f"{name:<22}" + "".join(f"{value:7.2f}" for value in row)
+            + (f"{limit:9.2f}" if limit else f"{'':9}") + f"{size:8.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+# Shared by the recipes of this folder, which source it, describe their experiment and end with
+# `run "$@"`. A recipe sets
+#   experiment, source_lang, target_lang   names
+#   scale, description                     for the record: paper or reduced; the data in words
+#   default_updates, default_warmup        length of training, updates of pure teacher forcing
+#   setting                                array of fairseq-train options
+#   detokenise, undo                       arrays of options that restore text: of fairseq-train
+#                                          --eval-bleu, and of fairseq-generate
+#   prepare DATA                           function that makes $data (text, data-bin)
+#
+# Environment of every recipe:
+#   OUT      where data, checkpoints and translations go (runs/scheduled_sampling/EXPERIMENT)
+#   SEED     seed (1)
+#   UPDATES  training updates; with a value of its own the record says "reduced"
+#   WARMUP   updates of pure teacher forcing before the decay
+#   THREADS  CPU threads (all)
+#   RECORD   0 keeps the run out of results.jsonl
+
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+if ! command -v fairseq-train >/dev/null && [ -x "$root/.venv/bin/fairseq-train" ]; then
+    PATH="$root/.venv/bin:$PATH"
+fi
+
+variants=(
+    teacher_forcing argmax top_k softmax softmax_10 gumbel_softmax gumbel_softmax_10 sparsemax
+    softmax_grad softmax_10_grad gumbel_softmax_grad gumbel_softmax_10_grad sparsemax_grad
+)
+
+fail() {
+    echo "error: $*" >&2
+    exit 2
+}
+
+# Sets `mix`, the fairseq-train options of one row of table 3.2.
+variant_options() {
+    local name=$1
+    case " ${variants[*]} " in
+        *" $name "*) ;;
+        *) fail "unknown variant '$name'; choose one of: ${variants[*]}" ;;
+    esac
+    if [ "$name" = teacher_forcing ]; then
+        mix=(--schedule constant --schedule-k 1)
+        return
+    fi
+    mix=(--schedule linear --schedule-end-update "$updates" --schedule-warmup-updates "$warmup")
+    if [ "${name%_grad}" != "$name" ]; then
+        name=${name%_grad}
+        mix+=(--first-pass-gradient)
+    fi
+    if [ "${name%_10}" != "$name" ]; then
+        name=${name%_10}
+        mix+=(--mix-alpha 10)
+    fi
+    mix+=(--mix "$name")
+}
+
+# train SAVE_DIR MAX_UPDATE OPTION...: resumes what is there; the log goes to SAVE_DIR/train.log.
+train() {
+    local save_dir=$1 max_update=$2
+    shift 2
+    # fairseq-train would make one more update each time it is called on a finished training.
+    [ ! -e "$save_dir/finished_$max_update" ] || return 0
+    mkdir -p "$save_dir"
+    echo "training in $save_dir"
+    fairseq-train "$data/data-bin" --user-dir "$root/user_dir" --save-dir "$save_dir" \
+        --source-lang "$source_lang" --target-lang "$target_lang" --seed "$seed" \
+        --max-update "$max_update" --no-epoch-checkpoints --no-progress-bar --log-format json \
+        --log-interval 100 "${setting[@]}" "$@" 2>&1 |
+        tee -a "$save_dir/train.log" |
+        { grep --line-buffered -oE 'num_updates": "[0-9]*00"|valid_bleu": "[^"]*"' || true; } |
+        sed -u 's/num_updates": /  update /; s/valid_bleu": /  BLEU on the validation set /' ||
+        { tail -n 3 "$save_dir/train.log" >&2; fail "training failed, see $save_dir/train.log"; }
+    touch "$save_dir/finished_$max_update"
+}
+
+# translate CHECKPOINT SUBSET FILE: detokenised translations, in the order of the data.
+translate() {
+    local checkpoint=$1 subset=$2 file=$3
+    fairseq-generate "$data/data-bin" --user-dir "$root/user_dir" --path "$checkpoint" \
+        --source-lang "$source_lang" --target-lang "$target_lang" --gen-subset "$subset" \
+        --beam 5 --max-tokens 4000 "${undo[@]}" >"$file.log" 2>&1 ||
+        { tail -n 3 "$file.log" >&2; fail "generation failed, see $file.log"; }
+    grep '^D-' "$file.log" | LC_ALL=C sort -t- -k2,2n | cut -f3- >"$file"
+}
+
+# run VARIANT [DATA]: train one row, translate, score, print the last line, append the record.
+run() {
+    [ $# -ge 1 ] || fail "usage: recipes/scheduled_sampling/$experiment.sh VARIANT [DATA]"
+    local variant=$1 source=${2:-}
+    seed=${SEED:-1}
+    updates=${UPDATES:-$default_updates}
+    warmup=${WARMUP:-$default_warmup}
+    [ "$updates" = "$default_updates" ] || scale=reduced
+    [ "$warmup" -lt "$updates" ] || fail "WARMUP=$warmup must be less than UPDATES=$updates"
+    variant_options "$variant"
+    [ -z "${THREADS:-}" ] || export OMP_NUM_THREADS=$THREADS
+
+    local out=${OUT:-$root/runs/scheduled_sampling/$experiment}
+    data=$out/data
+    mkdir -p "$out"
+    prepare "$source"
+
+    # Until the warm-up ends all variants are the same run, update by update; it is made once and
+    # every variant goes on from it, as it would from its own.
+    local trunk=$out/seed_$seed/warmup_$warmup
+    local branch=$trunk/updates_$updates/$variant
+    if [ "$warmup" -gt 0 ] && [ ! -e "$branch/checkpoint_last.pt" ]; then
+        train "$trunk" "$warmup" --schedule constant --schedule-k 1 --disable-validation
+        mkdir -p "$branch"
+        cp "$trunk/checkpoint_last.pt" "$branch/copied.pt"
+        mv "$branch/copied.pt" "$branch/checkpoint_last.pt"
+    fi
+    train "$branch" "$updates" "${mix[@]}" --eval-bleu "${detokenise[@]}" \
+        --eval-bleu-args '{"beam": 1, "max_len_a": 1.2, "max_len_b": 10}' \
+        --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
+
+    local subset
+    for subset in valid test; do
+        translate "$branch/checkpoint_best.pt" "$subset" "$branch/$subset.$target_lang"
+    done
+    local record=()
+    [ "${RECORD:-1}" = 0 ] || record=(--results "$here/results.jsonl")
+    python "$here/score.py" --experiment "$experiment" --variant "$variant" --seed "$seed" \
+        --updates "$updates" --scale "$scale" --data "$description" \
+        --references "$data/raw" --translations "$branch" --target-lang "$target_lang" \
+        --log "$branch/train.log" "${record[@]}" \
+        --command "recipes/scheduled_sampling/$experiment.sh $variant${source:+ DATA}"
+}

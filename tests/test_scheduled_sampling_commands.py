@@ -1,0 +1,181 @@
+"""The scheduled-sampling Transformer through fairseq's own commands."""
+
+import json
+import re
+import socket
+import sys
+
+import pytest
+import torch
+from fairseq_commands import ROOT, SMALL, USER_DIR, run, start, train, write_data_bin
+
+from fairseq_struct import compat
+from fairseq_struct.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def data_bin(tmp_path_factory):
+    return write_data_bin(tmp_path_factory.mktemp("numbers"))
+
+
+def parameters(checkpoint):
+    return compat.load_state(checkpoint)["model"]
+
+
+def assert_same(first, second):
+    assert first.keys() == second.keys()
+    for name in first:
+        assert torch.equal(first[name], second[name]), name
+
+
+def test_a_resumed_run_repeats_the_uninterrupted_one(data_bin, tmp_path):
+    """Parameters, schedule position, coins, noise and dropout: everything, bit for bit."""
+    options = [
+        "--mix=gumbel_softmax",
+        "--first-pass-gradient",
+        "--schedule-end-update=12",
+        "--dropout=0.2",
+        "--batch-size=8",
+        "--disable-validation",
+    ]
+    log = train(data_bin, tmp_path / "whole", *options, "--max-update=12", "--log-interval=1")
+    train(data_bin, tmp_path / "parts", *options, "--max-update=5")
+    resumed = train(data_bin, tmp_path / "parts", *options, "--max-update=12", "--log-interval=1")
+    assert "Loaded checkpoint" in resumed
+    assert_same(*(parameters(tmp_path / n / "checkpoint_last.pt") for n in ("whole", "parts")))
+    for text, updates in ((log, range(1, 13)), (resumed, range(6, 13))):
+        logged = {
+            int(entry["num_updates"]): float(entry["teacher_forcing"])
+            for entry in map(json.loads, re.findall(r"\{.*\"num_updates\".*\}", text))
+            if "update" in entry
+        }
+        assert logged == pytest.approx({i: round(1 - (i - 1) / 12, 4) for i in updates}, abs=1e-3)
+
+
+def test_generate_after_eval_bleu_and_averaging(data_bin, tmp_path):
+    """Checkpoints that carry numpy scalars load again, with torch's protection on."""
+    log = train(
+        data_bin,
+        tmp_path,
+        "--max-update=8",
+        "--batch-size=16",
+        "--save-interval-updates=3",
+        "--keep-interval-updates=2",
+        "--eval-bleu",
+        "--eval-bleu-args={\"beam\": 1}",
+        "--best-checkpoint-metric=bleu",
+        "--maximize-best-checkpoint-metric",
+    )
+    assert '"train_replaced"' in log and '"train_teacher_forcing"' in log
+    averaged = tmp_path / "averaged.pt"
+    command = [sys.executable, "-m", "fairseq_struct.cli.main", "average-checkpoints"]
+    process = start(
+        *command, "--last=2", "--by=updates", f"--directory={tmp_path}", f"--output={averaged}"
+    )
+    assert process.wait(120) == 0, process.stdout.read()
+    for checkpoint in (tmp_path / "checkpoint_best.pt", averaged):
+        output = run(
+            "generate", data_bin, f"--user-dir={USER_DIR}", f"--path={checkpoint}",
+            "--source-lang=src", "--target-lang=tgt", "--gen-subset=valid", "--beam=2",
+        )  # fmt: skip
+        assert len(re.findall(r"^H-\d+\t", output, re.MULTILINE)) == 8
+
+
+def test_plain_and_scheduled_checkpoints_continue_one_another(data_bin, tmp_path):
+    """``--finetune-from-model`` loads strictly, so this is the interchange users rely on."""
+    common = ["--batch-size=16", "--disable-validation", "--max-update=2"]
+    train(data_bin, tmp_path / "plain", *common, arch="transformer")
+    last = "checkpoint_last.pt"
+    train(data_bin, tmp_path / "ours", *common, f"--finetune-from-model={tmp_path}/plain/{last}")
+    train(
+        data_bin,
+        tmp_path / "again",
+        *common,
+        f"--finetune-from-model={tmp_path}/ours/{last}",
+        arch="transformer",
+    )
+    assert parameters(tmp_path / "again" / last).keys() == parameters(
+        tmp_path / "ours" / last
+    ).keys()
+
+
+def test_two_processes_make_the_update_of_one_with_doubled_update_freq(data_bin, tmp_path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = [
+        data_bin,
+        f"--user-dir={USER_DIR}",
+        "--arch=scheduled_sampling_transformer",
+        *SMALL,
+        # Dropout and coins are drawn per process: leave none, and replace every input.
+        "--dropout=0",
+        "--mix=softmax",
+        "--first-pass-gradient",
+        "--schedule=constant",
+        "--schedule-k=0",
+        "--batch-size=8",
+        "--max-update=3",
+        "--disable-validation",
+        "--cpu",
+        "--ddp-backend=legacy_ddp",
+    ]
+    one = start("fairseq-train", *options, f"--save-dir={tmp_path}/one", "--update-freq=2")
+    assert one.wait(240) == 0, one.stdout.read()
+    workers = [
+        start(
+            "fairseq-train", *options, f"--save-dir={tmp_path}/two", "--distributed-world-size=2",
+            f"--distributed-rank={rank}", f"--device-id={rank}", "--distributed-no-spawn",
+            "--distributed-backend=gloo", f"--distributed-init-method=tcp://127.0.0.1:{port}",
+        )  # fmt: skip
+        for rank in (0, 1)
+    ]
+    for worker in workers:
+        assert worker.wait(240) == 0, worker.stdout.read()
+    one, two = (parameters(tmp_path / name / "checkpoint_last.pt") for name in ("one", "two"))
+    assert one.keys() == two.keys()
+    for name in one:
+        # The two sums differ in their order only.
+        torch.testing.assert_close(one[name], two[name], atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--adaptive-softmax-cutoff=4,8"], "--adaptive-softmax-cutoff gives no scores"),
+        (["--mix=top_k", "--mix-top-k=500"], "--mix-top-k 500 exceeds the target vocabulary"),
+    ],
+)
+def test_bad_options_stop_before_any_work(data_bin, tmp_path, options, message):
+    with pytest.raises(InputError, match=message):
+        train(data_bin, tmp_path / "never", "--max-update=2", *options)
+    assert not list(tmp_path.glob("never/*.pt"))
+
+
+def test_an_unknown_mix_is_an_error_that_lists_the_known_ones(data_bin, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        train(data_bin, tmp_path, "--mix=average")
+
+
+def test_the_recipe_goes_from_nothing_to_bleu(tmp_path):
+    """The main job end to end: generate a corpus, binarise, train, translate, score."""
+    recipe = ROOT / "recipes/scheduled_sampling/synthetic.sh"
+    process = start(
+        "bash", recipe, "top_k", OUT=str(tmp_path), RECORD="0", UPDATES="240", WARMUP="160"
+    )
+    output = process.communicate(timeout=500)[0]
+    assert process.returncode == 0, output
+    last = output.strip().splitlines()[-1]
+    match = re.fullmatch(r"BLEU dev ([\d.]+) test ([\d.]+) \(paper: not on this corpus\)", last)
+    assert match, output
+    assert min(map(float, match.groups())) >= 30.0
+    assert "nrefs:1|case:mixed" in output
+
+
+def test_an_unknown_variant_is_refused_before_work_starts(tmp_path):
+    recipe = ROOT / "recipes/scheduled_sampling/synthetic.sh"
+    process = start("bash", recipe, "softmax_7", OUT=str(tmp_path / "out"))
+    output = process.communicate(timeout=60)[0]
+    assert process.returncode == 2
+    assert output.startswith("error: unknown variant 'softmax_7'; choose one of: teacher_forcing")
+    assert not (tmp_path / "out").exists()
