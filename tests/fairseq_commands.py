@@ -62,6 +62,8 @@ def run(program: str, *arguments: object) -> str:
     try:
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             getattr(fairseq_cli, program).cli_main()
+    except SystemExit as stop:  # from argparse, whose message would be lost
+        raise SystemExit(output.getvalue()) from stop
     finally:
         sys.argv = old_argv
         root.removeHandler(handler)

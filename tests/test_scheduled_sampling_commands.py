@@ -152,9 +152,28 @@ def test_bad_options_stop_before_any_work(data_bin, tmp_path, options, message):
     assert not list(tmp_path.glob("never/*.pt"))
 
 
-def test_an_unknown_mix_is_an_error_that_lists_the_known_ones(data_bin, tmp_path, capsys):
-    with pytest.raises(SystemExit):
+def test_an_unknown_mix_is_an_error_that_lists_the_known_ones(data_bin, tmp_path):
+    with pytest.raises(SystemExit, match=r"invalid choice: 'average' \(choose from .*gumbel"):
         train(data_bin, tmp_path, "--mix=average")
+
+
+def test_automatic_mixed_precision_and_update_freq(data_bin, tmp_path):
+    log = train(
+        data_bin,
+        tmp_path,
+        "--amp",
+        "--update-freq=2",
+        "--max-update=6",
+        "--batch-size=8",
+        "--disable-validation",
+        "--mix=softmax",
+        "--first-pass-gradient",
+        "--schedule=constant",
+        "--schedule-k=0.3",
+        "--log-interval=1",
+    )
+    losses = [float(loss) for loss in re.findall(r'\{"epoch": .*?"loss": "([\d.]+)"', log)]
+    assert len(losses) == 6 and losses[-1] < losses[0]
 
 
 def test_the_recipe_goes_from_nothing_to_bleu(tmp_path):

@@ -19,7 +19,7 @@ from fairseq_struct.errors import InputError
 
 SCALES = ("paper", "reduced")
 MARKED = re.compile(
-    r"(?P<start><!-- results: (?P<name>[\w/.-]+) -->\n)(?P<table>.*?)(?P<end><!-- end of results -->)",
+    r"(?P<start><!-- results: (?P<name>[\w/.-]+) -->\n).*?(?P<end><!-- end of results -->)",
     re.DOTALL,
 )
 
@@ -130,7 +130,8 @@ def markdown_table(results: list[Result]) -> str:
     header = ["variant"]
     for name in names:
         header += [name, f"{name} (paper)"] if name in with_paper else [name]
-    header += ["seed", "updates", "minutes"]
+    trained = any(item.updates for item in results)  # a benchmark trains nothing
+    header += ["seed", "updates", "minutes"] if trained else []
     rows = [header, ["---", *["--:"] * (len(header) - 1)]]
     for item in results:
         row = [f"`{item.variant}`"]
@@ -138,15 +139,17 @@ def markdown_table(results: list[Result]) -> str:
             row.append(_number(item.metrics.get(name)))
             if name in with_paper:
                 row.append(_number(item.paper.get(name)))
-        rows.append([*row, str(item.seed), str(item.updates), f"{item.minutes:.0f}"])
+        if trained:
+            row += [str(item.seed), str(item.updates), f"{item.minutes:.0f}"]
+        rows.append(row)
     scales = {"paper": "the paper's setting", "reduced": "scaled down from the paper's setting"}
     about = [
         "; ".join(dict.fromkeys(item.data for item in results)),
-        "; ".join(dict.fromkeys(scales[item.scale] for item in results)),
+        "; ".join(dict.fromkeys(scales[item.scale] for item in results if trained)),
         "; ".join(dict.fromkeys(item.device for item in results)),
     ]
     command = results[0].command.replace(f" {results[0].variant}", " VARIANT")
-    lines = [f"{'. '.join(about)}. Command: `{command}`", ""]
+    lines = [f"{'. '.join(filter(None, about))}. Command: `{command}`", ""]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(lines) + "\n"
 

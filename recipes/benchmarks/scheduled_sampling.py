@@ -19,6 +19,8 @@ from statistics import median
 
 import torch
 
+from fairseq_struct.metrics.results import Result, append_result, device_name
+
 RESULTS = Path(__file__).with_name("results.jsonl")
 
 # variant: (options of the architecture, largest ratio we accept at probability 0.5)
@@ -174,20 +176,42 @@ def main():
     def ratio(key) -> float:
         return median(own / base for own, base in zip(times[key], reference, strict=True))
 
-    memory = {"teacher_forcing": peak_memory(setting, {}, 1.0)}
+    base = {
+        "milliseconds": 1000 * median(reference),
+        "memory_mib": peak_memory(setting, {}, 1.0),
+    }
+    print(
+        f"teacher forcing: {base['milliseconds']:.0f} ms a step, "
+        f"{base['memory_mib']:.0f} MiB at its peak; the rows are ratios to it"
+    )
+    print(f"{'mix':<22}{'t=0':>7}{'t=0.5':>7}{'t=1':>7}{'target':>8}{'memory':>8}")
+    records = {"teacher_forcing": base}
     for name in setting.rows:
-        memory[name] = peak_memory(setting, ROWS[name][0], 0.5)
-    print(f"teacher forcing: {1000 * median(reference):.0f} ms a step, "
-          f"{memory['teacher_forcing']:.0f} MiB")
-    print(f"{'mix':<22}{'t=0':>7}{'t=0.5':>7}{'t=1':>7}{'at most':>9}{'memory':>8}")
-    for name in setting.rows:
-        limit = ROWS[name][1]
-        row = [ratio((name, probability)) for probability in probabilities]
-        size = memory[name] / memory["teacher_forcing"]
-        print(
-            f"{name:<22}" + "".join(f"{value:7.2f}" for value in row)
-            + (f"{limit:9.2f}" if limit else f"{'':9}") + f"{size:8.2f}"
-        )
+        options, limit = ROWS[name]
+        row = {f"time_ratio_t{p:g}": ratio((name, p)) for p in probabilities}
+        row["memory_ratio"] = peak_memory(setting, options, 0.5) / base["memory_mib"]
+        target = f"{limit:.2f}" if limit else ""
+        times_of_row = "".join(f"{row[f'time_ratio_t{p:g}']:7.2f}" for p in probabilities)
+        print(f"{name:<22}{times_of_row}{target:>8}{row['memory_ratio']:8.2f}", flush=True)
+        records[name] = row
+    if setting.append:
+        for name, values in records.items():
+            append_result(RESULTS, record_of(setting, name, values))
+
+
+def record_of(setting: argparse.Namespace, name: str, values: dict[str, float]) -> Result:
+    """The record of one row; its data says what was timed."""
+    size = f"{setting.layers}+{setting.layers} layers of {setting.dim}"
+    batch = f"{setting.sentences} x {setting.length} tokens, vocabulary {setting.vocabulary}"
+    return Result(
+        experiment="scheduled_sampling",
+        variant=name,
+        metrics={key: round(value, 2) for key, value in values.items()},
+        data=f"training step with optimiser, {size}, {batch}, {setting.repeats} repeats, ratios "
+        "to teacher forcing in the same run (time at gold probability t, memory at 0.5)",
+        device=device_name(setting.threads),
+        command="python recipes/benchmarks/scheduled_sampling.py --append",
+    )
 
 
 if __name__ == "__main__":

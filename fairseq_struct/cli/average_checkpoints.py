@@ -1,0 +1,255 @@
+"""Average the parameters of several checkpoints of one training into a new checkpoint."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairseq_struct import compat
+from fairseq_struct.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+NAME = "average-checkpoints"
+HELP = "average the parameters of several checkpoints"
+
+# The names that fairseq gives to its files; the last group is what they are ordered by.
+FILE_NAMES = {
+    "epochs": re.compile(r"checkpoint(\d+)\.pt"),
+    "updates": re.compile(r"checkpoint_\d+_(\d+)\.pt"),
+    "best": re.compile(r"checkpoint\.best_.*_(-?\d+\.?\d*)\.pt"),
+}
+KEEPING_OPTION = {
+    "epochs": "--keep-last-epochs",
+    "updates": "--keep-interval-updates",
+    "best": "--keep-best-checkpoints",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this verb's arguments.
+
+    Args:
+        parser: the verb's own parser.
+    """
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--inputs", nargs="+", metavar="FILE", help="these checkpoints")
+    which.add_argument("--last", type=int, metavar="N", help="the newest N of --directory")
+    which.add_argument(
+        "--best",
+        type=int,
+        metavar="N",
+        help="the best N of --directory by the training's --best-checkpoint-metric",
+    )
+    parser.add_argument("--directory", metavar="DIR", help="the --save-dir of the training")
+    parser.add_argument(
+        "--by",
+        choices=("epochs", "updates"),
+        default="epochs",
+        help="with --last: count checkpointE.pt, or checkpoint_E_U.pt (default: epochs)",
+    )
+    parser.add_argument(
+        "--upper-bound",
+        type=int,
+        metavar="N",
+        help="with --last: none newer than this epoch or update",
+    )
+    parser.add_argument("--output", required=True, metavar="FILE", help="checkpoint to write")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Select the checkpoints, average them and write the result.
+
+    Args:
+        args: the parsed arguments.
+
+    Returns:
+        0.
+
+    Raises:
+        InputError: nothing suitable to average, or the output cannot be written.
+    """
+    paths = _selected(args)
+    if any(Path(path).resolve() == Path(args.output).resolve() for path in paths):
+        raise InputError(f"{args.output}: is one of the inputs; choose another --output")
+    write_atomically(average_checkpoints(paths, progress=True), args.output)
+    print(f"{args.output}: mean of {len(paths)} checkpoints: {', '.join(map(str, paths))}")
+    return 0
+
+
+def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> dict[str, Any]:
+    """Average checkpoints of the same architecture.
+
+    Every floating-point parameter becomes its arithmetic mean, summed in float32 (float64 for
+    float64) and cast back; integer buffers and everything around the model come from the last
+    checkpoint. The optimizer's state is dropped, because it belongs to no averaged model.
+
+    Args:
+        paths: the files, oldest first.
+        progress: show a progress bar.
+
+    Returns:
+        A checkpoint that fairseq loads like any other.
+
+    Raises:
+        InputError: no paths; a file is unreadable, unsafe or no checkpoint; or the models differ
+            in the name or shape of a parameter.
+    """
+    import torch
+    from tqdm import tqdm
+
+    if not paths:
+        raise InputError("no checkpoints to average")
+    sums: dict[str, torch.Tensor] = {}
+    for path in tqdm(paths, desc="averaging", disable=not progress):
+        state = compat.load_state(path)
+        model = _model_of(state, path)
+        if not sums:
+            # Kept for comparing with what follows; the numbers themselves change.
+            shapes = {name: tuple(value.shape) for name, value in model.items()}
+        _check_same(model, path, shapes, paths[0])
+        for name, value in model.items():
+            if value.is_floating_point():
+                wide = value.to(torch.promote_types(value.dtype, torch.float32))
+                if name in sums:
+                    sums[name] += wide
+                else:  # a copy, because tied parameters share one tensor
+                    sums[name] = wide.clone()
+    state["model"] = _means(model, sums, len(paths))
+    state.pop("last_optimizer_state", None)
+    # A moving average of the last checkpoint is none of the averaged model.
+    state["extra_state"] = {
+        name: value
+        for name, value in (state.get("extra_state") or {}).items()
+        if not name.startswith("ema")
+    }
+    return state
+
+
+def checkpoints_of(
+    directory: str | Path, count: int, by: str = "epochs", upper_bound: int | None = None
+) -> list[Path]:
+    """Find the newest, or the best, checkpoints of a training.
+
+    Args:
+        directory: the training's ``--save-dir``.
+        count: how many.
+        by: ``epochs``, ``updates`` or ``best``.
+        upper_bound: leave out newer ones than this epoch or update.
+
+    Returns:
+        Their paths; newest or best last.
+
+    Raises:
+        InputError: the directory does not exist or has fewer of them.
+    """
+    directory = Path(directory)
+    if count < 1:
+        raise InputError(f"cannot average {count} checkpoints; ask for 1 or more")
+    if not directory.is_dir():
+        raise InputError(f"{directory}: no such directory")
+    matches = [FILE_NAMES[by].fullmatch(path.name) for path in directory.iterdir()]
+    found = sorted((float(match.group(1)), match.string) for match in matches if match)
+    if upper_bound is not None:
+        found = [(number, name) for number, name in found if number <= upper_bound]
+    if len(found) < count:
+        bound = "" if upper_bound is None else f" up to {upper_bound}"
+        raise InputError(
+            f"{directory}: has {len(found)} checkpoints by {by}{bound}, not the {count} asked for;"
+            f" fairseq-train keeps them with {KEEPING_OPTION[by]}"
+        )
+    if by == "best" and not _maximizes(directory / found[0][1]):
+        found.reverse()
+    return [directory / name for _, name in found[-count:]]
+
+
+def write_atomically(state: dict[str, Any], path: str | Path) -> None:
+    """Write a checkpoint such that a crash leaves either the whole file or none.
+
+    Args:
+        state: what to save.
+        path: where to; missing folders are made.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    import torch
+
+    path = Path(path)
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # In the same folder, because a rename is atomic only within one file system.
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+        with os.fdopen(handle, "wb") as file:
+            torch.save(state, file)
+        # mkstemp makes the file private, unlike any other file fairseq writes.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"{path}: cannot be written: {error}") from error
+    finally:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def _selected(args: argparse.Namespace) -> list[Path]:
+    if args.inputs:
+        return [Path(path) for path in args.inputs]
+    if args.directory is None:
+        raise InputError("--last and --best need --directory, the --save-dir of the training")
+    if args.best is not None:
+        return checkpoints_of(args.directory, args.best, "best")
+    return checkpoints_of(args.directory, args.last, args.by, args.upper_bound)
+
+
+def _model_of(state: dict[str, Any], path: str | Path) -> dict[str, torch.Tensor]:
+    model = state.get("model")
+    if not isinstance(model, dict):
+        raise InputError(f"{path}: not a checkpoint of fairseq, it has no 'model'")
+    return model
+
+
+def _check_same(
+    model: dict[str, torch.Tensor], path: str | Path, shapes: dict[str, tuple], first: str | Path
+) -> None:
+    for name, shape in shapes.items():
+        if name not in model:
+            raise InputError(f"{path}: has no parameter {name!r}, unlike {first}")
+        if tuple(model[name].shape) != shape:
+            raise InputError(
+                f"{path}: parameter {name!r} has the shape {tuple(model[name].shape)},"
+                f" but {shape} in {first}"
+            )
+    for name in model:
+        if name not in shapes:
+            raise InputError(f"{path}: has a parameter {name!r}, unlike {first}")
+
+
+def _means(
+    model: dict[str, torch.Tensor], sums: dict[str, torch.Tensor], count: int
+) -> dict[str, torch.Tensor]:
+    means = type(model)(model)
+    first_with: dict[tuple, str] = {}
+    for name, total in sums.items():
+        value = model[name]
+        mean = (total / count).to(value.dtype)
+        # Tied parameters, an embedding and an output layer say, stay one tensor in the new file.
+        twin = first_with.setdefault((value.data_ptr(), value.shape, value.stride()), name)
+        means[name] = means[twin] if twin != name and mean.equal(means[twin]) else mean
+    return means
+
+
+def _maximizes(path: Path) -> bool:
+    state = compat.load_state(path)
+    if state.get("cfg"):
+        return bool(state["cfg"]["checkpoint"]["maximize_best_checkpoint_metric"])
+    return bool(getattr(state.get("args"), "maximize_best_checkpoint_metric", False))

@@ -1,0 +1,257 @@
+"""Look over this machine: is everything here that training needs, and if not, what mends it?"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import importlib.metadata
+import json
+import logging
+import os
+import platform
+import shutil
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from fairseq_struct import __version__, compat, plugin
+from fairseq_struct.errors import DependencyError, InputError
+
+NAME = "doctor"
+HELP = "tell whether this machine can train, and what would mend it"
+
+# What setup.cfg asks for, except torch and fairseq, which have checks of their own.
+PACKAGES = (
+    "numpy",
+    "sentencepiece",
+    "sacrebleu",
+    "sacremoses",
+    "subword-nmt",
+    "nltk",
+    "entmax",
+    "tqdm",
+    "matplotlib",
+)
+OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
+FAIRSEQ_DISTRIBUTIONS = ("fairseq-fixed", "ve-fairseq", "fairseq")
+CORPORA = (
+    "craft",
+    "listops",
+    "lm_syneval",
+    "mnist",
+    "multi30k",
+    "proplogic",
+    "ptb_lm",
+    "snli",
+    "sst",
+    "sts",
+    "tanaka_enja",
+    "ud",
+    "wsj5",
+)
+ROOMY_DISK_GB = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """One thing looked at.
+
+    Attributes:
+        name: what was looked at.
+        finding: what was found.
+        status: ``ok``, ``note`` (worth knowing; training works) or ``fail`` (it does not).
+        remedy: the line that mends it, when there is something to mend.
+    """
+
+    name: str
+    finding: str
+    status: str = "ok"
+    remedy: str | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this verb's arguments.
+
+    Args:
+        parser: the verb's own parser.
+    """
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        default=os.environ.get("DATA") or None,
+        help="folder of corpora to look through (default: the environment variable DATA)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print all checks.
+
+    Args:
+        args: the parsed arguments.
+
+    Returns:
+        0 when training would work, 1 otherwise.
+
+    Raises:
+        InputError: the folder of corpora does not exist.
+    """
+    # fairseq sets up logging while being imported; a report should hold nothing but itself.
+    logging.getLogger("fairseq").setLevel(logging.WARNING)
+    checks = examine(args.data)
+    healthy = all(check.status != "fail" for check in checks)
+    if args.json:
+        print(json.dumps({"ok": healthy, "checks": [dataclasses.asdict(c) for c in checks]}))
+    else:
+        _print_table(checks)
+    return 0 if healthy else 1
+
+
+def examine(data: str | Path | None = None) -> list[Check]:
+    """Run all checks.
+
+    Args:
+        data: folder of corpora to look through.
+
+    Returns:
+        The checks in the order of the report.
+
+    Raises:
+        InputError: ``data`` is given and is no folder.
+    """
+    if data is not None and not Path(data).is_dir():
+        raise InputError(f"{data}: no such folder of corpora")
+    return [
+        *_check_python(),
+        *_check_torch(),
+        *(_check_package(name) for name in PACKAGES),
+        _check_fairseq(),
+        *_check_plugin(),
+        *_check_compilers(),
+        _check_disk(),
+        *_check_data(data),
+    ]
+
+
+def _check_python() -> Iterator[Check]:
+    yield Check("fairseq-struct", __version__)
+    version = platform.python_version()
+    remedy = "make clean; make PYTHON=python3.12 install"
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        yield Check("python", f"{version}, too old", "fail", remedy)
+    elif sys.version_info[:2] > NEWEST_PYTHON:
+        yield Check("python", f"{version}, newer than any tried", "note", remedy)
+    else:
+        yield Check("python", version)
+
+
+def _check_torch() -> Iterator[Check]:
+    try:
+        compat.allow_checkpoint_types()
+    except DependencyError as error:
+        yield Check("torch", error.problem, "fail", error.remedy)
+        return
+    torch = importlib.import_module("torch")
+    yield Check("torch", torch.__version__)
+    yield _check_devices(torch)
+
+
+def _check_devices(torch: ModuleType) -> Check:
+    if torch.cuda.is_available():
+        devices = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+        return Check("devices", f"CUDA {torch.version.cuda}: {', '.join(devices)}")
+    processor = f"processor, {os.cpu_count()} cores, {torch.get_num_threads()} threads"
+    if not os.path.exists("/dev/nvidiactl"):
+        return Check("devices", processor)
+    if torch.version.cuda is None:
+        why = "the GPU here is unused: this torch was built for the CPU"
+        return Check("devices", f"{processor}; {why}", "note", "make clean install")
+    why = f"the GPU here is unused: its driver does not serve CUDA {torch.version.cuda}"
+    return Check("devices", f"{processor}; {why}", "note", "update the driver: nvidia-smi tells")
+
+
+def _check_package(name: str) -> Check:
+    try:
+        return Check(name, importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        return Check(name, "not installed", "fail", f"pip install {name}")
+
+
+def _check_fairseq() -> Check:
+    try:
+        compat.prepare()
+    except DependencyError as error:
+        return Check("fairseq", error.problem, "fail", error.remedy)
+    for name in FAIRSEQ_DISTRIBUTIONS:
+        try:
+            return Check("fairseq", f"{importlib.metadata.version(name)} ({name})")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return Check("fairseq", "imported from a checkout")
+
+
+def _check_plugin() -> Iterator[Check]:
+    try:
+        names = plugin.registered()
+    except DependencyError:
+        return  # the check of fairseq has told already
+    except Exception as error:  # any module may fail in any way, and this is where to hear of it
+        yield Check("plugin", f"{type(error).__name__}: {error}", "fail", "reinstall: make install")
+        return
+    for kind, found in names.items():
+        yield Check(kind, ", ".join(found) or "none")
+
+
+def _check_compilers() -> Iterator[Check]:
+    # Needed for building fairseq only, so whoever can import it may do without.
+    compiler = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("c++")
+    if compiler:
+        yield Check("C++ compiler", compiler)
+    else:
+        yield Check("C++ compiler", "none", "note", "apt install g++")
+    header = Path(sysconfig.get_paths()["include"]) / "Python.h"
+    if header.exists():
+        yield Check("Python.h", str(header))
+    else:
+        python = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        yield Check("Python.h", "none", "note", f"apt install {python}-dev")
+
+
+def _check_disk() -> Check:
+    free = shutil.disk_usage(Path.cwd()).free / 1e9
+    finding = f"{free:.1f} GB free in {Path.cwd()}"
+    if free >= ROOMY_DISK_GB:
+        return Check("disk", finding)
+    return Check("disk", finding, "note", "checkpoints fill disks: --keep-last-epochs 5")
+
+
+def _check_data(data: str | Path | None) -> Iterator[Check]:
+    if data is None:
+        yield Check("data", "not looked for; --data DIR or the variable DATA tells where")
+        return
+    filled = {
+        entry.name for entry in Path(data).iterdir() if entry.is_dir() and any(entry.iterdir())
+    }
+    found = [name for name in CORPORA if name in filled]
+    missing = [name for name in CORPORA if name not in filled]
+    yield Check("data", f"{data}: {', '.join(found) or 'none of the known corpora'}")
+    if missing:
+        where = f"place them in {data}; preprocess/<corpus>.py --help tells in which form"
+        yield Check("data missing", ", ".join(missing), "note", where)
+
+
+def _print_table(checks: list[Check]) -> None:
+    width = max(len(check.name) for check in checks)
+    for check in checks:
+        print(f"{check.status:4}  {check.name:{width}}  {check.finding}")
+        if check.remedy:
+            print(f"{'':4}  {'':{width}}  -> {check.remedy}")
+    failed = [check.name for check in checks if check.status == "fail"]
+    print()
+    if failed:
+        print(f"training does not work here yet: {', '.join(failed)}")
+    else:
+        print("training works here")

@@ -1,0 +1,63 @@
+"""Entry point of the command ``fairseq-struct``: finds the verb, runs it, reports bad input."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from fairseq_struct import __version__
+from fairseq_struct.errors import InputError
+
+VERBS = ("doctor", "average_checkpoints", "report")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb.
+
+    Args:
+        argv: the arguments after the command's name; the process's own when None.
+
+    Returns:
+        The exit status: that of the verb, 2 for bad input, 130 after Ctrl-C.
+
+    Raises:
+        SystemExit: from argparse, for ``--help``, ``--version`` and unknown arguments.
+    """
+    args = build_parser().parse_args(argv)
+    try:
+        return args.run(args)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output (``| head``) has seen enough; what is left goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Build the parser with all verbs.
+
+    Returns:
+        A parser whose result has ``run``, the verb's function.
+    """
+    parser = argparse.ArgumentParser(
+        prog="fairseq-struct", description="Tools for models with latent discrete structure."
+    )
+    parser.add_argument("--version", action="version", version=f"fairseq-struct {__version__}")
+    verbs = parser.add_subparsers(metavar="VERB", required=True)
+    for module_name in VERBS:
+        verb = importlib.import_module(f"fairseq_struct.cli.{module_name}")
+        verb_parser = verbs.add_parser(verb.NAME, help=verb.HELP, description=verb.__doc__)
+        verb.add_arguments(verb_parser)
+        verb_parser.set_defaults(run=verb.run)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

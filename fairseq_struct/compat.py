@@ -1,0 +1,197 @@
+"""The only file that knows about versions of fairseq, torch and numpy.
+
+Since torch 2.6, ``torch.load`` unpickles with ``weights_only=True``: it builds tensors and plain
+containers and refuses every other class or function, so a checkpoint cannot run code. fairseq was
+written before that. It stores its options as an ``argparse.Namespace`` and, once a metric such as
+BLEU was computed with numpy, numpy numbers; training still works, but resuming and generating do
+not. The remedy here is the narrow one: allow exactly those harmless types, and keep refusing the
+rest with a message that names the file and the culprit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import importlib
+import importlib.metadata
+import logging
+import pickle
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fairseq_struct.errors import DependencyError, InputError
+
+TORCH_MINIMUM = (2, 6)
+FAIRSEQ_REQUIREMENT = "fairseq-fixed==0.12.3.1"
+
+# The source of fairseq-fixed compiles against the torch that is already installed; with build
+# isolation pip would download a second, CUDA-enabled one.
+INSTALL_LINE = (
+    "pip install torch numpy cython setuptools wheel"
+    f" && pip install --no-build-isolation {FAIRSEQ_REQUIREMENT}"
+)
+# Every distribution of fairseq shares one import name, so the broken one has to go first.
+REINSTALL_LINE = f"pip uninstall -y fairseq fairseq-fixed ve-fairseq && {INSTALL_LINE}"
+
+
+@functools.cache
+def prepare() -> None:
+    """Make the installed fairseq and torch work together; calling it again does nothing.
+
+    Raises:
+        DependencyError: fairseq, torch or numpy is missing, broken or too old.
+    """
+    allow_checkpoint_types()
+    checkpoint_utils = _import_fairseq()
+    checkpoint_utils.load_checkpoint_to_cpu = _with_clear_messages(
+        checkpoint_utils.load_checkpoint_to_cpu
+    )
+
+
+@functools.cache
+def allow_checkpoint_types() -> None:
+    """Allow torch's safe unpickler the few types that fairseq puts in every checkpoint.
+
+    Raises:
+        DependencyError: torch or numpy is missing or too old.
+    """
+    torch = _import_torch()
+    torch.serialization.add_safe_globals([argparse.Namespace, *_numpy_globals()])
+
+
+def load_state(path: str | Path) -> dict[str, Any]:
+    """Read a checkpoint file as it is on disk, on the CPU, without importing fairseq.
+
+    Args:
+        path: a file written by fairseq or by ``torch.save``.
+
+    Returns:
+        The dictionary that was saved.
+
+    Raises:
+        InputError: the file is missing, damaged, holds something else than a dictionary, or asks
+            for a class or function that checkpoints have no need of.
+    """
+    allow_checkpoint_types()
+    torch = _import_torch()
+    try:
+        with _clear_messages(path):
+            # Said explicitly, so that no environment variable of torch can turn it off.
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if not isinstance(state, dict):
+        raise InputError(f"{path}: holds a {type(state).__name__}, not a checkpoint's dictionary")
+    return state
+
+
+def _import_torch() -> ModuleType:
+    try:
+        torch = importlib.import_module("torch")
+    except ImportError as error:
+        raise DependencyError(
+            f"torch cannot be imported ({error})", "pip install 'torch>=2.6'"
+        ) from error
+    found = tuple(int(part) for part in re.findall(r"\d+", torch.__version__)[:2])
+    if found < TORCH_MINIMUM:
+        raise DependencyError(
+            f"torch {torch.__version__} is too old, because it does not load checkpoints safely",
+            "pip install --upgrade 'torch>=2.6'",
+        )
+    return torch
+
+
+def _import_fairseq() -> ModuleType:
+    # Importing fairseq prints advice about a text-to-speech extra that nothing here uses.
+    logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
+    try:
+        importlib.import_module("fairseq")
+        return importlib.import_module("fairseq.checkpoint_utils")
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "fairseq":
+            raise DependencyError("fairseq is not installed", INSTALL_LINE) from None
+        raise DependencyError(_describe_broken_fairseq(error), REINSTALL_LINE) from error
+
+
+def _describe_broken_fairseq(error: Exception) -> str:
+    first_line = (str(error).splitlines() or [""])[0]
+    reason = f"{type(error).__name__}: {first_line}"
+    try:
+        official = importlib.metadata.version("fairseq")
+    except importlib.metadata.PackageNotFoundError:
+        return f"fairseq is installed but cannot be imported ({reason})"
+    # Its config classes use mutable dataclass defaults, an error since Python 3.11; the
+    # maintained builds are distributions of other names.
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"the official fairseq {official} cannot be imported on Python {python} ({reason})"
+
+
+def _numpy_globals() -> list[Any]:
+    try:
+        np = importlib.import_module("numpy")
+    except ImportError as error:
+        raise DependencyError(f"numpy cannot be imported ({error})", "pip install numpy") from error
+    # Asking the objects themselves finds numpy's two private constructors in any version.
+    constructors = (np.float64(0).__reduce__()[0], np.zeros(0).__reduce__()[0])
+    # numpy 2 moved its core, and a checkpoint carries the name of the numpy that wrote it.
+    named = [
+        (constructor, f"{module}.{constructor.__name__}")
+        for constructor in constructors
+        for module in ("numpy._core.multiarray", "numpy.core.multiarray")
+    ]
+    # torch also checks the class of every dtype it restores. Numbers and truth values only: an
+    # array of objects has no business in a checkpoint.
+    kinds = "? b h i l q B H I L Q e f d".split()
+    dtype_classes = list(dict.fromkeys(type(np.dtype(kind)) for kind in kinds))
+    return [*named, np.ndarray, np.dtype, *dtype_classes]
+
+
+def _with_clear_messages(load: Callable[..., Any]) -> Callable[..., Any]:
+    # fairseq itself leaves weights_only at torch's default, on; all that is missing is a message.
+    @functools.wraps(load)
+    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
+        with _clear_messages(path):
+            return load(path, *args, **kwargs)
+
+    return load_checkpoint_to_cpu
+
+
+@contextlib.contextmanager
+def _clear_messages(path: str | Path) -> Iterator[None]:
+    # torch's own message advises users to switch the protection off, and does not name the file;
+    # the chain of exceptions is cut so that this advice is not printed above ours.
+    try:
+        yield
+    except pickle.UnpicklingError as error:
+        raise _refusal(path, error) from None
+    except (EOFError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "PytorchStreamReader" not in str(error):
+            raise
+        raise InputError(f"{path}: not a checkpoint, or one that was cut short") from None
+
+
+def _refusal(path: str | Path, error: pickle.UnpicklingError) -> InputError:
+    names = _foreign_globals(path, error)
+    if names:
+        return InputError(
+            f"{path}: refused, because it asks to import {', '.join(names)}, which a fairseq"
+            " checkpoint has no need of; nothing in the file was run (if you made it yourself and"
+            " need that name, allow it with torch.serialization.add_safe_globals)"
+        )
+    reason = re.search(r"WeightsUnpickler error: *(\S[^\n]*)", str(error))
+    detail = f" ({reason.group(1)})" if reason else ""
+    return InputError(f"{path}: not a checkpoint of fairseq, or a damaged one{detail}")
+
+
+def _foreign_globals(path: str | Path, error: pickle.UnpicklingError) -> list[str]:
+    torch = _import_torch()
+    try:
+        names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
+    except Exception:  # files older than torch's zip format: only the message tells
+        names = []
+    return sorted(names) or re.findall(r"GLOBAL (\S+)", str(error))[:1]

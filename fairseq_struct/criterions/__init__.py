@@ -1,0 +1,1 @@
+"""Training objectives, one file each; registered by ``plugin.load``."""

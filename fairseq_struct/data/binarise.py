@@ -1,0 +1,70 @@
+"""Binarising segmented parallel text with fairseq-preprocess."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from fairseq_struct.errors import InputError
+
+SPLITS = ("train", "valid", "test")
+
+
+def binarise(
+    folder: Path,
+    source_lang: str,
+    target_lang: str,
+    *,
+    joined_dictionary: bool = True,
+    workers: int = 1,
+) -> None:
+    """Turn ``FOLDER/segmented/{train,valid,test}.LANG`` into ``FOLDER/data-bin``.
+
+    fairseq-preprocess runs in its own process: it configures logging and may fork, and neither
+    should happen inside a program that merely uses this function.
+
+    Args:
+        folder: holds ``segmented``; ``data-bin`` with its ``dict.LANG.txt`` is made beside it.
+        source_lang: suffix of the source side's files.
+        target_lang: suffix of the target side's files.
+        joined_dictionary: one dictionary for both languages, as shared embeddings need.
+        workers: processes that binarise at the same time.
+
+    Raises:
+        InputError: fairseq-preprocess failed; the message ends with the last thing it said.
+    """
+    command = [sys.executable, "-m", "fairseq_cli.preprocess"]
+    command += ["--source-lang", source_lang, "--target-lang", target_lang]
+    command += [f"--{split}pref=segmented/{split}" for split in SPLITS]
+    command += ["--destdir=data-bin", f"--workers={workers}"]
+    if joined_dictionary:
+        command.append("--joined-dictionary")
+    # Relative paths, because fairseq-preprocess splits the path of a split at commas.
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace"
+    )
+    if done.returncode != 0:
+        said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        last = _last_error(said) if said else f"exit status {done.returncode}"
+        raise InputError(f"fairseq-preprocess failed: {last}")
+    # The log repeats this machine's paths and the date; the manifest says what matters.
+    (folder / "data-bin" / "preprocess.log").unlink(missing_ok=True)
+
+
+def dictionary_size(data_bin: Path, lang: str) -> int:
+    """Return the number of entries of a dictionary file, without fairseq's special symbols.
+
+    Args:
+        data_bin: folder made by ``binarise``.
+        lang: the language.
+    """
+    text = (data_bin / f"dict.{lang}.txt").read_text(encoding="utf-8")
+    entries = (line for line in text.split("\n") if line)
+    # fairseq pads its dictionaries to a multiple of eight with such entries.
+    return sum(not entry.startswith("madeupword") for entry in entries)
+
+
+def _last_error(lines: list[str]) -> str:
+    errors = [line for line in lines if "Error" in line.partition(":")[0]]
+    return (errors or lines)[-1]

@@ -1,0 +1,232 @@
+"""Aligned plain text: reading, normalising, tokenising and filtering sentence pairs."""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fairseq_struct.errors import InputError
+
+Pair = tuple[str, str]
+
+NORMALISATIONS = ("none", "unicode", "moses")
+TOKENISATIONS = ("none", "moses")
+
+# Moses' punctuation rules map full-width marks to ASCII, which is wrong where those are the norm.
+_FULL_WIDTH_LANGUAGES = frozenset({"ja", "ko", "zh"})
+
+# Control characters and every Unicode space or line separator: each becomes one plain space.
+_SPACES = re.compile("[\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+# Soft hyphens, zero-width spaces, direction marks and byte-order marks: invisible, so removed.
+# Zero-width (non-)joiners stay: Persian and Indic spelling depends on them.
+_INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+
+
+def read_lines(path: str | Path) -> list[str]:
+    r"""Read a UTF-8 text file as a list of lines, split at ``\n`` only.
+
+    Python's own line iteration also breaks at a lone carriage return, and ``str.splitlines`` at
+    exotic separators; inside one half of a parallel corpus either would shift the alignment.
+
+    Args:
+        path: the file; a byte-order mark and carriage returns before ``\n`` are removed.
+
+    Raises:
+        InputError: the file is missing, is not a file, or has a line that is not UTF-8.
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}:{line}: not UTF-8 text (byte 0x{content[error.start]:02x})"
+        ) from None
+    lines = text.removeprefix("\ufeff").split("\n")
+    if lines[-1] == "":  # what follows the final newline is not a line
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def read_parallel(
+    source_path: str | Path, target_path: str | Path, *, allow_empty: bool = True
+) -> list[Pair]:
+    """Read two files, one sentence a line, as a list of aligned (source, target) pairs.
+
+    Args:
+        source_path: UTF-8 text, one sentence a line.
+        target_path: its translation, line by line.
+        allow_empty: accept blank lines (training text, where a filter drops and counts them);
+            False for held-out text, where no sentence may disappear.
+
+    Raises:
+        InputError: a file is missing, empty or not UTF-8, the line counts differ, or a line is
+            blank although ``allow_empty`` is False.
+    """
+    sides = [read_lines(path) for path in (source_path, target_path)]
+    for path, lines in zip((source_path, target_path), sides, strict=True):
+        if not lines:
+            raise InputError(f"{path}: empty file, expected one sentence a line")
+        if not allow_empty:
+            reject_blank(lines, path)
+    source, target = sides
+    if len(source) != len(target):
+        raise InputError(
+            f"not aligned: {source_path} has {len(source)} lines, {target_path} has {len(target)}"
+        )
+    return list(zip(source, target, strict=True))
+
+
+def reject_blank(lines: Iterable[str], path: str | Path, first: int = 1) -> None:
+    """Refuse a blank sentence in held-out text.
+
+    Args:
+        lines: the sentences, in file order.
+        path: the file they come from, for the message.
+        first: number of the first of these lines in the file.
+
+    Raises:
+        InputError: naming the first line that holds nothing visible.
+    """
+    for number, line in enumerate(lines, start=first):
+        if not normalise(line):
+            raise InputError(
+                f"{path}:{number}: blank line; validation and test text must be complete"
+            )
+
+
+def normalise(line: str, language: str = "en", scheme: str = "unicode") -> str:
+    """Return a line in one canonical spelling, its words separated by single spaces.
+
+    Args:
+        line: one sentence.
+        language: two-letter code; only ``moses`` depends on it.
+        scheme: ``none`` only collapses white space; ``unicode`` also composes characters (NFC),
+            turns control characters and odd spaces into spaces and removes invisible characters;
+            ``moses`` then normalises punctuation (skipped for Japanese, Korean and Chinese).
+
+    Raises:
+        ValueError: an unknown scheme.
+    """
+    if scheme not in NORMALISATIONS:
+        raise ValueError(f"normalisation must be one of {NORMALISATIONS}, not {scheme!r}")
+    if scheme != "none":
+        line = _SPACES.sub(" ", _INVISIBLE.sub("", unicodedata.normalize("NFC", line)))
+    if scheme == "moses" and language not in _FULL_WIDTH_LANGUAGES:
+        line = _moses_punctuation(language).normalize(line)
+    return " ".join(line.split())
+
+
+def tokeniser(language: str, scheme: str = "moses") -> Callable[[str], str]:
+    """Return the function that separates a line into space-separated tokens.
+
+    Args:
+        language: two-letter code of the line's language.
+        scheme: ``none`` (the identity) or ``moses`` (without escaping, so that the tokens are
+            the text, and without splitting at dashes, so that detokenising restores it).
+
+    Raises:
+        ValueError: an unknown scheme.
+    """
+    if scheme == "none":
+        return str
+    if scheme != "moses":
+        raise ValueError(f"tokenisation must be one of {TOKENISATIONS}, not {scheme!r}")
+    from sacremoses import MosesTokenizer
+
+    return functools.partial(MosesTokenizer(language).tokenize, return_str=True, escape=False)
+
+
+def detokeniser(language: str) -> Callable[[str], str]:
+    """Return the function that joins tokens into text as ``fairseq-generate --tokenizer moses``.
+
+    Args:
+        language: two-letter code of the line's language.
+    """
+    from sacremoses import MosesDetokenizer
+
+    detokenise = MosesDetokenizer(language).detokenize
+    return lambda line: detokenise(line.split())
+
+
+@dataclass
+class LengthFilter:
+    """Decides which training pairs stay, and counts the others by reason.
+
+    Attributes:
+        max_length: the most subwords on either side; None for no limit.
+        max_ratio: the most subwords of one side per subword of the other; None for no limit.
+        dropped: number of pairs refused so far, by reason.
+    """
+
+    max_length: int | None = 100
+    max_ratio: float | None = 9.0
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def keep(self, source: Sequence[str], target: Sequence[str]) -> bool:
+        """Return whether a segmented pair stays, counting it under its first fault if not.
+
+        Args:
+            source: subwords of the source sentence.
+            target: subwords of the target sentence.
+        """
+        shorter, longer = sorted((len(source), len(target)))
+        if shorter == 0:
+            reason = "empty"
+        elif self.max_length is not None and longer > self.max_length:
+            reason = "too_long"
+        elif self.max_ratio is not None and longer > self.max_ratio * shorter:
+            reason = "length_ratio"
+        else:
+            return True
+        self.dropped[reason] += 1
+        return False
+
+
+@dataclass(frozen=True)
+class ParallelCorpus:
+    """A parallel corpus in memory, as its owner distributes it.
+
+    Attributes:
+        name: what the manifest calls it.
+        source_lang: code of the source language.
+        target_lang: code of the target language.
+        splits: aligned pairs of ``train``, ``valid`` and ``test``.
+        tokenised: the owner has tokenised the text already.
+        references: for tokenised splits, the same lines untokenised where the owner has them;
+            elsewhere they are made by detokenising.
+        provenance: how the text came about, name to value; a part of the manifest.
+        companions: further files to store with the corpus, relative name to lines.
+    """
+
+    name: str
+    source_lang: str
+    target_lang: str
+    splits: dict[str, list[Pair]]
+    tokenised: bool = False
+    references: dict[str, list[Pair]] = field(default_factory=dict)
+    provenance: dict[str, str | int] = field(default_factory=dict)
+    companions: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def languages(self) -> Pair:
+        """The source and the target language."""
+        return self.source_lang, self.target_lang
+
+
+@functools.cache
+def _moses_punctuation(language: str):
+    from sacremoses import MosesPunctNormalizer
+
+    return MosesPunctNormalizer(language)

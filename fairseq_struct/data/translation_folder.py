@@ -1,0 +1,272 @@
+"""The folder that one translation experiment reads, made from a corpus in one deterministic pass.
+
+::
+
+    OUT/raw/{train,valid,test}.LANG        normalised, untokenised: the reference for BLEU
+    OUT/segmented/{train,valid,test}.LANG  tokens or subwords, what the model sees
+    OUT/codes.bpe or sentencepiece.model   the segmentation, unless the words are whole
+    OUT/data-bin/                          the same binarised, with dict.LANG.txt
+    OUT/manifest.json                      options, counts, versions; no path and no date
+
+The line numbers of all files of one split agree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+from fairseq_struct.data.atomic_folder import atomic_folder
+from fairseq_struct.data.binarise import SPLITS, binarise, dictionary_size
+from fairseq_struct.data.parallel_text import (
+    LengthFilter,
+    Pair,
+    ParallelCorpus,
+    detokeniser,
+    normalise,
+    tokeniser,
+)
+from fairseq_struct.data.subwords import Segmenter, learn_segmenter
+from fairseq_struct.errors import InputError
+
+MANIFEST = "manifest.json"
+_PACKAGES = ("fairseq-fixed", "ve-fairseq", "sacremoses", "sentencepiece", "subword-nmt")
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How text becomes symbols.
+
+    Attributes:
+        normalise: one of ``parallel_text.NORMALISATIONS``.
+        tokenise: one of ``parallel_text.TOKENISATIONS``.
+        segment: one of ``subwords.SEGMENTATIONS``.
+        subwords: number of merges (bpe) or pieces (sentencepiece).
+        vocabulary_threshold: split pieces rarer than this in their language (bpe; 0 for never).
+        max_length: the most symbols of a training sentence; None for no limit.
+        max_ratio: the most symbols of one side per symbol of the other; None for no limit.
+        joined_dictionary: one dictionary for both languages.
+    """
+
+    normalise: str = "unicode"
+    tokenise: str = "moses"
+    segment: str = "bpe"
+    subwords: int = 10000
+    vocabulary_threshold: int = 0
+    max_length: int | None = 100
+    max_ratio: float | None = 9.0
+    joined_dictionary: bool = True
+
+
+def write_translation_folder(
+    corpus: ParallelCorpus,
+    options: TextOptions,
+    out: str | Path,
+    *,
+    workers: int = 1,
+    overwrite: bool = False,
+    say: Callable[[str], None] = lambda message: None,
+) -> dict:
+    """Write a corpus as text, subwords and ``data-bin``, and return its manifest.
+
+    A folder that the same corpus and options made is left as it is; nothing appears at ``out``
+    before everything is written.
+
+    Args:
+        corpus: the text.
+        options: how it becomes symbols.
+        out: the folder to make.
+        workers: processes that binarise at the same time.
+        overwrite: replace a folder that other options or another corpus made.
+        say: called with a line of progress now and then.
+
+    Raises:
+        InputError: ``out`` exists and is something else, the text is too small for the
+            segmentation, the filter leaves no training pair, or fairseq-preprocess fails.
+    """
+    out = Path(out)
+    identity = _identity(corpus, options)
+    done = _finished_manifest(out, identity, overwrite)
+    if done is not None:
+        say(f"{out} is complete with these options, nothing to do")
+        return done
+    with atomic_folder(out) as folder:
+        raw, tokens = _clean(corpus, options, say)
+        if options.segment != "none":
+            say(f"learning {options.subwords} subwords ({options.segment})")
+        training_text = {
+            lang: [pair[side] for pair in tokens["train"] if pair[side]]
+            for side, lang in enumerate(corpus.languages)
+        }
+        segmenter = learn_segmenter(
+            options.segment, training_text, options.subwords, options.vocabulary_threshold
+        )
+        segmenter.save(folder)
+        counts = {}
+        for split in SPLITS:
+            say(f"{split}: segmenting")
+            counts[split] = _write_split(
+                folder, split, corpus.languages, raw[split], tokens[split], segmenter, options
+            )
+        for name, lines in corpus.companions.items():
+            _write_lines(folder / name, lines)
+        say("binarising with fairseq-preprocess")
+        joined = options.joined_dictionary
+        binarise(folder, *corpus.languages, joined_dictionary=joined, workers=workers)
+        manifest = identity | {
+            "splits": counts,
+            "vocabulary": {x: dictionary_size(folder / "data-bin", x) for x in corpus.languages},
+            "versions": _versions(),
+        }
+        content = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+        (folder / MANIFEST).write_text(content, encoding="utf-8")
+    return manifest
+
+
+def _identity(corpus: ParallelCorpus, options: TextOptions) -> dict:
+    """Everything that decides what the folder holds; equal identities make equal folders."""
+    digests = {}
+    for split in SPLITS:
+        digest = hashlib.sha256()
+        for pairs in (corpus.splits[split], corpus.references.get(split, ())):
+            for source, target in pairs:
+                digest.update(f"{source}\n{target}\n".encode())
+        digests[split] = digest.hexdigest()
+    companions = hashlib.sha256()
+    for name, lines in corpus.companions.items():
+        companions.update("\n".join([name, *lines]).encode())
+    digests["companions"] = companions.hexdigest()
+    return {
+        "corpus": corpus.name,
+        "source_lang": corpus.source_lang,
+        "target_lang": corpus.target_lang,
+        "provenance": corpus.provenance,
+        "tokenised_by_owner": corpus.tokenised,
+        "options": asdict(options),
+        "text_sha256": digests,
+    }
+
+
+def _finished_manifest(out: Path, identity: dict, overwrite: bool) -> dict | None:
+    """Return the manifest of a folder to reuse, None where one may be written."""
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return None
+    try:
+        manifest = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
+        known = {key: manifest[key] for key in identity}
+    except (OSError, ValueError, KeyError, TypeError):
+        # Even overwriting must not delete something that this function did not make.
+        raise InputError(f"{out}: exists and is no translation folder; name another") from None
+    if overwrite:
+        return None
+    if known == identity:
+        return manifest
+    raise InputError(
+        f"{out}: made with another {_first_difference(known, identity)}; "
+        "name another folder or overwrite it (--overwrite)"
+    )
+
+
+def _first_difference(old: dict, new: dict) -> str:
+    for key, value in new.items():
+        if isinstance(value, dict) and isinstance(old[key], dict):
+            for name in value:
+                if old[key].get(name) != value[name]:
+                    if key == "text_sha256":
+                        return f"{name} text"
+                    return f"{name} ({old[key].get(name)}, now {value[name]})"
+        elif old[key] != value:
+            return f"{key} ({old[key]}, now {value})"
+    return "set of options"
+
+
+def _clean(
+    corpus: ParallelCorpus, options: TextOptions, say: Callable[[str], None]
+) -> tuple[dict[str, list[Pair]], dict[str, list[Pair]]]:
+    """Return every split twice: as readable text and as tokens."""
+    normalisers = [
+        partial(normalise, language=lang, scheme=options.normalise) for lang in corpus.languages
+    ]
+    tokenisers = [tokeniser(lang, options.tokenise) for lang in corpus.languages]
+    raw, tokens = {}, {}
+    for split in SPLITS:
+        say(f"{split}: {len(corpus.splits[split])} pairs read")
+        clean = _map_sides(corpus.splits[split], normalisers)
+        tokens[split] = _map_sides(clean, tokenisers)
+        if split in corpus.references:
+            raw[split] = _map_sides(corpus.references[split], normalisers)
+        elif corpus.tokenised:
+            raw[split] = _map_sides(clean, [detokeniser(lang) for lang in corpus.languages])
+        else:
+            raw[split] = clean
+    return raw, tokens
+
+
+def _map_sides(pairs: Iterable[Pair], functions: list[Callable[[str], str]]) -> list[Pair]:
+    on_source, on_target = functions
+    return [(on_source(source), on_target(target)) for source, target in pairs]
+
+
+def _write_split(
+    folder: Path,
+    split: str,
+    languages: Pair,
+    raw: list[Pair],
+    tokens: list[Pair],
+    segmenter: Segmenter,
+    options: TextOptions,
+) -> dict:
+    """Write one split's text and subwords and return its counts."""
+    training = split == "train"
+    accept = LengthFilter(options.max_length, options.max_ratio)
+    kept: list[tuple[Pair, Pair]] = []
+    for text, pair in zip(raw, tokens, strict=True):
+        pieces = tuple(segmenter.encode(s, lang) for s, lang in zip(pair, languages, strict=True))
+        if not training or accept.keep(pieces[0].split(), pieces[1].split()):
+            kept.append((text, pieces))
+    if not kept:
+        raise InputError(f"no training pair is left, dropped: {dict(accept.dropped)}")
+    tokens_written = {}
+    for side, lang in enumerate(languages):
+        pieces = [pair[side] for _, pair in kept]
+        _write_lines(folder / "raw" / f"{split}.{lang}", (text[side] for text, _ in kept))
+        _write_lines(folder / "segmented" / f"{split}.{lang}", pieces)
+        tokens_written[lang] = sum(line.count(" ") + 1 for line in pieces)
+    return {
+        "read": len(raw),
+        "kept": len(kept),
+        "dropped": dict(sorted(accept.dropped.items())),
+        "tokens": tokens_written,
+    }
+
+
+def describe_split(counts: dict) -> str:
+    """Return one line on a split.
+
+    Args:
+        counts: the split's entry in the manifest.
+    """
+    dropped = ", ".join(f"{n} {reason}" for reason, n in counts["dropped"].items()) or "none"
+    sizes = ", ".join(f"{n} {lang} tokens" for lang, n in counts["tokens"].items())
+    return f"{counts['kept']} pairs kept of {counts['read']} (dropped: {dropped}), {sizes}"
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _versions() -> dict[str, str]:
+    installed = {}
+    for package in _PACKAGES:
+        try:
+            installed[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue  # of the two fairseq distributions only one can be installed
+    return installed

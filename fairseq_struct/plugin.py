@@ -1,0 +1,77 @@
+"""Registers every model, task and criterion of this package with fairseq."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+
+from fairseq_struct import compat
+
+ROOMS = ("models", "tasks", "criterions")
+
+
+def load() -> list[str]:
+    """Import every module that registers something, after making fairseq fit for use.
+
+    Registering happens on import, as everywhere in fairseq, so adding a file to one of the rooms
+    is all it takes; calling this again registers nothing twice.
+
+    Returns:
+        The names of the imported modules.
+
+    Raises:
+        DependencyError: fairseq is missing or broken.
+        Exception: whatever one of the modules raises while being imported; nothing is swallowed.
+    """
+    compat.prepare()
+    names = registering_modules()
+    for name in names:
+        importlib.import_module(name)
+    return names
+
+
+def registering_modules() -> list[str]:
+    """List the modules that register something, without importing them.
+
+    Returns:
+        Dotted module names in a stable order: models, tasks, criterions, each by name.
+    """
+    found = []
+    for room in ROOMS:
+        package = f"fairseq_struct.{room}"
+        spec = importlib.util.find_spec(package)
+        if spec is None:
+            continue
+        modules = pkgutil.iter_modules(spec.submodule_search_locations)
+        found += sorted(f"{package}.{module.name}" for module in modules)
+    return found
+
+
+def registered() -> dict[str, list[str]]:
+    """Name what this package adds to fairseq, after :func:`load`.
+
+    Returns:
+        The sorted names under ``architectures``, ``tasks`` and ``criterions``.
+
+    Raises:
+        DependencyError: fairseq is missing or broken.
+    """
+    load()
+    from fairseq.criterions import CRITERION_REGISTRY
+    from fairseq.models import ARCH_MODEL_REGISTRY
+    from fairseq.tasks import TASK_REGISTRY
+
+    registries = {
+        "architectures": ARCH_MODEL_REGISTRY,
+        "tasks": TASK_REGISTRY,
+        "criterions": CRITERION_REGISTRY,
+    }
+    return {
+        kind: sorted(name for name, cls in registry.items() if _is_ours(cls))
+        for kind, registry in registries.items()
+    }
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.split(".")[0] == "fairseq_struct"

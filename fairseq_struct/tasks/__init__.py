@@ -1,0 +1,1 @@
+"""Tasks, one file each: dictionaries, data sets, validation metrics; see ``plugin.load``."""

@@ -1,0 +1,108 @@
+"""The house has floors, and imports only go down; networks and inference know no fairseq."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "fairseq_struct"
+
+# Room -> the rooms it may import besides itself. Anybody may import the exceptions.
+FLOORS = {
+    "models": {"modules", "structure", "compat"},
+    "tasks": {"data", "metrics", "structure", "compat"},
+    "criterions": {"metrics", "compat"},
+    "cli": {"data", "modules", "metrics", "structure", "models", "tasks", "criterions"}
+    | {"compat", "plugin", "__init__"},
+    "modules": {"structure"},
+    "metrics": {"structure"},
+    "structure": set(),
+    "data": {"compat"},
+    "plugin": {"compat"},
+    "compat": set(),
+    "errors": set(),
+    "__init__": set(),
+}
+STRUCTURE_MAY_USE = {"torch", "numpy", "numba", "fairseq_struct"} | sys.stdlib_module_names
+WITHOUT_FAIRSEQ = ("structure", "modules", "metrics", "errors", "__init__")
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> set[str]:
+    """Dotted names that a file imports anywhere, also inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import in line {node.lineno}"
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+def rooms_imported(path: Path) -> set[str]:
+    # The version is a plain string of the package itself, which is imported before any room.
+    parts = [name.split(".") for name in imports_of(path) - {"fairseq_struct.__version__"}]
+    inner = {name[1] for name in parts if name[0] == "fairseq_struct" and len(name) > 1}
+    known = {entry.stem for entry in PACKAGE.iterdir()}
+    return {name if name in known else "__init__" for name in inner}
+
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+def test_every_room_has_a_floor():
+    assert {room_of(path) for path in SOURCES} <= set(FLOORS)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_only_go_down(path):
+    room = room_of(path)
+    above = rooms_imported(path) - FLOORS[room] - {room, "errors"}
+    assert not above, f"{path} imports from {sorted(above)}"
+    if room in WITHOUT_FAIRSEQ:
+        fairseq = [name for name in imports_of(path) if name.split(".")[0].startswith("fairseq")]
+        assert all(name.startswith("fairseq_struct.") for name in fairseq), fairseq
+    if room == "structure":
+        outside = {name.split(".")[0] for name in imports_of(path)} - STRUCTURE_MAY_USE
+        assert not outside, f"{path} imports {sorted(outside)}"
+
+
+def test_the_floors_catch_an_offender(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
+    for room in ("modules", "models"):
+        (tmp_path / room).mkdir()
+    offender = tmp_path / "modules" / "offender.py"
+    offender.write_text("def f():\n    from fairseq_struct.models import x\n    import fairseq\n")
+    with pytest.raises(AssertionError, match="imports from"):
+        test_imports_only_go_down(offender)
+
+
+def test_networks_and_inference_never_load_fairseq():
+    """Transitively, too: whatever these rooms import is loaded in a fresh interpreter."""
+    names = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in SOURCES
+        if room_of(path) in WITHOUT_FAIRSEQ
+    ]
+    assert "fairseq" not in modules_after(f"for name in {names!r}: importlib.import_module(name)")
+
+
+def test_package_and_command_line_start_light():
+    loaded = modules_after("import fairseq_struct.cli.main as main; main.build_parser()")
+    assert "fairseq_struct.cli.doctor" in loaded
+    assert not {"fairseq", "torch", "numpy", "matplotlib"} & loaded
+
+
+def modules_after(statement: str) -> set[str]:
+    code = f"import importlib, json, sys\n{statement}\nprint(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
