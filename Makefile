@@ -43,13 +43,14 @@ help: ## list the targets
 	@echo "usage: make <target> [VARIABLE=value]; the variables are explained at the top of Makefile"
 	sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
 
+demo test: export PATH := $(CURDIR)/$(BIN):$(PATH)
+
 demo: install ## train and evaluate a small translation model with scheduled sampling
-	@export PATH="$$PWD/$(BIN):$$PATH"
-	bash recipes/scheduled_sampling/synthetic.sh top_k
+	@bash recipes/scheduled_sampling/synthetic.sh top_k
 
 test: install ## ruff, then the whole test suite
-	@$(BIN)/ruff check .
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@ruff check .
+	python -m pytest $(PYTEST_ARGS)
 
 install: same-python $(INSTALLED) ## make .venv and install everything into it
 

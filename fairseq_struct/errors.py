@@ -1,5 +1,8 @@
 """The package's own exceptions: everything a user can put right by changing what they gave us."""
 
+import sys
+from types import TracebackType
+
 
 class InputError(ValueError):
     """Bad input from the user; the message is one sentence saying what is wrong and where.
@@ -23,3 +26,23 @@ class DependencyError(InputError, ImportError):
         super().__init__(f"{problem}; to mend it: {remedy}" if remedy else problem)
         self.problem = problem
         self.remedy = remedy
+
+
+def report_plainly() -> None:
+    """Let an uncaught :class:`InputError` end the program with its sentence, not a traceback.
+
+    For programs that are not ours to wrap, such as ``fairseq-train``; every other exception is
+    reported as before. Calling it again changes nothing.
+    """
+    if getattr(sys.excepthook, "reports_plainly", False):
+        return
+    previous = sys.excepthook
+
+    def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None):
+        if isinstance(error, InputError):
+            print(f"error: {error}", file=sys.stderr)
+        else:
+            previous(kind, error, trace)
+
+    report.reports_plainly = True
+    sys.excepthook = report

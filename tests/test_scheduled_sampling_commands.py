@@ -139,17 +139,28 @@ def test_two_processes_make_the_update_of_one_with_doubled_update_freq(data_bin,
         torch.testing.assert_close(one[name], two[name], atol=2e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--adaptive-softmax-cutoff=4,8"], "--adaptive-softmax-cutoff gives no scores"),
-        (["--mix=top_k", "--mix-top-k=500"], "--mix-top-k 500 exceeds the target vocabulary"),
-    ],
-)
-def test_bad_options_stop_before_any_work(data_bin, tmp_path, options, message):
-    with pytest.raises(InputError, match=message):
-        train(data_bin, tmp_path / "never", "--max-update=2", *options)
+def test_bad_options_stop_before_any_work(data_bin, tmp_path):
+    with pytest.raises(InputError, match="--adaptive-softmax-cutoff gives no scores"):
+        train(
+            data_bin,
+            tmp_path / "never",
+            "--max-update=2",
+            "--batch-size=8",
+            "--adaptive-softmax-cutoff=4,8",
+        )
     assert not list(tmp_path.glob("never/*.pt"))
+
+
+def test_bad_options_are_reported_in_one_line_without_a_traceback(data_bin, tmp_path):
+    process = start(
+        "fairseq-train", data_bin, f"--user-dir={USER_DIR}", f"--save-dir={tmp_path}",
+        "--arch=scheduled_sampling_transformer", *SMALL, "--max-update=2", "--batch-size=8",
+        "--mix=top_k", "--mix-top-k=500",
+    )  # fmt: skip
+    output = process.communicate(timeout=120)[0]
+    assert process.returncode == 1
+    assert "Traceback" not in output
+    assert output.splitlines()[-1].startswith("error: --mix-top-k 500 exceeds the target vocab")
 
 
 def test_an_unknown_mix_is_an_error_that_lists_the_known_ones(data_bin, tmp_path):

@@ -13,6 +13,7 @@ from pathlib import Path
 if importlib.util.find_spec("fairseq_struct") is None:
     sys.path.append(str(Path(__file__).resolve().parent.parent))
 
-from fairseq_struct import plugin  # noqa: E402
+from fairseq_struct import errors, plugin  # noqa: E402
 
+errors.report_plainly()
 plugin.load()

@@ -84,7 +84,8 @@ def summary(manifest: dict, out: Path) -> str:
     source, target = manifest["source_lang"], manifest["target_lang"]
     options = manifest["options"]
     folder = shlex.quote(str(out))
-    undo = segmenter_options(options["segment"], folder)
+    # fairseq leaves out the last batch of a set unless its size is a multiple of this number.
+    undo = f"--required-batch-size-multiple 1 {segmenter_options(options['segment'], folder)}"
     if options["tokenise"] == "moses" or manifest["tokenised_by_owner"]:
         undo = f"--tokenizer moses {undo}"
     sizes = ", ".join(f"{lang} {size}" for lang, size in manifest["vocabulary"].items())

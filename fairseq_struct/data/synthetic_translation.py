@@ -42,8 +42,10 @@ RECURSIVE = frozenset({"S", "RC", "PP"})
 # Features: VP(number gender tense), NP and N(number gender class case), RC(number gender class).
 RULES = """
     12  TOP() -> *S()                                           =>  *
-     2  TOP() -> *S() cc=CONJ() conj=S()                        =>  * cc conj
-     2  TOP() -> *S() mark=SUB() advcl=S()                      =>  advcl mark *
+     2  TOP() -> *S() conj=CC()                                 =>  * conj
+     2  TOP() -> *S() advcl=AC()                                =>  advcl *
+     1  CC() -> cc=CONJ() *S()                                  =>  cc *
+     1  AC() -> mark=SUB() *S()                                 =>  * mark
 
      4  S() -> nsubj=NP(N G A nom) *VP(N G T) aux=TNS(T)        =>  nsubj * aux
      1  S() -> nsubj=NP(N G A nom) advmod=ADV() *VP(N G T) aux=TNS(T)   =>  advmod nsubj * aux

@@ -3,6 +3,8 @@
 #   experiment, source_lang, target_lang   names
 #   scale, description                     for the record: paper or reduced; the data in words
 #   default_updates, default_warmup        length of training, updates of pure teacher forcing
+#   corpus                                 layout that preprocess/parallel.py reads from DATA
+# before it sources this file, and after it, where the defaults below do not serve,
 #   setting                                array of fairseq-train options
 #   detokenise, undo                       arrays of options that restore text: of fairseq-train
 #                                          --eval-bleu, and of fairseq-generate
@@ -28,9 +30,36 @@ variants=(
     softmax_grad softmax_10_grad gumbel_softmax_grad gumbel_softmax_10_grad sparsemax_grad
 )
 
+# Table 3.1. Its learning rate is 1.0 times the noam schedule, whose peak is
+# 512^-0.5 * 20000^-0.5 = 3.125e-4; Adam's betas are not given, these go with noam customarily.
+paper_setting=(
+    --optimizer adam --adam-betas "(0.9, 0.998)"
+    --lr 3.125e-4 --lr-scheduler inverse_sqrt --warmup-updates 20000
+    --criterion cross_entropy --batch-size 32
+    --validate-interval 1000000 --validate-interval-updates 10000 --save-interval-updates 10000
+)
+
+# Transformer-Tiny (Wu et al., 2021) on a small corpus, short enough for a CPU.
+setting=(
+    --arch scheduled_sampling_transformer_tiny
+    --optimizer adam --adam-betas "(0.9, 0.98)"
+    --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 1000
+    --criterion label_smoothed_cross_entropy --label-smoothing 0.1
+    --max-tokens 1500
+)
+
+# Text that was split by byte pairs and, before that, tokenised by Moses' rules.
+detokenise=(--eval-bleu-detok moses --eval-bleu-remove-bpe)
+undo=(--tokenizer moses --moses-no-escape --post-process subword_nmt)
+
 fail() {
     echo "error: $*" >&2
     exit 2
+}
+
+prepare() {
+    [ -n "$1" ] || fail "usage: recipes/scheduled_sampling/$experiment.sh VARIANT DATA"
+    python "$root/preprocess/parallel.py" "$corpus" "$1" "$data"
 }
 
 # Sets `mix`, the fairseq-train options of one row of table 3.2.
@@ -75,12 +104,13 @@ train() {
     touch "$save_dir/finished_$max_update"
 }
 
-# translate CHECKPOINT SUBSET FILE: detokenised translations, in the order of the data.
+# translate CHECKPOINT SUBSET FILE: detokenised translations, in the order of the data. Without
+# --required-batch-size-multiple 1 fairseq leaves out the last batch when it is not a full eight.
 translate() {
     local checkpoint=$1 subset=$2 file=$3
     fairseq-generate "$data/data-bin" --user-dir "$root/user_dir" --path "$checkpoint" \
         --source-lang "$source_lang" --target-lang "$target_lang" --gen-subset "$subset" \
-        --beam 5 --max-tokens 4000 "${undo[@]}" >"$file.log" 2>&1 ||
+        --beam 5 --max-tokens 4000 --required-batch-size-multiple 1 "${undo[@]}" >"$file.log" 2>&1 ||
         { tail -n 3 "$file.log" >&2; fail "generation failed, see $file.log"; }
     grep '^D-' "$file.log" | LC_ALL=C sort -t- -k2,2n | cut -f3- >"$file"
 }

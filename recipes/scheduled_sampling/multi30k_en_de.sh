@@ -5,6 +5,7 @@
 # DATA is the folder that holds train.{en,de}, val.{en,de} and test_2016_flickr.{en,de}.
 
 experiment=multi30k_en_de
+corpus=multi30k
 source_lang=en
 target_lang=de
 scale=reduced
@@ -12,20 +13,5 @@ description="Multi30k, 29,000 training pairs, joint BPE of 10,000 merges; valid,
 default_updates=4500
 default_warmup=3500
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-
-setting=(
-    --arch scheduled_sampling_transformer_tiny
-    --optimizer adam --adam-betas "(0.9, 0.98)"
-    --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 1000
-    --criterion label_smoothed_cross_entropy --label-smoothing 0.1
-    --max-tokens 1500
-)
-detokenise=(--eval-bleu-detok moses --eval-bleu-remove-bpe)
-undo=(--tokenizer moses --moses-no-escape --post-process subword_nmt)
-
-prepare() {
-    [ -n "$1" ] || fail "usage: recipes/scheduled_sampling/multi30k_en_de.sh VARIANT DATA"
-    python "$root/preprocess/parallel.py" multi30k "$1" "$data"
-}
 
 run "$@"

@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 
+from fairseq_struct.errors import report_plainly
 from fairseq_struct.metrics.bleu import Bleu, corpus_bleu
 from fairseq_struct.metrics.results import Result, append_result, device_name
 
@@ -36,6 +37,7 @@ def training_minutes(log: Path) -> float:
 
 
 def main():
+    report_plainly()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--experiment", required=True, help="name of the experiment")
     parser.add_argument("--variant", required=True, help="row of table 3.2")
