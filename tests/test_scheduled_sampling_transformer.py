@@ -310,6 +310,8 @@ def test_batches_without_words_to_replace_pass():
         ({"schedule": "exponential"}, "--schedule exponential: .* needs its k"),
         ({"schedule_c": 0.1, "schedule_end_update": 5}, "--schedule linear: .* one of them"),
         ({"replacement": "confidence", "confidence_threshold": 0.99}, "in that order"),
+        ({"replacement": "confidence", "schedule_k": 0.5}, "only --schedule-warmup-updates"),
+        ({"schedule_warmup_updates": -1}, "--schedule linear: .* 0 updates or more"),
     ],
 )
 def test_impossible_options_are_refused(options, message):

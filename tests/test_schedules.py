@@ -58,6 +58,7 @@ def test_an_offset_above_one_is_still_a_probability():
         ({"name": "linear", "c": 0.1, "end_update": 5}, "one of them"),
         ({"name": "linear", "c": -0.1}, "slope c >= 0"),
         ({"name": "linear", "end_update": 5, "warmup_updates": 5}, "must end after its warm-up"),
+        ({"name": "linear", "c": math.nan}, "must be finite"),
         ({"name": "exponential"}, "needs its k"),
         ({"name": "exponential", "k": 1.0}, "0 <= k < 1"),
         ({"name": "inverse_sigmoid", "k": 0.5}, "k >= 1"),

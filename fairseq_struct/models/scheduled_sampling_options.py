@@ -136,11 +136,16 @@ def schedule_from_options(args: Namespace) -> Schedule:
     Raises:
         InputError: the schedule's options contradict each other or lack something.
     """
+    name, k, end_update = args.schedule, args.schedule_k, args.schedule_end_update
     if args.replacement == "confidence":
         # The thresholds decide; of the schedule only the warm-up is left.
-        return make_schedule("constant", k=0.0, warmup_updates=args.schedule_warmup_updates)
-    end_update = args.schedule_end_update
-    if args.schedule == "linear" and args.schedule_c is None and end_update is None:
+        if any(value is not None for value in (k, args.schedule_c, end_update)):
+            raise InputError(
+                "--replacement confidence uses of the schedule only --schedule-warmup-updates: "
+                "drop its other constants, or use --replacement uniform"
+            )
+        name, k = "constant", 0.0
+    elif name == "linear" and args.schedule_c is None and end_update is None:
         end_update = getattr(args, "max_update", 0)
         if not end_update:
             raise InputError(
@@ -149,15 +154,15 @@ def schedule_from_options(args: Namespace) -> Schedule:
             )
     try:
         return make_schedule(
-            args.schedule,
-            args.schedule_k,
+            name,
+            k,
             args.schedule_c,
             end_update,
             args.schedule_floor,
             args.schedule_warmup_updates,
         )
     except ValueError as error:
-        raise InputError(f"--schedule {args.schedule}: {error}") from None
+        raise InputError(f"--schedule {name}: {error}") from None
 
 
 def check_options(args: Namespace, vocabulary: int):

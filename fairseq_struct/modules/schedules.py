@@ -152,6 +152,8 @@ def make_schedule(
     """
     if name not in SCHEDULES:
         raise ValueError(f"unknown schedule {name!r}; choose one of {', '.join(SCHEDULES)}")
+    if not all(math.isfinite(value) for value in (k, c, floor) if value is not None):
+        raise ValueError(f"k, c and the floor must be finite numbers, not {k}, {c} and {floor}")
     if name == "linear":
         offset = 1.0 if k is None else k
         if (c is None) == (end_update is None):
