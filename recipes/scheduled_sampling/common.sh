@@ -3,6 +3,8 @@
 #   experiment, source_lang, target_lang   names
 #   scale, description                     for the record: paper or reduced; the data in words
 #   default_updates, default_warmup        length of training, updates of pure teacher forcing
+#   default_decay_end                      update at which the linear decay reaches 0; the
+#                                          training may end before (default: at its end)
 #   corpus                                 layout that preprocess/parallel.py reads from DATA
 # before it sources this file, and after it, where the defaults below do not serve,
 #   setting                                array of fairseq-train options
@@ -11,12 +13,13 @@
 #   prepare DATA                           function that makes $data (text, data-bin)
 #
 # Environment of every recipe:
-#   OUT      where data, checkpoints and translations go (runs/scheduled_sampling/EXPERIMENT)
-#   SEED     seed (1)
-#   UPDATES  training updates; with a value of its own the record says "reduced"
-#   WARMUP   updates of pure teacher forcing before the decay
-#   THREADS  CPU threads (all)
-#   RECORD   0 keeps the run out of results.jsonl
+#   OUT        where data, checkpoints and translations go (runs/scheduled_sampling/EXPERIMENT)
+#   SEED       seed (1)
+#   UPDATES    training updates; with a value of its own the record says "reduced"
+#   WARMUP     updates of pure teacher forcing before the decay; likewise
+#   DECAY_END  update at which the linear decay would reach 0; likewise
+#   THREADS    CPU threads (all)
+#   RECORD     0 keeps the run out of results.jsonl
 
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -73,7 +76,7 @@ variant_options() {
         mix=(--schedule constant --schedule-k 1)
         return
     fi
-    mix=(--schedule linear --schedule-end-update "$updates" --schedule-warmup-updates "$warmup")
+    mix=(--schedule linear --schedule-end-update "$decay_end" --schedule-warmup-updates "$warmup")
     if [ "${name%_grad}" != "$name" ]; then
         name=${name%_grad}
         mix+=(--first-pass-gradient)
@@ -122,7 +125,9 @@ run() {
     seed=${SEED:-1}
     updates=${UPDATES:-$default_updates}
     warmup=${WARMUP:-$default_warmup}
-    [ "$updates" = "$default_updates" ] || scale=reduced
+    decay_end=${DECAY_END:-${default_decay_end:-$updates}}
+    [ "$updates $warmup $decay_end" = \
+        "$default_updates $default_warmup ${default_decay_end:-$default_updates}" ] || scale=reduced
     [ "$warmup" -lt "$updates" ] || fail "WARMUP=$warmup must be less than UPDATES=$updates"
     variant_options "$variant"
     [ -z "${THREADS:-}" ] || export OMP_NUM_THREADS=$THREADS
@@ -135,7 +140,7 @@ run() {
     # Until the warm-up ends all variants are the same run, update by update; it is made once and
     # every variant goes on from it, as it would from its own.
     local trunk=$out/seed_$seed/warmup_$warmup
-    local branch=$trunk/updates_$updates/$variant
+    local branch=$trunk/updates_$updates.decay_$decay_end/$variant
     if [ "$warmup" -gt 0 ] && [ ! -e "$branch/checkpoint_last.pt" ]; then
         train "$trunk" "$warmup" --schedule constant --schedule-k 1 --disable-validation
         mkdir -p "$branch"

@@ -10,8 +10,9 @@ source_lang=en
 target_lang=de
 scale=reduced
 description="Multi30k, 29,000 training pairs, joint BPE of 10,000 merges; valid, test_2016_flickr"
-default_updates=4500
+default_updates=4100
 default_warmup=3500
+default_decay_end=5500
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 run "$@"

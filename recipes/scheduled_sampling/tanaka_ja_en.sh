@@ -11,8 +11,9 @@ source_lang=ja
 target_lang=en
 scale=reduced
 description="Tanaka corpus, lower-cased, joint BPE of 8,000 merges; dev, 500 pairs off train"
-default_updates=4500
+default_updates=4100
 default_warmup=3500
+default_decay_end=5500
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 run "$@"
