@@ -46,7 +46,7 @@ help: ## list the targets
 demo test: export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 demo: install ## train and evaluate a small translation model with scheduled sampling
-	@bash recipes/scheduled_sampling/synthetic.sh top_k
+	@RECORD=0 bash recipes/scheduled_sampling/synthetic.sh top_k
 
 test: install ## ruff, then the whole test suite
 	@ruff check .

@@ -16,6 +16,7 @@ import functools
 import importlib
 import importlib.metadata
 import logging
+import os
 import pickle
 import re
 import sys
@@ -152,13 +153,24 @@ def _numpy_globals() -> list[Any]:
 
 
 def _with_clear_messages(load: Callable[..., Any]) -> Callable[..., Any]:
-    # fairseq itself leaves weights_only at torch's default, on; all that is missing is a message.
+    # fairseq leaves weights_only at torch's default. That is on, unless a variable of torch's says
+    # otherwise; for checkpoints nothing may.
     @functools.wraps(load)
     def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
-        with _clear_messages(path):
+        with _clear_messages(path), _without_variable("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"):
             return load(path, *args, **kwargs)
 
     return load_checkpoint_to_cpu
+
+
+@contextlib.contextmanager
+def _without_variable(name: str) -> Iterator[None]:
+    value = os.environ.pop(name, None)
+    try:
+        yield
+    finally:
+        if value is not None:
+            os.environ[name] = value
 
 
 @contextlib.contextmanager

@@ -61,6 +61,16 @@ def test_hostile_checkpoint_is_refused_and_not_run(tmp_path, load, old_format):
 
 
 @LOADERS
+def test_no_variable_of_torch_switches_the_protection_off(tmp_path, load, monkeypatch):
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    path, marker = tmp_path / "hostile.pt", tmp_path / "was_run"
+    torch.save({"model": {}, "extra_state": Hostile(marker)}, path)
+    with pytest.raises(InputError):
+        load(path)
+    assert not marker.exists()
+
+
+@LOADERS
 def test_refusal_names_every_foreign_class(tmp_path, load):
     path = tmp_path / "foreign.pt"
     torch.save({"model": {}, "extra_state": [Foreign(), random.Random(1)]}, path)

@@ -87,16 +87,24 @@ def test_full_disk_is_a_note(monkeypatch):
 
 
 def test_corpora_found_and_missing(tmp_path):
-    for name in ("multi30k", "ptb_lm", "unknown"):
+    for name in ("multi30k", "kftt-data-1.0", "unknown"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "train.txt").touch()
-    (tmp_path / "sst").mkdir()  # empty, so not there
+    (tmp_path / "tanaka").mkdir()  # empty, so not there
 
-    checks = by_name(doctor.examine(tmp_path))
+    checks = doctor.examine(tmp_path)
 
-    assert checks["data"].finding == f"{tmp_path}: multi30k, ptb_lm"
-    assert "sst" in checks["data missing"].finding.split(", ")
-    assert checks["data missing"].status == "note"
+    assert by_name(checks)["data"].finding == f"{tmp_path}: multi30k, kftt_ja_en"
+    missing = [check for check in checks if check.name.startswith("data: ")]
+    assert [check.name for check in missing] == ["data: iwslt17_de_en", "data: tanaka_ja_en"]
+    assert all(check.status == "note" for check in missing)
+    assert missing[0].remedy.startswith(f"put it into {tmp_path}/de-en; preprocess/parallel.py")
+
+
+def test_known_corpora_are_those_that_can_be_read():
+    from fairseq_struct.data.translation_corpora import LAYOUTS
+
+    assert list(doctor.CORPORA) == list(LAYOUTS)
 
 
 def test_environment_variable_tells_where_data_is(tmp_path, monkeypatch, capsys):

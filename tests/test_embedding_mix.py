@@ -193,6 +193,16 @@ def test_an_excluded_word_gets_no_weight_and_rows_are_independent(name):
         torch.testing.assert_close(results[0], single)
 
 
+@pytest.mark.parametrize("name", [name for name in MIXES if name not in DISCRETE_MIXES])
+def test_overflown_scores_give_nan_in_their_row_only(name):
+    """fp16 training meets such scores and recovers; the mix must neither hide nor crash."""
+    scores, embeddings = scores_and_embeddings(torch.float32)
+    scores[1, 3] = torch.nan
+    mixed = EmbeddingMix(name)(scores, embeddings, torch.Generator().manual_seed(1))
+    assert mixed[1].isnan().all()
+    assert mixed[[0, 2, 3, 4, 5]].isfinite().all()
+
+
 @pytest.mark.parametrize("name", MIXES)
 def test_no_rows_give_no_vectors(name):
     _, embeddings = scores_and_embeddings()
@@ -205,6 +215,7 @@ def test_no_rows_give_no_vectors(name):
         ({"name": "mean"}, "unknown embedding mix 'mean'"),
         ({"name": "softmax", "alpha": 0.0}, "alpha must be above 0"),
         ({"name": "softmax", "alpha": float("nan")}, "alpha must be above 0"),
+        ({"name": "softmax", "alpha": float("inf")}, "alpha must be above 0 and finite"),
         ({"name": "top_k", "top_k": 0}, "top_k must be 1 or more"),
     ],
 )

@@ -36,9 +36,10 @@ def result(variant="top_k", **changes):
 
 def test_records_survive_the_file_and_replace_their_own_kind(tmp_path):
     path = tmp_path / "results.jsonl"
-    for item in (result("a"), result("b"), result("a", seed=2), result("a", minutes=5.0)):
+    others = [result("b"), result("a", seed=2), result("a", updates=4), result("a", data="more")]
+    for item in (result("a"), *others, result("a", minutes=5.0)):
         append_result(path, item)
-    assert read_results(path) == [result("b"), result("a", seed=2), result("a", minutes=5.0)]
+    assert read_results(path) == [result("a", minutes=5.0), *others]
     assert set(json.loads(path.read_text().splitlines()[0])) >= {"paper", "scale", "version"}
 
 
@@ -75,14 +76,15 @@ def test_report_renews_marked_tables_and_check_notices_stale_ones(tmp_path, caps
     assert main([*arguments, "--check"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("marker", "message"), [("nowhere/toy", "no such file"), ("system/other", "no record of")]
-)
-def test_a_table_without_records_is_an_error(tmp_path, marker, message):
+def test_a_table_without_records_says_so_and_one_of_nothing_is_an_error(tmp_path, capsys):
     (tmp_path / "system").mkdir()
     append_result(tmp_path / "system/results.jsonl", result())
-    with pytest.raises(InputError, match=message):
-        fill_tables(f"<!-- results: {marker} -->\n<!-- end of results -->", tmp_path)
+    marked = "<!-- results: {} -->\n<!-- end of results -->"
+    assert "No run recorded yet." in fill_tables(marked.format("system/other"), tmp_path)
+    with pytest.raises(InputError, match="nowhere/toy: no such SYSTEM/EXPERIMENT"):
+        fill_tables(marked.format("nowhere/toy"), tmp_path)
+    assert main(["report", "--show", "system/toy", "--recipes", str(tmp_path)]) == 0
+    assert "`top_k`" in capsys.readouterr().out
 
 
 def test_the_tables_of_this_repository_agree_with_their_records(monkeypatch):
@@ -117,18 +119,30 @@ def test_score_prints_the_papers_row_and_appends_a_record(tmp_path):
         for split in ("valid", "test"):
             (tmp_path / name / f"{split}.en").write_text("one two three four five\n")
     log = tmp_path / "train.log"
-    log.write_text('x | INFO | train_inner | {"num_updates": "5", "wall": "120"}\n')
+    entries = [
+        '{"epoch": 1, "update": 0.3, "num_updates": "3", "train_wall": "90", "wall": "0"}',
+        '{"epoch": 1, "valid_bleu": "41.5", "valid_num_updates": "3"}',
+        '{"epoch": 2, "valid_bleu": "40.25", "valid_num_updates": "5"}',
+        '{"epoch": 2, "update": 1.1, "num_updates": "5", "train_wall": "30", "wall": "0"}',
+        '{"epoch": 2, "train_num_updates": "5", "train_wall": "120"}',
+    ]
+    log.write_text("".join(f"2020-01-01 | INFO | valid | {entry}\n" for entry in entries))
     command = [
         sys.executable, ROOT / "recipes/scheduled_sampling/score.py", "--experiment",
         "kftt_ja_en", "--variant", "top_k", "--seed", "3", "--updates", "5", "--scale", "reduced",
         "--data", "toy", "--references", tmp_path / "raw", "--translations", tmp_path / "out",
-        "--target-lang", "en", "--log", log, "--command", "x", "--results",
+        "--target-lang", "en", "--logs", log, "--command", "x", "--results",
         tmp_path / "results.jsonl",
     ]  # fmt: skip
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     last = output.splitlines()[-1]
     assert last == "BLEU dev 100.00 test 100.00 (paper: dev 18.46 test 20.24)"
     (record,) = read_results(tmp_path / "results.jsonl")
-    assert record.metrics == {"bleu_dev": 100.0, "bleu_test": 100.0}
+    assert record.metrics == {
+        "bleu_dev": 100.0,
+        "bleu_test": 100.0,
+        "bleu_dev_greedy_last": 40.25,
+        "best_update": 3,
+    }
     assert record.paper == {"bleu_dev": 18.46, "bleu_test": 20.24}
     assert (record.minutes, record.seed) == (2.0, 3)

@@ -168,11 +168,10 @@ def test_an_unknown_mix_is_an_error_that_lists_the_known_ones(data_bin, tmp_path
         train(data_bin, tmp_path, "--mix=average")
 
 
-def test_automatic_mixed_precision_and_update_freq(data_bin, tmp_path):
+def test_update_freq_with_the_gradient_through_pass_one(data_bin, tmp_path):
     log = train(
         data_bin,
         tmp_path,
-        "--amp",
         "--update-freq=2",
         "--max-update=6",
         "--batch-size=8",

@@ -277,12 +277,12 @@ def test_confidence_waits_for_its_warm_up_and_may_find_nothing():
 
 
 @pytest.mark.parametrize("mix", MIXES)
-@pytest.mark.parametrize("how", ["bf16", "amp"])
+@pytest.mark.parametrize("how", ["fp16", "bf16", "amp"])
 def test_low_precision_training_steps_are_finite(mix, how):
     gradient = mix not in ("argmax", "sample")
     model = toy_model(mix=mix, first_pass_gradient=gradient, dropout=0.1, **constant(0.3))
-    if how == "bf16":
-        model = model.bfloat16()
+    if how != "amp":
+        model = model.to(torch.float16 if how == "fp16" else torch.bfloat16)
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=how == "amp"):
         loss = loss_of(model, toy_batch())
     loss.backward()
@@ -311,6 +311,8 @@ def test_batches_without_words_to_replace_pass():
         ({"schedule_c": 0.1, "schedule_end_update": 5}, "--schedule linear: .* one of them"),
         ({"replacement": "confidence", "confidence_threshold": 0.99}, "in that order"),
         ({"replacement": "confidence", "schedule_k": 0.5}, "only --schedule-warmup-updates"),
+        ({"replacement": "confidence", "schedule_floor": 0.5}, "only --schedule-warmup-updates"),
+        ({"mix_scale_noise": True}, "--mix-scale-noise belongs to --mix gumbel_softmax"),
         ({"schedule_warmup_updates": -1}, "--schedule linear: .* 0 updates or more"),
     ],
 )

@@ -37,21 +37,13 @@ PACKAGES = (
 )
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
 FAIRSEQ_DISTRIBUTIONS = ("fairseq-fixed", "ve-fairseq", "fairseq")
-CORPORA = (
-    "craft",
-    "listops",
-    "lm_syneval",
-    "mnist",
-    "multi30k",
-    "proplogic",
-    "ptb_lm",
-    "snli",
-    "sst",
-    "sts",
-    "tanaka_enja",
-    "ud",
-    "wsj5",
-)
+# What preprocess/parallel.py can read, and the folders it is commonly kept in.
+CORPORA = {
+    "multi30k": ("multi30k",),
+    "iwslt17_de_en": ("iwslt17_de_en", "de-en"),
+    "kftt_ja_en": ("kftt_ja_en", "kftt-data-1.0"),
+    "tanaka_ja_en": ("tanaka_ja_en", "tanaka_enja", "tanaka"),
+}
 ROOMY_DISK_GB = 5
 
 
@@ -235,12 +227,12 @@ def _check_data(data: str | Path | None) -> Iterator[Check]:
     filled = {
         entry.name for entry in Path(data).iterdir() if entry.is_dir() and any(entry.iterdir())
     }
-    found = [name for name in CORPORA if name in filled]
-    missing = [name for name in CORPORA if name not in filled]
+    found = [name for name, folders in CORPORA.items() if filled.intersection(folders)]
     yield Check("data", f"{data}: {', '.join(found) or 'none of the known corpora'}")
-    if missing:
-        where = f"place them in {data}; preprocess/<corpus>.py --help tells in which form"
-        yield Check("data missing", ", ".join(missing), "note", where)
+    for name, folders in CORPORA.items():
+        if name not in found:
+            where = f"put it into {Path(data) / folders[-1]}; preprocess/parallel.py {name} --help"
+            yield Check(f"data: {name}", "not found", "note", where)
 
 
 def _print_table(checks: list[Check]) -> None:

@@ -25,6 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of SYSTEM/results.jsonl (default: recipes)",
     )
     parser.add_argument(
+        "--show",
+        metavar="SYSTEM/EXPERIMENT",
+        help="print the table of one experiment and change nothing",
+    )
+    parser.add_argument(
         "--check",
         action="store_true",
         help="change nothing; exit with 1 if a table disagrees with its records",
@@ -38,8 +43,11 @@ def run(args: argparse.Namespace) -> int:
         InputError: a file is missing, or a table asks for records that do not exist.
     """
     from fairseq_struct.errors import InputError
-    from fairseq_struct.metrics.results import fill_tables
+    from fairseq_struct.metrics.results import fill_tables, table_of
 
+    if args.show:
+        print(table_of(args.show, args.recipes), end="")
+        return 0
     renewed = {}
     for path in args.files:
         if not path.is_file():

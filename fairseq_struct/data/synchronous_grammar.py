@@ -268,7 +268,9 @@ def _parse_rule(line: str) -> Rule:
         for relation, star, name, arguments in _PART.findall(right)
     )
     relations = [part.relation for part in parts]
-    if sorted(relations) != sorted(order.split()) or relations.count("*") != 1:
-        raise ValueError(f"needs one head, and the same parts on both sides: {line!r}")
+    if _PART.sub("", right).strip() or len(set(relations)) < len(relations):
+        raise ValueError(f"not a rule, every part needs a name of its own: {line!r}")
+    if sorted(relations) != sorted(order.split()) or "*" not in relations:
+        raise ValueError(f"not a rule, needs a head and the same parts on both sides: {line!r}")
     target = tuple(relations.index(name) for name in order.split())
     return Rule(int(weight), category, tuple(parameters.split()), parts, target)

@@ -5,6 +5,7 @@ markers, ``<!-- results: SYSTEM/EXPERIMENT -->`` and ``<!-- end of results -->``
 written again from the records and compared with them.
 """
 
+import fcntl
 import json
 import os
 import platform
@@ -73,7 +74,10 @@ def device_name(threads: int | None = None) -> str:
 
 
 def append_result(path: str | Path, result: Result):
-    """Append a record to a file, replacing one of the same experiment, variant and seed.
+    """Append a record to a file, or put it in the place of the one that it repeats.
+
+    Two records are of the same run when experiment, variant, seed, updates, scale and data agree.
+    Programs that append at the same time wait for one another.
 
     Args:
         path: the file, made if need be.
@@ -83,16 +87,22 @@ def append_result(path: str | Path, result: Result):
         InputError: the file holds something else than records.
     """
     path = Path(path)
-    same = (result.experiment, result.variant, result.seed)
-    kept = [
-        old
-        for old in (read_results(path) if path.exists() else [])
-        if (old.experiment, old.variant, old.seed) != same
-    ]
-    lines = [json.dumps(asdict(item), ensure_ascii=False) + "\n" for item in [*kept, result]]
-    staging = path.with_name(f".{path.name}.{os.getpid()}")
-    staging.write_text("".join(lines), encoding="utf-8")
-    os.replace(staging, path)
+    with path.with_name(f".{path.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        results = read_results(path) if path.exists() else []
+        keys = [_run_of(old) for old in results]
+        if _run_of(result) in keys:
+            results[keys.index(_run_of(result))] = result
+        else:
+            results.append(result)
+        lines = [json.dumps(asdict(item), ensure_ascii=False) + "\n" for item in results]
+        staging = path.with_name(f".{path.name}.{os.getpid()}")
+        staging.write_text("".join(lines), encoding="utf-8")
+        os.replace(staging, path)
+
+
+def _run_of(item: Result) -> tuple:
+    return item.experiment, item.variant, item.seed, item.updates, item.scale, item.data
 
 
 def read_results(path: str | Path) -> list[Result]:
@@ -169,17 +179,30 @@ def fill_tables(text: str, recipes: str | Path) -> str:
         The text with its tables renewed.
 
     Raises:
-        InputError: a marker names a file or an experiment that does not exist.
+        InputError: a marker names a system that does not exist.
     """
 
     def renew(match: re.Match) -> str:
-        system, _, experiment = match["name"].partition("/")
-        path = Path(recipes) / system / "results.jsonl"
-        if not path.is_file():
-            raise InputError(f"{path}: no such file, but a table asks for {match['name']}")
-        chosen = [item for item in read_results(path) if item.experiment == experiment]
-        if not chosen:
-            raise InputError(f"{path}: no record of experiment {experiment!r}")
-        return f"{match['start']}{markdown_table(chosen)}{match['end']}"
+        return f"{match['start']}{table_of(match['name'], recipes)}{match['end']}"
 
     return MARKED.sub(renew, text)
+
+
+def table_of(name: str, recipes: str | Path) -> str:
+    """The table of one experiment, or a sentence where nothing was recorded yet.
+
+    Args:
+        name: ``SYSTEM/EXPERIMENT``.
+        recipes: folder that holds ``SYSTEM/results.jsonl``.
+
+    Raises:
+        InputError: there is no such system.
+    """
+    system, _, experiment = name.partition("/")
+    folder = Path(recipes) / system
+    if not experiment or not folder.is_dir():
+        raise InputError(f"{name}: no such SYSTEM/EXPERIMENT below {recipes}")
+    path = folder / "results.jsonl"
+    results = read_results(path) if path.is_file() else []
+    chosen = [item for item in results if item.experiment == experiment]
+    return markdown_table(chosen) if chosen else "No run recorded yet.\n"

@@ -87,7 +87,7 @@ def add_options(parser: ArgumentParser):
         type=int,
         metavar="N",
         help="update at which the linear schedule reaches 0, instead of --schedule-c "
-        "(default: --max-update)",
+        "(default: --max-update; give it if you mean to resume with a larger --max-update)",
     )
     parser.add_argument(
         "--schedule-floor",
@@ -139,7 +139,7 @@ def schedule_from_options(args: Namespace) -> Schedule:
     name, k, end_update = args.schedule, args.schedule_k, args.schedule_end_update
     if args.replacement == "confidence":
         # The thresholds decide; of the schedule only the warm-up is left.
-        if any(value is not None for value in (k, args.schedule_c, end_update)):
+        if args.schedule_floor or any(x is not None for x in (k, args.schedule_c, end_update)):
             raise InputError(
                 "--replacement confidence uses of the schedule only --schedule-warmup-updates: "
                 "drop its other constants, or use --replacement uniform"
@@ -194,6 +194,8 @@ def check_options(args: Namespace, vocabulary: int):
             f"--first-pass-gradient has no effect with --mix {args.mix}, which chooses one token: "
             "drop it or choose another mix"
         )
+    if args.mix_scale_noise and args.mix != "gumbel_softmax":
+        raise InputError(f"--mix-scale-noise belongs to --mix gumbel_softmax, not to {args.mix}")
     if args.decoder_passes < 2:
         raise InputError(
             f"--decoder-passes must be 2 or more, not {args.decoder_passes}; for plain teacher "

@@ -147,7 +147,11 @@ class ScheduledSamplingTransformer(TransformerModel):
     def _replace_inputs(
         self, encoder_out: dict, inputs: Tensor
     ) -> tuple[Tensor, Tensor, Tensor] | None:
-        """Rows, columns and vectors of the inputs to replace; None when all stay gold."""
+        """What to replace in ``inputs`` (batch, length): None when all stay gold.
+
+        Returns:
+            Rows (n,), columns (n,) and vectors (n, dim) of the n replaced inputs.
+        """
         gold_probability = self.teacher_forcing_probability
         metrics.log_scalar("teacher_forcing", gold_probability, weight=0, round=4)
         replaceable = replaceable_positions(inputs, self.decoder.padding_idx)

@@ -4,6 +4,7 @@ Mihaylova's thesis, section 3.3.2: with scores s(y) and input embeddings e(y), t
 the next decoder pass is  e_bar = sum_y w(y) e(y),  and the mixes differ in the weights w.
 """
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -64,8 +65,10 @@ class EmbeddingMix(nn.Module):
         super().__init__()
         if name not in MIXES:
             raise ValueError(f"unknown embedding mix {name!r}; choose one of {', '.join(MIXES)}")
-        if not alpha > 0:
-            raise ValueError(f"the inverse temperature alpha must be above 0, not {alpha}")
+        if not 0 < alpha < math.inf:
+            raise ValueError(
+                f"the inverse temperature alpha must be above 0 and finite, not {alpha}"
+            )
         if top_k < 1:
             raise ValueError(f"top_k must be 1 or more, not {top_k}")
         self.name = name
@@ -161,7 +164,9 @@ def sparse_weights(
     """Apply a sparse mapping to the highest scores only, and exactly.
 
     The support of sparsemax and entmax is a set of highest scores, so the mapping of the top k
-    is the mapping of all as soon as its smallest weight is 0; until then k doubles.
+    is the mapping of all as soon as its smallest weight is 0; until then k doubles. A row with a
+    score that is NaN or +inf gets weights that are NaN, as softmax would give it: that is what a
+    loss scaler waits for.
 
     Args:
         scores: (n, vocabulary), float32 or float64.
@@ -174,7 +179,9 @@ def sparse_weights(
     size = min(start, scores.size(1))
     while True:
         values, indices = scores.topk(size, dim=1)
-        weights = mapping(values, dim=1)
+        overflown = ~values[:, :1].isfinite()  # NaN counts as the largest
+        weights = mapping(values.masked_fill(overflown, 0.0), dim=1)
+        weights = weights.masked_fill(overflown, torch.nan)
         if size == scores.size(1) or not bool((weights[:, -1] > 0).any()):
             return indices, weights
         size = min(2 * size, scores.size(1))

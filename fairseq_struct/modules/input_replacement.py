@@ -34,7 +34,7 @@ def replaceable_positions(inputs: Tensor, padding_index: int) -> Tensor:
 def flip_coins(
     replaceable: Tensor, gold_probability: float, generator: torch.Generator | None = None
 ) -> Tensor:
-    """Choose the positions fed from the model, by an independent coin for each.
+    """Choose the positions fed from the model, by an independent coin for each (section 3.3.1).
 
     Args:
         replaceable: (batch, length) booleans.
@@ -50,6 +50,8 @@ def flip_coins(
 
 def gold_confidence(scores: Tensor, gold: Tensor) -> Tensor:
     """Probability that the model gives to the gold tokens, softmax(scores)[gold].
+
+    The confidence that decides on a replacement in Liu et al. (2021).
 
     Args:
         scores: (n, vocabulary) unnormalised scores.

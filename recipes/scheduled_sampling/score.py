@@ -3,7 +3,6 @@
 import argparse
 import csv
 import json
-import os
 import re
 from pathlib import Path
 
@@ -29,11 +28,28 @@ def score(references: Path, translations: Path) -> Bleu:
     return corpus_bleu(*(lines[:-1] if lines[-1] == "" else lines for lines in read))
 
 
-def training_minutes(log: Path) -> float:
-    """Training time, over all resumes, from the last log entry of fairseq-train."""
-    walls = re.findall(r'"(?:train_)?wall": "([\d.]+)"', log.read_text(errors="replace"))
-    entries = re.findall(r"\| train_inner \| (\{.*\})", log.read_text(errors="replace"))
-    return float(json.loads(entries[-1])["wall"]) / 60 if entries else float(walls[-1]) / 60
+def training_facts(logs: list[Path]) -> dict[str, float]:
+    """What fairseq-train's logs tell: minutes of training, and which checkpoint was best.
+
+    Args:
+        logs: of the shared warm-up, if any, and of the variant.
+
+    Returns:
+        ``minutes``, and where the validation BLEU was logged ``best_update``, the update of the
+        best checkpoint, and ``bleu_dev_greedy_last``, the greedy BLEU after the last update.
+    """
+    text = "\n".join(log.read_text(errors="replace") for log in logs)
+    entries = [json.loads(line) for line in re.findall(r"\| (\{\"epoch\".*\})$", text, re.M)]
+    # "wall" starts anew when a training resumes; the entries within epochs hold their own share.
+    seconds = sum(float(entry["train_wall"]) for entry in entries if "update" in entry)
+    facts = {"minutes": round(seconds / 60, 1)}
+    validations = [
+        (float(x["valid_bleu"]), int(x["valid_num_updates"])) for x in entries if "valid_bleu" in x
+    ]
+    if validations:
+        facts["bleu_dev_greedy_last"] = validations[-1][0]
+        facts["best_update"] = max(validations, key=lambda pair: pair[0])[1]
+    return facts
 
 
 def main():
@@ -48,7 +64,7 @@ def main():
     parser.add_argument("--references", type=Path, required=True, help="folder of SPLIT.LANG")
     parser.add_argument("--translations", type=Path, required=True, help="folder of SPLIT.LANG")
     parser.add_argument("--target-lang", required=True, help="suffix of the files")
-    parser.add_argument("--log", type=Path, required=True, help="log of fairseq-train")
+    parser.add_argument("--logs", type=Path, nargs="+", required=True, help="of fairseq-train")
     parser.add_argument("--command", required=True, help="command to record")
     parser.add_argument("--results", type=Path, help="file to append the record to")
     args = parser.parse_args()
@@ -60,18 +76,20 @@ def main():
         print(f"{name}: BLEU {scores[name].score:.2f} ({scores[name].signature})")
     paper = paper_values(args.experiment, args.variant)
     if args.results:
-        threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+        facts = training_facts(args.logs)
+        minutes = facts.pop("minutes")
+        metrics = {f"bleu_{name}": round(bleu.score, 2) for name, bleu in scores.items()}
         result = Result(
             experiment=args.experiment,
             variant=args.variant,
-            metrics={f"bleu_{name}": round(bleu.score, 2) for name, bleu in scores.items()},
+            metrics=metrics | facts,
             paper=paper,
             scale=args.scale,
             data=args.data,
             seed=args.seed,
             updates=args.updates,
-            device=device_name(threads),
-            minutes=round(training_minutes(args.log), 1),
+            device=device_name(),
+            minutes=minutes,
             command=args.command,
         )
         append_result(args.results, result)

@@ -1,28 +1,33 @@
 #!/usr/bin/env bash
-# Run several variants of one experiment and write the table.
+# Run several variants of one experiment, print their table, and write it where it is marked.
 #   recipes/scheduled_sampling/table.sh EXPERIMENT [DATA] [VARIANT ...]
-# EXPERIMENT is the name of a recipe beside this file; without VARIANTs all 13 rows are run.
+# EXPERIMENT is the name of a recipe beside this file; DATA is a folder and holds a slash; without
+# VARIANTs all 13 rows are run.
 
-set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
 experiment=${1:-}
 recipe=$here/$experiment.sh
-if [ -z "$experiment" ] || [ "$experiment" = table ] || [ ! -f "$recipe" ]; then
-    echo "usage: recipes/scheduled_sampling/table.sh EXPERIMENT [DATA] [VARIANT ...]" >&2
-    exit 2
-fi
+case "$experiment" in
+    "" | common | table | */*) recipe="" ;;
+esac
+[ -n "$recipe" ] && [ -f "$recipe" ] ||
+    fail "usage: recipes/scheduled_sampling/table.sh EXPERIMENT [DATA] [VARIANT ...]"
 shift
-source=()
-if [ $# -gt 0 ] && [ -d "$1" ]; then
-    source=("$1")
+folder=()
+if [ $# -gt 0 ] && [[ $1 = */* || -d $1 ]]; then
+    [ -d "$1" ] || fail "$1: no such folder"
+    folder=("$(cd "$1" && pwd)")
     shift
 fi
-[ $# -gt 0 ] || set -- teacher_forcing argmax top_k softmax softmax_10 gumbel_softmax \
-    gumbel_softmax_10 sparsemax softmax_grad softmax_10_grad gumbel_softmax_grad \
-    gumbel_softmax_10_grad sparsemax_grad
+[ $# -gt 0 ] || set -- "${variants[@]}"
+for variant in "$@"; do
+    updates=1 warmup=0 decay_end=1 variant_options "$variant" # refuses an unknown one now
+done
 for variant in "$@"; do
     echo "== $experiment $variant"
-    bash "$recipe" "$variant" "${source[@]}"
+    bash "$recipe" "$variant" "${folder[@]}"
 done
-cd "$here/../.."
+cd "$root"
 fairseq-struct report
+fairseq-struct report --show "scheduled_sampling/$experiment"
