@@ -189,8 +189,9 @@ def test_update_freq_with_the_gradient_through_pass_one(data_bin, tmp_path):
 def test_the_recipe_goes_from_nothing_to_bleu(tmp_path):
     """The main job end to end: generate a corpus, binarise, train, translate, score."""
     recipe = ROOT / "recipes/scheduled_sampling/synthetic.sh"
+    size = {"UPDATES": "450", "WARMUP": "300", "DECAY_END": "1000"}
     process = start(
-        "bash", recipe, "top_k", OUT=str(tmp_path), RECORD="0", UPDATES="240", WARMUP="160"
+        "bash", recipe, "top_k", OUT=str(tmp_path), RECORD="0", THREADS="2", **size
     )
     output = process.communicate(timeout=500)[0]
     assert process.returncode == 0, output

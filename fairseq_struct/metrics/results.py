@@ -164,8 +164,10 @@ def markdown_table(results: list[Result]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
+def _number(value: float | int | None) -> str:
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int) else f"{value:.2f}"
 
 
 def fill_tables(text: str, recipes: str | Path) -> str:

@@ -114,7 +114,8 @@ class TrainingStep:
 
 
 def peak_memory(setting: argparse.Namespace, options: dict, probability: float) -> float:
-    """MiB that a fresh process needs at most, above what it holds before the first step."""
+    """MiB that training takes at most: on a CPU the growth of a fresh process during its first
+    steps, on a CUDA device all that is allocated, parameters included."""
     command = [sys.executable, __file__, "--one-row", json.dumps([options, probability])]
     for name in ("layers", "dim", "vocabulary", "sentences", "length", "threads", "device"):
         command += [f"--{name}", str(getattr(setting, name))]
@@ -153,7 +154,7 @@ def main():
     parser.add_argument("--warmup-steps", type=int, default=5, help="untimed steps per row")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="where to run")
-    parser.add_argument("--rows", nargs="*", default=list(ROWS), help="rows to measure")
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS), help="what to time")
     parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
     parser.add_argument("--one-row", help=argparse.SUPPRESS)
     setting = parser.parse_args()
@@ -210,7 +211,7 @@ def record_of(setting: argparse.Namespace, name: str, values: dict[str, float]) 
         data=f"training step with optimiser, {size}, {batch}, {setting.repeats} repeats, ratios "
         "to teacher forcing in the same run (time at gold probability t, memory at 0.5)",
         device=device_name(setting.threads),
-        command="python recipes/benchmarks/scheduled_sampling.py --append",
+        command=" ".join(["python recipes/benchmarks/scheduled_sampling.py", *sys.argv[1:]]),
     )
 
 
