@@ -55,9 +55,11 @@ def run(program: str, *arguments: object) -> str:
 
     output, old_argv = io.StringIO(), sys.argv
     handler, root = logging.StreamHandler(output), logging.getLogger()
-    level = root.level
+    # Other tests may have silenced fairseq's loggers; the command is to say what it says to users.
+    levels = {logger: logger.level for logger in (root, logging.getLogger("fairseq"))}
     root.addHandler(handler)
-    root.setLevel(logging.INFO)
+    for logger in levels:
+        logger.setLevel(logging.INFO)
     sys.argv = [f"fairseq-{program}", *map(str, arguments)]
     try:
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
@@ -67,7 +69,8 @@ def run(program: str, *arguments: object) -> str:
     finally:
         sys.argv = old_argv
         root.removeHandler(handler)
-        root.setLevel(level)
+        for logger, level in levels.items():
+            logger.setLevel(level)
     return output.getvalue()
 
 
