@@ -198,12 +198,6 @@ def test_the_schedule_follows_set_num_updates():
         assert model.teacher_forcing_probability == pytest.approx(probability)
 
 
-def coins_drawn(model, **batch):
-    with metrics.aggregate(new_root=True) as log:
-        loss_of(model, toy_batch(target_lengths=(30,) * 8, source_lengths=(3,) * 8))
-    return log["replaced"], model._generator.get_state()
-
-
 def test_coins_depend_on_seed_update_and_worker_but_not_on_fairseqs_random_state(monkeypatch):
     def state(seed, update, rank):
         module = "fairseq_struct.models.scheduled_sampling_transformer"
@@ -222,8 +216,11 @@ def test_coins_depend_on_seed_update_and_worker_but_not_on_fairseqs_random_state
 
 def test_the_second_batch_of_an_update_gets_coins_of_its_own():
     model = toy_model(**constant(0.5))
-    first, second = coins_drawn(model)[1], coins_drawn(model)[1]
-    assert not torch.equal(first, second)
+    states = []
+    for _ in range(2):
+        loss_of(model, toy_batch())
+        states.append(model._generator.get_state())
+    assert not torch.equal(*states)
 
 
 def test_probability_and_replaced_fraction_are_logged():

@@ -23,7 +23,7 @@ from fairseq_struct.metrics.results import Result, append_result, device_name
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 
-# variant: (options of the architecture, largest ratio we accept at probability 0.5)
+# variant: (options of the architecture, time ratio aimed at for probability 0.5)
 ROWS = {
     "argmax": ({"mix": "argmax"}, 1.20),
     "top_k": ({"mix": "top_k"}, 1.20),
