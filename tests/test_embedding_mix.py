@@ -155,6 +155,37 @@ def test_gradients_reach_scores_and_embeddings(name):
     assert torch.autograd.gradcheck(mixed, inputs)
 
 
+@pytest.mark.parametrize("scale_noise", [False, True])
+@pytest.mark.parametrize("name", ["softmax", "gumbel_softmax"])
+def test_scores_without_gradient_give_the_same_vectors_and_embedding_gradients(name, scale_noise):
+    """They take another way, which may use the scores' memory, but only with permission."""
+    scores, embeddings = scores_and_embeddings()
+    mix = EmbeddingMix(name, alpha=3.0, scale_noise=scale_noise)
+    results = []
+    for given, overwrite in (
+        (scores.clone().requires_grad_(), True),
+        (scores, False),
+        (scores.clone(), True),
+    ):
+        before = given.detach().clone()
+        table = embeddings.clone().requires_grad_()
+        mixed = mix(given, table, torch.Generator().manual_seed(7), overwrite)
+        assert torch.equal(given, before) != (overwrite and not given.requires_grad)
+        (gradient,) = torch.autograd.grad(mixed.square().sum(), table)
+        results.append((mixed, gradient))
+    for result in results[1:]:
+        torch.testing.assert_close(result, results[0])
+
+
+def test_noise_is_finite_even_where_the_uniform_variable_is_zero(monkeypatch):
+    """A zero comes up once in 2^24 draws, so in every long training."""
+    monkeypatch.setattr(torch, "rand", lambda shape, **_: torch.zeros(shape))
+    assert gumbel_noise(torch.empty(3)).isfinite().all()
+    scores, embeddings = scores_and_embeddings(torch.float32)
+    scores[:, 0] = 1e5  # all other weights are exactly 0
+    assert torch.equal(EmbeddingMix("gumbel_softmax")(scores, embeddings)[0], embeddings[0])
+
+
 @pytest.mark.parametrize("name", DISCRETE_MIXES)
 def test_discrete_mixes_pass_gradients_to_the_embeddings_only(name):
     scores, embeddings = scores_and_embeddings()

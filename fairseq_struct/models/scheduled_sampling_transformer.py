@@ -8,6 +8,7 @@ loads the other's checkpoint.
 """
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 import torch
@@ -16,7 +17,7 @@ from fairseq.logging import metrics
 from fairseq.models import register_model, register_model_architecture
 from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
-from torch import Tensor
+from torch import Tensor, nn
 
 from fairseq_struct.models.scheduled_sampling_options import (
     DEFAULTS,
@@ -33,6 +34,7 @@ from fairseq_struct.modules.input_replacement import (
     random_tokens_of_same_sentence,
     replaceable_positions,
 )
+from fairseq_struct.modules.partial_computation import computed_once, only_at
 
 
 @register_model("scheduled_sampling_transformer")
@@ -138,11 +140,20 @@ class ScheduledSamplingTransformer(TransformerModel):
 
         if not self.training:
             return last_pass()
-        replaced = self._replace_inputs(encoder_out, prev_output_tokens)
-        if replaced is None:
-            return last_pass()
-        with embeddings_replaced(self.decoder.embed_tokens, *replaced):
-            return last_pass()
+        with computed_once(self._projections_of_encoder_output()):
+            replaced = self._replace_inputs(encoder_out, prev_output_tokens)
+            if replaced is None:
+                return last_pass()
+            with embeddings_replaced(self.decoder.embed_tokens, *replaced):
+                return last_pass()
+
+    def _projections_of_encoder_output(self) -> Iterator[nn.Module]:
+        """The cross-attention modules whose output is the same in every pass."""
+        for layer in self.decoder.layers:
+            attention = getattr(layer, "encoder_attn", None)
+            if attention is not None:
+                yield attention.k_proj
+                yield attention.v_proj
 
     def _replace_inputs(
         self, encoder_out: dict, inputs: Tensor
@@ -178,7 +189,9 @@ class ScheduledSamplingTransformer(TransformerModel):
                     break
                 noise = random_tokens_of_same_sentence(inputs, replaceable, rows, generator)
                 scrambled = (confidence[kept] > self.confidence_random_threshold).unsqueeze(1)
-            vectors = self.mix(scores, self.decoder.embed_tokens.weight, generator)
+            vectors = self.mix(
+                scores, self.decoder.embed_tokens.weight, generator, overwrite_scores=True
+            )
             if self.replacement == "confidence":
                 vectors = torch.where(scrambled, self.decoder.embed_tokens(noise), vectors)
         metrics.log_scalar("replaced", rows.numel() / count, weight=count, round=4)
@@ -214,6 +227,9 @@ class ScheduledSamplingTransformer(TransformerModel):
                             self.decoder.embed_tokens, own_rows[seen], columns[seen], vectors[seen]
                         )
                     )
+                if not self.first_pass_gradient:
+                    last = self.decoder.layers[-1]
+                    stack.enter_context(only_at(last.fc1, last.fc2, own_rows, columns - 1))
                 # No layer -1: no attention weights are averaged for an alignment nobody reads.
                 features, _ = self.decoder(
                     inputs[:, :length],

@@ -85,7 +85,11 @@ class EmbeddingMix(nn.Module):
         return f"{self.name}, alpha={self.alpha}, top_k={self.top_k}"
 
     def forward(
-        self, scores: Tensor, embeddings: Tensor, generator: torch.Generator | None = None
+        self,
+        scores: Tensor,
+        embeddings: Tensor,
+        generator: torch.Generator | None = None,
+        overwrite_scores: bool = False,
     ) -> Tensor:
         """Mix ``embeddings`` by the weights that ``scores`` give.
 
@@ -97,6 +101,8 @@ class EmbeddingMix(nn.Module):
             scores: (n, vocabulary) unnormalised scores; -inf excludes a word.
             embeddings: (vocabulary, dim) input embeddings.
             generator: source of the noise of ``gumbel_softmax`` and ``sample``.
+            overwrite_scores: allow the memory of ``scores``, if they need no gradient, to be used
+                for the weights; on large vocabularies that saves time.
 
         Returns:
             (n, dim) vectors in the precision of ``embeddings``.
@@ -114,6 +120,11 @@ class EmbeddingMix(nn.Module):
             raise ValueError(f"top_k = {self.top_k} exceeds the vocabulary of {vocabulary}")
         if self.name == "argmax":
             return F.embedding(scores.argmax(1), embeddings)
+        dense = self.name in ("softmax", "gumbel_softmax")
+        if dense and not (scores.requires_grad and torch.is_grad_enabled()):
+            if not overwrite_scores:
+                scores = scores.clone()
+            return self._mix_constant(scores, embeddings, generator)
         scores = scores if scores.dtype == torch.float64 else scores.float()
         if self.name == "sample":
             noisy = gumbel_noise(scores, generator).add_(scores, alpha=self.alpha)
@@ -135,6 +146,41 @@ class EmbeddingMix(nn.Module):
         weights = F.threshold(scores.softmax(1), NEGLIGIBLE, 0.0)
         return weights.to(embeddings.dtype) @ embeddings
 
+    def _mix_constant(
+        self, scores: Tensor, embeddings: Tensor, generator: torch.Generator | None
+    ) -> Tensor:
+        """The dense mixes of scores that need no gradient, without another (n, vocabulary)."""
+        scores = scores.detach()
+        weights = scores if scores.dtype == torch.float64 else scores.float()
+        noise = None
+        if self.name == "gumbel_softmax":
+            if self.scale_noise:
+                weights += gumbel_noise(weights, generator)
+            else:
+                # exp(s + G) = exp(s) / -log U spares the noise its second logarithm.
+                noise = negative_log_uniform(weights, generator)
+        if self.alpha != 1:
+            weights *= self.alpha
+        weights.sub_(weights.amax(1, keepdim=True)).exp_()
+        if noise is not None:
+            weights /= noise
+        weights /= weights.sum(1, keepdim=True)
+        F.threshold_(weights, NEGLIGIBLE, 0.0)
+        return weights.to(embeddings.dtype) @ embeddings
+
+
+def negative_log_uniform(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """-log U, U ~ Uniform(0, 1), positive and finite: a standard exponential variable.
+
+    Args:
+        like: the noise takes its shape, precision and device.
+        generator: source of U.
+    """
+    # Vectorised logarithms of uniforms: several times faster on CPU than exponential_().
+    uniform = torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype)
+    # rand's values are multiples of eps / 2, the first of them 0.
+    return uniform.clamp_min_(torch.finfo(like.dtype).eps / 4).log_().neg_()
+
 
 def gumbel_noise(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Standard Gumbel noise G = -log(-log U), U ~ Uniform(0, 1) (eq. 3.2).
@@ -143,9 +189,7 @@ def gumbel_noise(like: Tensor, generator: torch.Generator | None = None) -> Tens
         like: the noise takes its shape, precision and device.
         generator: source of U.
     """
-    # Vectorised logarithms of uniforms: several times faster on CPU than exponential_().
-    noise = torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype)
-    return noise.log_().neg_().log_().neg_()
+    return negative_log_uniform(like, generator).log_().neg_()
 
 
 def weighted_sum(indices: Tensor, weights: Tensor, embeddings: Tensor) -> Tensor:
