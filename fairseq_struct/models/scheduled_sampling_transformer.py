@@ -209,7 +209,8 @@ class ScheduledSamplingTransformer(TransformerModel):
 
         One decoder pass, its inputs already replaced by ``vectors`` if a pass went before. It
         computes what is asked for only: the sentences concerned, up to the last position, and
-        the output projection at the n positions. Padding, which is no word, scores -inf.
+        at the n positions the output projection and (where no gradient is asked for) the last
+        layer's feed-forward block. Padding, which is no word, scores -inf.
         """
         with torch.set_grad_enabled(self.first_pass_gradient):
             sentences, own_rows = rows.unique(return_inverse=True)
