@@ -1,0 +1,113 @@
+"""Kernels compiled for the CPU: made at first use, cached on disk, run over a batch by threads.
+
+A kernel is a serial function over the sentences ``first`` .. ``last - 1`` of a batch that works
+on numpy arrays and releases Python's lock; several threads run it on different sentences. That is
+safe in forked data-loader workers (which start threads of their own) and under concurrent Python
+threads, where Numba's own parallel loops are neither.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+import torch
+from torch import Tensor
+
+# Additions may be reordered, which is what lets a sum be vectorised; NaN and infinity keep their
+# meaning, because kernels look for them.
+REORDERED = {"reassoc", "contract", "nsz", "arcp"}
+
+# One more thread costs about as much as these many elementary steps.
+STEPS_WORTH_A_THREAD = 50_000.0
+
+_used: set[Callable] = set()
+_pool: ThreadPoolExecutor | None = None
+_pool_threads = 0
+_lock = threading.Lock()
+
+
+def compiled(function: Callable) -> Callable:
+    """Compile ``function`` at its first call; later processes load it from Numba's cache."""
+    return numba.njit(
+        function, nogil=True, cache=True, error_model="numpy", fastmath=REORDERED
+    )
+
+
+def run(kernel: Callable, steps: np.ndarray, *arguments):
+    """Call ``kernel(first, last, *arguments)`` on all sentences, on torch's number of threads.
+
+    Args:
+        kernel: a function made by :func:`compiled`.
+        steps: (batch,) estimate of the elementary steps that each sentence takes.
+        arguments: passed on; the kernel writes its results into arrays among them.
+    """
+    batch = len(steps)
+    if kernel not in _used:
+        with _announcement():
+            kernel(0, 0, *arguments)
+        _used.add(kernel)
+    total = np.concatenate([[0.0], np.cumsum(steps)])
+    threads = min(torch.get_num_threads(), batch, int(total[-1] / STEPS_WORTH_A_THREAD) + 1)
+    if threads <= 1:
+        kernel(0, batch, *arguments)
+        return
+    # More parts than threads even out sentences that take longer than estimated.
+    shares = np.linspace(0, total[-1], 4 * threads + 1)
+    bounds = np.searchsorted(total, shares).clip(0, batch)
+    bounds[0], bounds[-1] = 0, batch
+    parts = [(int(a), int(b)) for a, b in zip(bounds, bounds[1:], strict=False) if a < b]
+    queue = iter(parts)
+    queue_lock = threading.Lock()
+
+    def work():
+        while True:
+            with queue_lock:
+                part = next(queue, None)
+            if part is None:
+                return
+            kernel(*part, *arguments)
+
+    helpers = [_threads(threads - 1).submit(work) for _ in range(threads - 1)]
+    work()
+    for helper in helpers:
+        helper.result()
+
+
+def array(tensor: Tensor, dtype=np.float64) -> np.ndarray:
+    """A contiguous array of the tensor's values, sharing its memory where it can."""
+    return np.ascontiguousarray(tensor.detach().cpu().numpy(), dtype=dtype)
+
+
+class _announcement:
+    """Say so when a call takes long enough to be a compilation."""
+
+    def __enter__(self):
+        message = "fairseq-struct: compiling kernels for this machine (once, then cached) ...\n"
+        self.timer = threading.Timer(1.0, lambda: sys.stderr.write(message))
+        self.timer.daemon = True
+        self.timer.start()
+
+    def __exit__(self, *_):
+        self.timer.cancel()
+
+
+def _threads(number: int) -> ThreadPoolExecutor:
+    global _pool, _pool_threads
+    with _lock:
+        if _pool is None or _pool_threads < number:
+            _pool = ThreadPoolExecutor(number, thread_name_prefix="fairseq-struct")
+            _pool_threads = number
+        return _pool
+
+
+def _forget_threads():
+    """A forked child inherits the pool but not its threads, and perhaps a held lock."""
+    global _pool, _pool_threads, _lock
+    _pool, _pool_threads, _lock = None, 0, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_threads)
