@@ -1,0 +1,258 @@
+"""Inference over projective dependency trees: which of its ways to take, for each sentence.
+
+Sums over trees are first tried in probability space with every word's scores shifted by their
+maximum; where that leaves the range of float64, shifted by the scores of the best tree, which
+then weighs 1; where even that does, in the log domain.
+
+All functions take scores (batch, n, n) in float64 without NaN or +inf, -inf outside of each
+sentence, ``lengths`` (batch,), and whether the root has exactly one modifier. ``backend`` is
+``compiled`` (scores on a CPU) or ``torch``.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_struct.structure import (
+    eisner_kernels,
+    projective_kernels,
+    projective_tangent_kernels,
+    projective_torch,
+)
+from fairseq_struct.structure.compiled import array, run
+
+# The charts of the sentences that share one should fit into a processor's second-level cache.
+CHART_BYTES = 2**20
+
+
+def log_partition_torch(scores: Tensor, lengths: Tensor, single_root: bool) -> Tensor:
+    """Log-partition function (batch,), differentiable to any order."""
+    return projective_torch.log_partition(scores, lengths, single_root)
+
+
+def log_partition_and_marginals(
+    scores: Tensor, lengths: Tensor, single_root: bool, backend: str, want_marginals: bool = True
+) -> tuple[Tensor, Tensor]:
+    """Log-partition (batch,), -inf without a tree, and marginals (batch, n, n)."""
+    if backend == "torch":
+        return _in_log_domain(scores, lengths, single_root)
+    log_partition = scores.new_empty(len(scores))
+    marginals = torch.zeros_like(scores)
+
+    def attempt(which: Tensor, shift: Tensor) -> Tensor:
+        weights, own = (scores[which] - shift[:, None]).exp_(), lengths[which]
+        done = torch.zeros(len(which), dtype=torch.bool)
+        logs, results = scores.new_empty(len(which)), torch.zeros_like(weights)
+        _run(
+            projective_kernels.log_partition_and_marginals, 1, own,
+            array(weights), array(own, np.int64), single_root, want_marginals,
+            array(logs), array(results), array(done, np.bool_),
+        )
+        words = torch.arange(scores.size(1)) < own[:, None]
+        log_partition[which] = logs + (shift * words).sum(1)
+        marginals[which] = results
+        return done
+
+    def in_log_domain(which: Tensor):
+        log_partition[which], marginals[which] = _in_log_domain(
+            scores[which], lengths[which], single_root
+        )
+
+    def impossible(which: Tensor):
+        log_partition[which], marginals[which] = -torch.inf, 0.0
+
+    _persist(scores, lengths, single_root, attempt, in_log_domain, impossible)
+    return log_partition, marginals
+
+
+def hessian_product(
+    scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor, backend: str
+) -> Tensor:
+    """Hessian of the log-partition function, the Jacobian of the marginals, times direction."""
+    if backend == "torch":
+        return _hessian_in_log_domain(scores, lengths, single_root, direction)
+    products = torch.zeros_like(scores)
+
+    def attempt(which: Tensor, shift: Tensor) -> Tensor:
+        weights, own = (scores[which] - shift[:, None]).exp_(), lengths[which]
+        done = torch.zeros(len(which), dtype=torch.bool)
+        results = torch.zeros_like(weights)
+        # An arc that cannot be has no tangent, however far the direction points.
+        tangents = torch.where(weights > 0, weights * direction[which], 0.0)
+        _run(
+            projective_tangent_kernels.hessian_products, 2, own,
+            array(weights), array(tangents), array(own, np.int64), single_root,
+            array(results), array(done, np.bool_),
+        )
+        products[which] = results
+        return done
+
+    def in_log_domain(which: Tensor):
+        products[which] = _hessian_in_log_domain(
+            scores[which], lengths[which], single_root, direction[which]
+        )
+
+    def impossible(which: Tensor):
+        products[which] = 0.0
+
+    _persist(scores, lengths, single_root, attempt, in_log_domain, impossible)
+    return products
+
+
+def best_heads(
+    scores: Tensor, lengths: Tensor, single_root: bool, backend: str
+) -> tuple[Tensor, Tensor]:
+    """Scores (batch,) of the best trees, -inf without a tree, and their heads (batch, n).
+
+    Heads are 1-based, 0 is the root, as in CoNLL-U; beyond a sentence's end they are 0.
+    """
+    if backend == "torch":
+        arcs = _gradient(
+            lambda given: projective_torch.log_partition(
+                given, lengths, single_root, projective_torch.maximum
+            ),
+            scores,
+        )
+        best = (scores.masked_fill(arcs == 0, 0.0)).sum((1, 2))
+        return best, heads_of(arcs)
+    best = scores.new_empty(len(scores))
+    heads = torch.zeros(scores.shape[:2], dtype=torch.int64)
+    _run(
+        eisner_kernels.best_trees, 1, lengths,
+        array(scores), array(lengths, np.int64), single_root, array(best), array(heads, np.int64),
+    )
+    return best, heads
+
+
+def sample_heads(
+    scores: Tensor,
+    lengths: Tensor,
+    single_root: bool,
+    count: int,
+    generator: torch.Generator | None,
+    backend: str,
+) -> Tensor:
+    """Heads (count, batch, n) of trees drawn exactly, p(z) proportional to exp(score(z))."""
+    heads = torch.zeros(count, *scores.shape[:2], dtype=torch.int64, device=scores.device)
+    if backend == "torch":
+        for number in range(count):
+            heads[number] = _sample_in_log_domain(scores, lengths, single_root, generator)
+        return heads
+    seeds = torch.randint(2**62, (len(scores),), generator=generator)
+
+    def attempt(which: Tensor, shift: Tensor) -> Tensor:
+        weights, own = (scores[which] - shift[:, None]).exp_(), lengths[which]
+        done = torch.zeros(len(which), dtype=torch.bool)
+        results = torch.zeros(count, *weights.shape[:2], dtype=torch.int64)
+        _run(
+            eisner_kernels.samples, 1, own,
+            array(weights), array(own, np.int64), single_root, array(seeds[which], np.int64),
+            array(results, np.int64), array(done, np.bool_),
+        )
+        heads[:, which] = results
+        return done
+
+    def in_log_domain(which: Tensor):
+        for number in range(count):
+            heads[number, which] = _sample_in_log_domain(
+                scores[which], lengths[which], single_root, generator
+            )
+
+    _persist(scores, lengths, single_root, attempt, in_log_domain, lambda which: None)
+    return heads
+
+
+def heads_of(arcs: Tensor) -> Tensor:
+    """1-based heads (..., n) of 0/1 arcs (..., n, n); 0 for the root and where there is no arc."""
+    n = arcs.size(-1)
+    numbers = torch.arange(1, n + 1, device=arcs.device)
+    own = torch.eye(n, dtype=torch.bool, device=arcs.device)
+    return (arcs.masked_fill(own, 0).round().long() * numbers[:, None]).sum(-2)
+
+
+def _persist(
+    scores: Tensor,
+    lengths: Tensor,
+    single_root: bool,
+    attempt: Callable[[Tensor, Tensor], Tensor],
+    in_log_domain: Callable[[Tensor], None],
+    impossible: Callable[[Tensor], None],
+):
+    """Try one shift after the other on the sentences that are left, the log domain at last.
+
+    ``attempt(which, shift)`` returns which of the sentences ``which`` it could do.
+    """
+    which = torch.arange(len(scores))
+    done = attempt(which, _finite(scores.amax(1)))
+    if done.all():
+        return
+    which = which[~done]
+    best, heads = best_heads(scores[which], lengths[which], single_root, "compiled")
+    without = best == -torch.inf
+    if without.any():
+        impossible(which[without])
+        which, heads = which[~without], heads[~without]
+    rows = torch.where(heads > 0, heads - 1, torch.arange(scores.size(1)))
+    shift = _finite(scores[which].gather(1, rows[:, None]).squeeze(1))
+    done = attempt(which, shift)
+    if not done.all():
+        in_log_domain(which[~done])
+
+
+def _finite(shift: Tensor) -> Tensor:
+    return shift.masked_fill(shift.isinf(), 0.0)
+
+
+def _run(kernel: Callable, charts: int, lengths: Tensor, *arguments):
+    """Run a kernel on groups of sentences that share charts; ``charts`` weighs their size."""
+    batch, longest = len(lengths), int(lengths.max()) if len(lengths) else 1
+    share = -(-batch // torch.get_num_threads())
+    fitting = CHART_BYTES // (32 * charts * longest**2)
+    lanes = max(1, min(16, fitting, share))
+    steps = lengths.new_zeros(-(-batch // lanes) * lanes)
+    steps[:batch] = lengths**3
+    run(kernel, steps.view(-1, lanes).sum(1).numpy().astype(np.float64), lanes, *arguments)
+
+
+def _gradient(function: Callable[[Tensor], Tensor], scores: Tensor) -> Tensor:
+    with torch.enable_grad():
+        given = scores.detach().requires_grad_()
+        (gradient,) = torch.autograd.grad(function(given).sum(), given)
+    return gradient
+
+
+def _in_log_domain(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
+    with torch.enable_grad():
+        given = scores.detach().requires_grad_()
+        log_partition = projective_torch.log_partition(given, lengths, single_root)
+        (marginals,) = torch.autograd.grad(log_partition.sum(), given)
+    without = log_partition < projective_torch.FORBIDDEN / 2
+    return (
+        log_partition.detach().masked_fill(without, -torch.inf),
+        marginals.masked_fill(without[:, None, None], 0.0),
+    )
+
+
+def _hessian_in_log_domain(
+    scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor
+) -> Tensor:
+    with torch.enable_grad():
+        given = scores.detach().requires_grad_()
+        log_partition = projective_torch.log_partition(given, lengths, single_root)
+        (marginals,) = torch.autograd.grad(log_partition.sum(), given, create_graph=True)
+        (product,) = torch.autograd.grad(marginals, given, direction)
+    return product
+
+
+def _sample_in_log_domain(
+    scores: Tensor, lengths: Tensor, single_root: bool, generator: torch.Generator | None
+) -> Tensor:
+    reduce = projective_torch.sampler(generator)
+    return heads_of(
+        _gradient(
+            lambda given: projective_torch.log_partition(given, lengths, single_root, reduce),
+            scores,
+        )
+    )
