@@ -27,7 +27,7 @@ from fairseq_struct.structure.random_kernels import seeded, uniform
 
 
 @compiled
-def _inside_maximum(n, lanes, weights, single_root, lengths, first, charts, vectors, best):
+def inside_maximum(n, lanes, weights, single_root, lengths, first, charts, vectors, best):
     """``projective_kernels.inside`` for scores, maximum and sum."""
     right, left = charts[RIGHT], charts[LEFT]
     right_arc, left_arc = charts[RIGHT_ARC], charts[LEFT_ARC]
@@ -114,7 +114,7 @@ def _push(stack, place, first_word, width, head_is_left):
 
 
 @compiled
-def _decode(n, lanes, lane, single_root, charts, vectors, state, stack, heads):
+def decode(n, lanes, lane, single_root, charts, vectors, state, stack, heads):
     """Read a tree of one lane off the charts, top down; heads are 1-based, 0 is the root."""
     right, left = charts[RIGHT], charts[LEFT]
     right_arc, left_arc = charts[RIGHT_ARC], charts[LEFT_ARC]
@@ -173,12 +173,12 @@ def best_trees(first, last, lanes, scores, lengths, single_root, best, heads):
         used = min(lanes, batch - start)
         vectors = np.empty((3, size + 1, used))
         n = load(scores, lengths, start, used, -np.inf, spread, vectors[ROOT_WEIGHT])
-        _inside_maximum(n, used, spread, single_root, lengths, start, charts, vectors, highest)
+        inside_maximum(n, used, spread, single_root, lengths, start, charts, vectors, highest)
         for lane in range(used):
             b = start + lane
             best[b] = highest[lane]
             if best[b] > -np.inf:
-                _decode(
+                decode(
                     lengths[b], used, lane, single_root, charts, vectors, no_state, stack, heads[b]
                 )
 
@@ -204,7 +204,7 @@ def samples(first, last, lanes, weights, lengths, single_root, seeds, heads, don
             if done[b]:
                 state = seeded(seeds[b])
                 for count in range(heads.shape[0]):
-                    _decode(
+                    decode(
                         lengths[b], used, lane, single_root, charts, vectors, state, stack,
                         heads[count, b],
                     )

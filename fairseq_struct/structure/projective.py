@@ -22,6 +22,10 @@ from fairseq_struct.structure import (
     projective_torch,
 )
 from fairseq_struct.structure.compiled import array, run
+from fairseq_struct.structure.log_partition import (
+    hessian_product_by_autograd,
+    marginals_by_autograd,
+)
 
 # The charts of the sentences that share one should fit into a processor's second-level cache.
 CHART_BYTES = 2**20
@@ -223,29 +227,6 @@ def _gradient(function: Callable[[Tensor], Tensor], scores: Tensor) -> Tensor:
     return gradient
 
 
-def _in_log_domain(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
-    with torch.enable_grad():
-        given = scores.detach().requires_grad_()
-        log_partition = projective_torch.log_partition(given, lengths, single_root)
-        (marginals,) = torch.autograd.grad(log_partition.sum(), given)
-    without = log_partition < projective_torch.FORBIDDEN / 2
-    return (
-        log_partition.detach().masked_fill(without, -torch.inf),
-        marginals.masked_fill(without[:, None, None], 0.0),
-    )
-
-
-def _hessian_in_log_domain(
-    scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor
-) -> Tensor:
-    with torch.enable_grad():
-        given = scores.detach().requires_grad_()
-        log_partition = projective_torch.log_partition(given, lengths, single_root)
-        (marginals,) = torch.autograd.grad(log_partition.sum(), given, create_graph=True)
-        (product,) = torch.autograd.grad(marginals, given, direction)
-    return product
-
-
 def _sample_in_log_domain(
     scores: Tensor, lengths: Tensor, single_root: bool, generator: torch.Generator | None
 ) -> Tensor:
@@ -255,4 +236,18 @@ def _sample_in_log_domain(
             lambda given: projective_torch.log_partition(given, lengths, single_root, reduce),
             scores,
         )
+    )
+
+
+def _in_log_domain(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
+    return marginals_by_autograd(
+        lambda given: log_partition_torch(given, lengths, single_root), scores
+    )
+
+
+def _hessian_in_log_domain(
+    scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor
+) -> Tensor:
+    return hessian_product_by_autograd(
+        lambda given: log_partition_torch(given, lengths, single_root), scores, direction
     )

@@ -1,0 +1,107 @@
+"""Log-partition functions and marginals as differentiable functions, whatever computes them.
+
+The gradient of a log-partition function is the marginals, theirs the Hessian (its product with a
+vector costs about three times the marginals), and all further derivatives are taken through the
+plain torch computation.
+"""
+
+from collections.abc import Callable
+from types import ModuleType
+
+import torch
+from torch import Tensor
+
+# Below this, a log-partition function in the log domain is that of no tree at all: it contains a
+# score that stands for -inf.
+NO_TREE = -0.5e15
+
+
+def marginals_by_autograd(
+    function: Callable[[Tensor], Tensor], scores: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Values (batch,) of a log-partition function, -inf without a tree, and its gradient."""
+    with torch.enable_grad():
+        given = scores.detach().requires_grad_()
+        value = function(given)
+        (marginals,) = torch.autograd.grad(value.sum(), given)
+    without = value < NO_TREE
+    return (
+        value.detach().masked_fill(without, -torch.inf),
+        marginals.masked_fill(without[:, None, None], 0.0),
+    )
+
+
+def hessian_product_by_autograd(
+    function: Callable[[Tensor], Tensor], scores: Tensor, direction: Tensor
+) -> Tensor:
+    """Product of the Hessian of a log-partition function with a direction."""
+    with torch.enable_grad():
+        given = scores.detach().requires_grad_()
+        (marginals,) = torch.autograd.grad(function(given).sum(), given, create_graph=True)
+        (product,) = torch.autograd.grad(marginals, given, direction)
+    return product
+
+
+class LogPartition(torch.autograd.Function):
+    """Log-partition functions (batch,) of scores (batch, n, n); its gradient: the marginals."""
+
+    @staticmethod
+    def forward(context, scores, lengths, trees: ModuleType, single_root: bool, backend: str):
+        needed = context.needs_input_grad[0]
+        value, marginals = trees.log_partition_and_marginals(
+            scores, lengths, single_root, backend, want_marginals=needed
+        )
+        context.save_for_backward(scores, lengths, marginals)
+        context.how = trees, single_root, backend
+        return value
+
+    @staticmethod
+    def backward(context, gradient):
+        scores, lengths, marginals = context.saved_tensors
+        known = Marginals.apply(scores, lengths, marginals, *context.how)
+        return gradient[:, None, None] * known, None, None, None, None
+
+
+class Marginals(torch.autograd.Function):
+    """Marginals (batch, n, n), given their known value; its gradient: the Hessian's products."""
+
+    @staticmethod
+    def forward(context, scores, lengths, value, trees, single_root, backend):
+        context.save_for_backward(scores, lengths)
+        context.how = trees, single_root, backend
+        return value.clone()
+
+    @staticmethod
+    def backward(context, gradient):
+        scores, lengths = context.saved_tensors
+        product = HessianProduct.apply(scores, lengths, gradient, *context.how)
+        return product, None, None, None, None, None
+
+
+class HessianProduct(torch.autograd.Function):
+    """Hessian of the log-partition function times a direction (batch, n, n)."""
+
+    @staticmethod
+    def forward(context, scores, lengths, direction, trees, single_root, backend):
+        context.save_for_backward(scores, lengths, direction)
+        context.how = trees, single_root, backend
+        return trees.hessian_product(scores, lengths, single_root, direction, backend)
+
+    @staticmethod
+    def backward(context, gradient):
+        scores, lengths, direction = context.saved_tensors
+        trees, single_root, backend = context.how
+        by_scores = by_direction = None
+        differentiable = torch.is_grad_enabled()
+        if context.needs_input_grad[2]:  # the Hessian is symmetric
+            by_direction = HessianProduct.apply(scores, lengths, gradient, *context.how)
+        if context.needs_input_grad[0]:
+            with torch.enable_grad():
+                given = scores if scores.requires_grad else scores.detach().requires_grad_()
+                value = trees.log_partition_torch(given, lengths, single_root)
+                (marginals,) = torch.autograd.grad(value.sum(), given, create_graph=True)
+                (product,) = torch.autograd.grad(marginals, given, direction, create_graph=True)
+                (by_scores,) = torch.autograd.grad(
+                    product, given, gradient, create_graph=differentiable
+                )
+        return by_scores, None, by_direction, None, None, None

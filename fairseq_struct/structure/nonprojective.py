@@ -1,0 +1,198 @@
+"""Inference over all dependency trees, crossing arcs included: which way to take when.
+
+Sums over trees are tried in probability space, every word's scores shifted by their maximum, and
+in the log domain where numbers leave the range of float64; samples by random walks, and one word
+after the other where the walks get lost.
+
+Arguments and results are those of the functions of the same names in ``projective``.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_struct.structure import matrix_tree_kernels, matrix_tree_torch, spanning_tree_kernels
+from fairseq_struct.structure.compiled import array, run
+from fairseq_struct.structure.log_partition import (
+    hessian_product_by_autograd,
+    marginals_by_autograd,
+)
+
+# Random walks longer than this (they are, where arcs weigh much that do not lead to the root)
+# are given up; a walk of typical scores takes some steps per word.
+WALK_STEPS = 20_000
+
+
+def log_partition_torch(scores: Tensor, lengths: Tensor, single_root: bool) -> Tensor:
+    """Log-partition function (batch,), differentiable to any order."""
+    last = _last_words(scores.detach(), lengths)[1] if single_root else None
+    return matrix_tree_torch.log_partition(scores, lengths, last)
+
+
+def log_partition_and_marginals(
+    scores: Tensor, lengths: Tensor, single_root: bool, backend: str, want_marginals: bool = True
+) -> tuple[Tensor, Tensor]:
+    """Log-partition (batch,), -inf without a tree, and marginals (batch, n, n)."""
+    if backend == "torch":
+        return _in_log_domain(scores, lengths, single_root)
+    possible, last = _last_words(scores, lengths) if single_root else (None, lengths - 1)
+    weights, shift = _weights(scores, single_root)
+    log_partition, marginals = scores.new_empty(len(scores)), torch.zeros_like(scores)
+    done = torch.zeros(len(scores), dtype=torch.bool)
+    run(
+        matrix_tree_kernels.log_partition_and_marginals, _steps(lengths, 3),
+        array(weights), array(lengths, np.int64), single_root, array(last, np.int64),
+        want_marginals, array(log_partition), array(marginals), array(done, np.bool_),
+    )
+    log_partition += shift
+    if possible is not None:
+        log_partition.masked_fill_(~possible, -torch.inf)
+        marginals[~possible] = 0.0
+        done |= ~possible
+    if not done.all():
+        log_partition[~done], marginals[~done] = _in_log_domain(
+            scores[~done], lengths[~done], single_root
+        )
+    return log_partition, marginals
+
+
+def hessian_product(
+    scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor, backend: str
+) -> Tensor:
+    """Hessian of the log-partition function, the Jacobian of the marginals, times direction."""
+    if backend == "torch":
+        return _hessian_in_log_domain(scores, lengths, single_root, direction)
+    possible, last = _last_words(scores, lengths) if single_root else (None, lengths - 1)
+    weights, _ = _weights(scores, single_root)
+    # An arc that cannot be has no tangent, however far the direction points.
+    tangents = torch.where(weights > 0, weights * direction, 0.0)
+    products, done = torch.zeros_like(scores), torch.zeros(len(scores), dtype=torch.bool)
+    run(
+        matrix_tree_kernels.hessian_products, 3 * _steps(lengths, 3),
+        array(weights), array(tangents), array(lengths, np.int64), single_root,
+        array(last, np.int64), array(products), array(done, np.bool_),
+    )
+    if possible is not None:
+        products[~possible] = 0.0
+        done |= ~possible
+    if not done.all():
+        products[~done] = _hessian_in_log_domain(
+            scores[~done], lengths[~done], single_root, direction[~done]
+        )
+    return products
+
+
+def best_heads(
+    scores: Tensor, lengths: Tensor, single_root: bool, backend: str
+) -> tuple[Tensor, Tensor]:
+    """Scores (batch,) of the best trees, -inf without a tree, and their heads (batch, n).
+
+    Heads are integers and not differentiable; the search runs on the CPU wherever scores are.
+    """
+    best = torch.empty(len(scores), dtype=torch.float64)
+    heads = torch.zeros(scores.shape[:2], dtype=torch.int64)
+    run(
+        spanning_tree_kernels.best_trees, 4 * _steps(lengths, 2),
+        array(scores), array(lengths, np.int64), single_root, array(best),
+        array(heads, np.int64),
+    )
+    return best.to(scores.device), heads.to(scores.device)
+
+
+def sample_heads(
+    scores: Tensor,
+    lengths: Tensor,
+    single_root: bool,
+    count: int,
+    generator: torch.Generator | None,
+    backend: str,
+) -> Tensor:
+    """Heads (count, batch, n) of trees drawn exactly, p(z) proportional to exp(score(z))."""
+    heads = torch.zeros(count, *scores.shape[:2], dtype=torch.int64, device=scores.device)
+    done = torch.zeros(len(scores), dtype=torch.bool)
+    if backend == "compiled":
+        seeds = torch.randint(2**62, (len(scores),), generator=generator)
+        weights, _ = _weights(scores, single_root)
+        roots = torch.zeros(scores.shape[:2], dtype=scores.dtype)
+        if single_root:
+            _, marginals = log_partition_and_marginals(scores, lengths, True, backend)
+            roots = marginals.diagonal(0, 1, 2)
+        run(
+            spanning_tree_kernels.samples, count * _steps(lengths, 2),
+            array(weights), array(lengths, np.int64), single_root, array(roots), WALK_STEPS,
+            array(seeds, np.int64), array(heads, np.int64), array(done, np.bool_),
+        )
+    for number in range(count if not done.all() else 0):
+        heads[number, ~done] = _word_by_word(
+            scores[~done], lengths[~done], single_root, generator, backend
+        )
+    return heads
+
+
+def _word_by_word(
+    scores: Tensor,
+    lengths: Tensor,
+    single_root: bool,
+    generator: torch.Generator | None,
+    backend: str,
+) -> Tensor:
+    """Draw each word's head from its marginals given the heads drawn before."""
+    scores = scores.clone()
+    batch, n, _ = scores.shape
+    words = torch.arange(n, device=scores.device)
+    heads = torch.zeros(batch, n, dtype=torch.int64, device=scores.device)
+    for m in range(n):
+        inside = m < lengths
+        _, marginals = log_partition_and_marginals(scores, lengths, single_root, backend)
+        column = marginals[:, :, m].clamp_min(0)
+        column[~inside, m] = 1.0
+        drawn = torch.multinomial(column, 1, generator=generator).squeeze(1)
+        heads[:, m] = torch.where(drawn == m, 0, drawn + 1)
+        others = inside[:, None] & (words != drawn[:, None])
+        scores[:, :, m] = scores[:, :, m].masked_fill(others, -torch.inf)
+    return heads
+
+
+def _weights(scores: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
+    """exp of shifted scores, and (batch,) the sum of the shifts.
+
+    With a single root exactly one arc leaves it, and those arcs have a shift of their own.
+    """
+    if not single_root:
+        shift = scores.amax(1)
+        shift = shift.masked_fill(shift.isinf(), 0.0)
+        return (scores - shift[:, None]).exp_(), shift.sum(1)
+    own = torch.eye(scores.size(1), dtype=torch.bool, device=scores.device)
+    shift = scores.masked_fill(own, -torch.inf).amax(1)
+    shift = shift.masked_fill(shift.isinf(), 0.0)
+    weights = scores - shift[:, None]
+    root = scores.diagonal(0, 1, 2)
+    root_shift = root.amax(1)
+    root_shift = root_shift.masked_fill(root_shift.isinf(), 0.0)
+    weights.diagonal(0, 1, 2).copy_(root - root_shift[:, None])
+    return weights.exp_(), shift.sum(1) + root_shift
+
+
+def _last_words(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """Whether there is a tree with a single root, and its root's modifier in the best one."""
+    best, heads = best_heads(scores, lengths, True, "compiled")
+    words = torch.arange(heads.size(1), device=heads.device) < lengths[:, None]
+    return best > -torch.inf, ((heads == 0) & words).int().argmax(1)
+
+
+def _steps(lengths: Tensor, power: int) -> np.ndarray:
+    return lengths.cpu().numpy().astype(np.float64) ** power
+
+
+def _in_log_domain(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
+    return marginals_by_autograd(
+        lambda given: log_partition_torch(given, lengths, single_root), scores
+    )
+
+
+def _hessian_in_log_domain(
+    scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor
+) -> Tensor:
+    return hessian_product_by_autograd(
+        lambda given: log_partition_torch(given, lengths, single_root), scores, direction
+    )

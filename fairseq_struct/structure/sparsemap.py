@@ -1,0 +1,132 @@
+"""SparseMAP as a differentiable function: which trees, their weights, their mean.
+
+SparseMAP(s) = argmax over mu in conv(trees) of <s, mu> - |mu|^2 / 2, the Euclidean projection of
+the scores onto the marginal polytope (Niculae et al., 2018; Mihaylova's thesis, eq. 2.8).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_struct.structure import sparsemap_kernels
+from fairseq_struct.structure.compiled import array, run
+
+# Sentences that go side by side.
+BLOCK = 16
+
+
+@dataclass(frozen=True)
+class SparseDistribution:
+    """A distribution over few trees.
+
+    Args:
+        trees: (batch, most, n) heads, 1-based, 0 for the root.
+        weights: (batch, most) probabilities, 0 behind the last tree.
+        sizes: (batch,) number of trees.
+        gaps: (batch,) optimality gaps: max_z <s - mu, z> - <s - mu, mu>. The squared distance
+            of mu from the exact solution is at most twice the gap.
+    """
+
+    trees: Tensor
+    weights: Tensor
+    sizes: Tensor
+    gaps: Tensor
+
+
+def solve(
+    scores: Tensor,
+    lengths: Tensor,
+    projective: bool,
+    single_root: bool,
+    tolerance: float = 1e-8,
+    most_steps: int | None = None,
+    start: SparseDistribution | None = None,
+) -> SparseDistribution:
+    """The active set method, sentence by sentence, on the CPU.
+
+    Args:
+        scores: (batch, n, n) in float64, -inf outside of each sentence.
+        lengths: (batch,).
+        projective, single_root: which trees.
+        tolerance: gap at which to stop.
+        most_steps: most calls for a best tree, 100 + 3 n if not given. Scores near 0 would take
+            thousands; what has been reached then is returned, and its gap says how good it is.
+        start: trees to begin with, such as the solution for similar scores.
+    """
+    batch, n, _ = scores.shape
+    most_steps = 100 + 3 * n if most_steps is None else most_steps
+    room = most_steps + 1 + (start.trees.size(1) if start is not None else 0)
+    trees = np.zeros((batch, room, n), np.int64)
+    weights, gaps = np.zeros((batch, room)), np.zeros(batch)
+    sizes = np.zeros(batch, np.int64)
+    if start is not None:
+        given = start.trees.size(1)
+        trees[:, :given] = array(start.trees, np.int64)
+        weights[:, :given] = array(start.weights)
+        sizes[:] = array(start.sizes, np.int64)
+    # A word's scores may all be moved together: every tree takes one of them.
+    shift = scores.amax(1, keepdim=True)
+    shift = shift.masked_fill(shift.isinf(), 0.0)
+    share = -(-batch // torch.get_num_threads())
+    block = max(1, min(BLOCK, share))
+    own = array(lengths, np.int64)
+    steps = np.zeros(-(-batch // block) * block)
+    steps[:batch] = 50.0 * own.astype(np.float64) ** 3
+    run(
+        sparsemap_kernels.sparsemap, steps.reshape(-1, block).sum(1), block,
+        array(scores - shift), own, projective, single_root, most_steps, tolerance,
+        trees, weights, sizes, gaps,
+    )
+    most = max(int(sizes.max(initial=0)), 1)
+    behind = np.arange(most) >= sizes[:, None]
+    weights = weights[:, :most].copy()
+    weights[behind] = 0.0
+    device = scores.device
+    return SparseDistribution(
+        torch.from_numpy(trees[:, :most].copy()).to(device),
+        torch.from_numpy(weights).to(device),
+        torch.from_numpy(sizes).to(device),
+        torch.from_numpy(gaps).to(device),
+    )
+
+
+class SparseMean(torch.autograd.Function):
+    """Mean (batch, n, n) of a solution of :func:`solve`, as a function of the scores."""
+
+    @staticmethod
+    def forward(context, scores: Tensor, lengths: Tensor, solution: SparseDistribution) -> Tensor:
+        context.save_for_backward(lengths, solution.trees, solution.sizes)
+        mu = torch.zeros(scores.shape, dtype=torch.float64)
+        own = array(lengths, np.int64)
+        run(
+            sparsemap_kernels.means, own.astype(np.float64) ** 2,
+            own, array(solution.trees, np.int64), array(solution.weights),
+            array(solution.sizes, np.int64), array(mu),
+        )
+        return mu.to(scores.device)
+
+    @staticmethod
+    def backward(context, gradient: Tensor):
+        return JacobianProduct.apply(gradient, *context.saved_tensors), None, None
+
+
+class JacobianProduct(torch.autograd.Function):
+    """The Jacobian of the mean by the scores, symmetric and locally constant, times a vector."""
+
+    @staticmethod
+    def forward(context, direction: Tensor, lengths: Tensor, trees: Tensor, sizes: Tensor):
+        context.save_for_backward(lengths, trees, sizes)
+        product = torch.zeros(direction.shape, dtype=torch.float64)
+        own = array(lengths, np.int64)
+        steps = own * array(sizes, np.float64) ** 2
+        run(
+            sparsemap_kernels.jacobian_products, steps, own,
+            array(trees, np.int64), array(sizes, np.int64), array(direction), array(product),
+        )
+        return product.to(direction.device)
+
+    @staticmethod
+    def backward(context, gradient: Tensor):
+        return JacobianProduct.apply(gradient, *context.saved_tensors), None, None, None
