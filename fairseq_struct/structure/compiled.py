@@ -6,15 +6,19 @@ safe in forked data-loader workers (which start threads of their own) and under 
 threads, where Numba's own parallel loops are neither.
 """
 
+import functools
+import hashlib
 import os
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numba
 import numpy as np
 import torch
+from numba.core.caching import FunctionCache
 from torch import Tensor
 
 # Additions may be reordered, which is what lets a sum be vectorised; NaN and infinity keep their
@@ -30,11 +34,28 @@ _pool_threads = 0
 _lock = threading.Lock()
 
 
+class _Cache(FunctionCache):
+    """Numba's cache on disk, told apart by the text of all kernels.
+
+    Numba itself looks at the file of the function only, and would go on using machine code that
+    contains functions of other files as they were.
+    """
+
+    def _index_key(self, *arguments):
+        return (*super()._index_key(*arguments), _text_of_kernels())
+
+
+@functools.cache
+def _text_of_kernels() -> str:
+    files = sorted(Path(__file__).parent.glob("*_kernels.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
 def compiled(function: Callable) -> Callable:
     """Compile ``function`` at its first call; later processes load it from Numba's cache."""
-    return numba.njit(
-        function, nogil=True, cache=True, error_model="numpy", fastmath=REORDERED
-    )
+    dispatcher = numba.njit(function, nogil=True, error_model="numpy", fastmath=REORDERED)
+    dispatcher._cache = _Cache(function)
+    return dispatcher
 
 
 def run(kernel: Callable, steps: np.ndarray, *arguments):

@@ -21,6 +21,7 @@ from fairseq_struct.structure.projective_kernels import (
     inside,
     load,
     raise_to_sums,
+    raise_to_two_sums,
     within_range,
 )
 from fairseq_struct.structure.random_kernels import seeded, uniform
@@ -37,23 +38,42 @@ def inside_maximum(n, lanes, weights, single_root, lengths, first, charts, vecto
         columns = (n - d) * lanes
         between = right_arc[d, :columns]
         between[:] = -np.inf
-        for k in range(d):
-            start = (k + 1) * lanes
-            raise_to_sums(between, right[k, :columns], left[d - 1 - k, start : start + columns])
+        for k in range(0, d - 1, 2):
+            start, next_start = (k + 1) * lanes, (k + 2) * lanes
+            raise_to_two_sums(
+                between,
+                right[k, :columns], left[d - 1 - k, start : start + columns],
+                right[k + 1, :columns], left[d - 2 - k, next_start : next_start + columns],
+            )
+        if d % 2 == 1:
+            start = d * lanes
+            raise_to_sums(between, right[d - 1, :columns], left[0, start : start + columns])
         for t in range(columns):
             left_arc[d, t] = between[t] + weights[LEFT_WEIGHT, d, t]
             right_arc[d, t] = between[t] + weights[RIGHT_WEIGHT, d, t]
         right[d, :columns] = -np.inf
         left[d, :columns] = -np.inf
-        for k in range(1, d + 1):
-            start = k * lanes
-            raise_to_sums(
-                right[d, :columns], right_arc[k, :columns], right[d - k, start : start + columns]
+        for k in range(0, d - 1, 2):
+            start, next_start = k * lanes, (k + 1) * lanes
+            raise_to_two_sums(
+                right[d, :columns],
+                right_arc[k + 1, :columns], right[d - 1 - k, next_start : next_start + columns],
+                right_arc[k + 2, :columns],
+                right[d - 2 - k, next_start + lanes : next_start + lanes + columns],
             )
-        for k in range(d):
-            start = k * lanes
+            raise_to_two_sums(
+                left[d, :columns],
+                left[k, :columns], left_arc[d - k, start : start + columns],
+                left[k + 1, :columns], left_arc[d - 1 - k, next_start : next_start + columns],
+            )
+        if d % 2 == 1:
+            start = d * lanes
             raise_to_sums(
-                left[d, :columns], left[k, :columns], left_arc[d - k, start : start + columns]
+                right[d, :columns], right_arc[d, :columns], right[0, start : start + columns]
+            )
+            start -= lanes
+            raise_to_sums(
+                left[d, :columns], left[d - 1, :columns], left_arc[1, start : start + columns]
             )
     prefix, rooted, root = vectors[PREFIX], vectors[ROOTED], vectors[ROOT_WEIGHT]
     if single_root:

@@ -47,6 +47,13 @@ def add_products(target, a, b):
 
 
 @compiled
+def add_two_products(target, a, b, c, d):
+    """target += a * b + c * d, elementwise: one way through memory less than one by one."""
+    for t in range(target.size):
+        target[t] += a[t] * b[t] + c[t] * d[t]
+
+
+@compiled
 def add_products_twice(target, other, by, a, b):
     """target += by * a and other += by * b, elementwise."""
     for t in range(by.size):
@@ -63,21 +70,31 @@ def raise_to_sums(target, a, b):
 
 
 @compiled
+def raise_to_two_sums(target, a, b, c, d):
+    """target = max(target, a + b, c + d), elementwise."""
+    for t in range(target.size):
+        first, second = a[t] + b[t], c[t] + d[t]
+        first = first if first > second else second
+        target[t] = first if first > target[t] else target[t]
+
+
+@compiled
 def load(values, lengths, first, lanes, padding, weights, root):
     """Spread sentences first .. first + lanes - 1 over the lanes; the longest one's length."""
     n = 0
     for lane in range(lanes):
         n = max(n, lengths[first + lane])
-    for lane in range(lanes):
-        own = lengths[first + lane]
-        sentence = values[first + lane]
-        for i in range(n):
-            root[i, lane] = sentence[i, i] if i < own else padding
-            for d in range(1, n - i):
-                inside = i + d < own
-                column = i * lanes + lane
-                weights[RIGHT_WEIGHT, d, column] = sentence[i, i + d] if inside else padding
-                weights[LEFT_WEIGHT, d, column] = sentence[i + d, i] if inside else padding
+    for h in range(n):
+        for m in range(n):
+            if h < m:
+                row, start = weights[RIGHT_WEIGHT, m - h], h * lanes
+            else:
+                row, start = weights[LEFT_WEIGHT, h - m], m * lanes
+            if h == m:
+                row, start = root[h], 0
+            for lane in range(lanes):
+                within = max(h, m) < lengths[first + lane]
+                row[start + lane] = values[first + lane, h, m] if within else padding
     return n
 
 
@@ -92,23 +109,42 @@ def inside(n, lanes, weights, single_root, lengths, first, charts, vectors, part
         columns = (n - d) * lanes
         between = right_arc[d, :columns]
         between[:] = 0.0
-        for k in range(d):
-            start = (k + 1) * lanes
-            add_products(between, right[k, :columns], left[d - 1 - k, start : start + columns])
+        for k in range(0, d - 1, 2):
+            start, next_start = (k + 1) * lanes, (k + 2) * lanes
+            add_two_products(
+                between,
+                right[k, :columns], left[d - 1 - k, start : start + columns],
+                right[k + 1, :columns], left[d - 2 - k, next_start : next_start + columns],
+            )
+        if d % 2 == 1:
+            start = d * lanes
+            add_products(between, right[d - 1, :columns], left[0, start : start + columns])
         for t in range(columns):
             left_arc[d, t] = between[t] * weights[LEFT_WEIGHT, d, t]
             right_arc[d, t] = between[t] * weights[RIGHT_WEIGHT, d, t]
         right[d, :columns] = 0.0
         left[d, :columns] = 0.0
-        for k in range(1, d + 1):
-            start = k * lanes
-            add_products(
-                right[d, :columns], right_arc[k, :columns], right[d - k, start : start + columns]
+        for k in range(0, d - 1, 2):
+            start, next_start = k * lanes, (k + 1) * lanes
+            add_two_products(
+                right[d, :columns],
+                right_arc[k + 1, :columns], right[d - 1 - k, next_start : next_start + columns],
+                right_arc[k + 2, :columns],
+                right[d - 2 - k, next_start + lanes : next_start + lanes + columns],
             )
-        for k in range(d):
-            start = k * lanes
+            add_two_products(
+                left[d, :columns],
+                left[k, :columns], left_arc[d - k, start : start + columns],
+                left[k + 1, :columns], left_arc[d - 1 - k, next_start : next_start + columns],
+            )
+        if d % 2 == 1:
+            start = d * lanes
             add_products(
-                left[d, :columns], left[k, :columns], left_arc[d - k, start : start + columns]
+                right[d, :columns], right_arc[d, :columns], right[0, start : start + columns]
+            )
+            start -= lanes
+            add_products(
+                left[d, :columns], left[d - 1, :columns], left_arc[1, start : start + columns]
             )
     prefix, rooted, root = vectors[PREFIX], vectors[ROOTED], vectors[ROOT_WEIGHT]
     if single_root:
