@@ -97,7 +97,10 @@ class HessianProduct(torch.autograd.Function):
             by_direction = HessianProduct.apply(scores, lengths, gradient, *context.how)
         if context.needs_input_grad[0]:
             with torch.enable_grad():
-                given = scores if scores.requires_grad else scores.detach().requires_grad_()
+                # A tensor of its own: the direction may depend on the scores as well.
+                given = scores.view_as(scores) if differentiable else scores.detach()
+                if not differentiable:
+                    given, direction = given.requires_grad_(), direction.detach()
                 value = trees.log_partition_torch(given, lengths, single_root)
                 (marginals,) = torch.autograd.grad(value.sum(), given, create_graph=True)
                 (product,) = torch.autograd.grad(marginals, given, direction, create_graph=True)

@@ -54,6 +54,11 @@ def log_partition(scores: Tensor, lengths: Tensor, last_words: Tensor | None = N
         d = exits.logsumexp(1)
         total = total + d
         share = column - d[:, None]
-        heads = torch.logaddexp(heads[:, 1:, 1:], share[:, :, None] + row[:, None, :])
-        root = torch.logaddexp(root[:, 1:], share + own_root)
+        heads = _log_add(heads[:, 1:, 1:], share[:, :, None] + row[:, None, :])
+        root = _log_add(root[:, 1:], share + own_root)
     return total + root[:, 0]
+
+
+def _log_add(a: Tensor, b: Tensor) -> Tensor:
+    # torch.logaddexp has second derivatives of NaN where a and b are far from each other.
+    return torch.stack([a, b]).logsumexp(0)

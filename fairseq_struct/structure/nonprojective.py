@@ -156,21 +156,20 @@ def _word_by_word(
 def _weights(scores: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
     """exp of shifted scores, and (batch,) the sum of the shifts.
 
-    With a single root exactly one arc leaves it, and those arcs have a shift of their own.
+    With a single root exactly one arc leaves it, so that those arcs share one shift more.
     """
-    if not single_root:
-        shift = scores.amax(1)
-        shift = shift.masked_fill(shift.isinf(), 0.0)
-        return (scores - shift[:, None]).exp_(), shift.sum(1)
     own = torch.eye(scores.size(1), dtype=torch.bool, device=scores.device)
-    shift = scores.masked_fill(own, -torch.inf).amax(1)
+    shift = (scores.masked_fill(own, -torch.inf) if single_root else scores).amax(1)
     shift = shift.masked_fill(shift.isinf(), 0.0)
     weights = scores - shift[:, None]
-    root = scores.diagonal(0, 1, 2)
-    root_shift = root.amax(1)
-    root_shift = root_shift.masked_fill(root_shift.isinf(), 0.0)
-    weights.diagonal(0, 1, 2).copy_(root - root_shift[:, None])
-    return weights.exp_(), shift.sum(1) + root_shift
+    total = shift.sum(1)
+    if single_root:
+        root = weights.diagonal(0, 1, 2)
+        root_shift = root.amax(1)
+        root_shift = root_shift.masked_fill(root_shift.isinf(), 0.0)
+        root -= root_shift[:, None]
+        total = total + root_shift
+    return weights.exp_(), total
 
 
 def _last_words(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:

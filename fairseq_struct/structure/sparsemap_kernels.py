@@ -85,14 +85,14 @@ def _remove(factor, size, which):
 
 
 @compiled
-def _solve_on_trees(factor, size, values, solution, ones):
-    """Weights that sum to 1 and solve the problem on the trees at hand (step 1)."""
+def _solve_on_trees(factor, size, values, total, solution, ones):
+    """Weights that sum to ``total`` and solve the problem on the trees at hand (step 1)."""
     _lower_solve(factor, size, values, solution)
     _upper_solve(factor, size, solution)
     ones[:size] = 1.0
     _lower_solve(factor, size, ones, ones)
     _upper_solve(factor, size, ones)
-    tau = (solution[:size].sum() - 1.0) / ones[:size].sum()
+    tau = (solution[:size].sum() - total) / ones[:size].sum()
     for a in range(size):
         solution[a] -= tau * ones[a]
 
@@ -101,7 +101,7 @@ def _solve_on_trees(factor, size, values, solution, ones):
 def _improve(n, size, trees, alpha, values, factor, solution, ones):
     """Steps 1 and 2, until all weights are positive; the number of trees left."""
     while True:
-        _solve_on_trees(factor, size, values, solution, ones)
+        _solve_on_trees(factor, size, values, 1.0, solution, ones)
         step, blocking = 1.0, -1
         for a in range(size):
             if solution[a] <= 0.0:
@@ -252,23 +252,18 @@ def jacobian_products(first, last, lengths, trees, sizes, direction, products):
     most = trees.shape[1]
     factor, values = np.empty((most, most)), np.empty(most)
     solution, ones, work = np.empty(most), np.empty(most), np.empty(most)
-    kept = np.empty(most, np.int64)
     for b in range(first, last):
         n, size = lengths[b], 0
         chosen = np.empty((sizes[b], n), np.int64)
         for a in range(sizes[b]):
             if _append(factor, size, chosen, trees[b, a], n, work):
                 chosen[size] = trees[b, a, :n]
-                kept[size] = a
                 values[size] = _score(direction[b], n, trees[b, a])
                 size += 1
         if size < 2:
             continue
-        _solve_on_trees(factor, size, values, solution, ones)
-        # ``_solve_on_trees`` makes the solution sum to 1; the derivative sums to 0.
-        excess = 1.0 / ones[:size].sum()
+        _solve_on_trees(factor, size, values, 0.0, solution, ones)
         for a in range(size):
-            weight = solution[a] - excess * ones[a]
             for m in range(n):
                 head = chosen[a, m] - 1 if chosen[a, m] > 0 else m
-                products[b, head, m] += weight
+                products[b, head, m] += solution[a]

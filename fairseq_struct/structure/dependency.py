@@ -1,0 +1,349 @@
+"""Distributions over dependency trees: best tree, marginals, samples, SparseMAP and more."""
+
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from fairseq_struct.structure import nonprojective, projective, sparsemap
+from fairseq_struct.structure.enumeration import all_heads
+from fairseq_struct.structure.log_partition import LogPartition, Marginals
+
+BACKENDS = ("auto", "compiled", "torch")
+
+
+class DependencyTrees:
+    """Dependency trees z over words, with p(z) = exp(score(z)) / Z, score(z) = sum of arc scores.
+
+    An arc from head h to modifier m has its score at ``scores[b, h, m]`` (words count from 0);
+    the diagonal ``scores[b, m, m]`` holds the arc from the root to m (Mihaylova's thesis, fig.
+    5.7). A score of -inf forbids an arc. Trees, marginals and samples have the same layout, and
+    are 0 beyond a sentence's end.
+
+    Projective trees: Eisner's algorithm (1996) and its inside and outside sums. All trees: Chu,
+    Liu (1965) and Edmonds (1967), the matrix-tree theorem (Koo et al., 2007) by subtraction-free
+    elimination, Wilson's sampler (1996). All of it is computed in float64, whatever the scores'
+    precision; results have the scores'.
+
+    Differentiable are ``log_partition``, ``marginals``, ``entropy``, ``log_prob`` and ``kl``, to
+    any order, and ``sparsemap`` (its Jacobian is piecewise constant).
+
+    Args:
+        scores: (batch, n, n) arc scores.
+        lengths: (batch,) words per sentence, 1 to n; n if not given.
+        projective: only trees without crossing arcs.
+        single_root: only trees whose root has exactly one modifier.
+        backend: ``compiled`` kernels for a CPU, plain ``torch`` for any device, or ``auto``,
+            by where the scores are. (Without projectivity the best tree, and with it SparseMAP
+            in all cases, is looked for on the CPU whatever the backend.)
+
+    Raises:
+        ValueError: wrong shape, scores that are NaN or +inf, a length below 1 or above n, or a
+            word all of whose arcs are forbidden.
+    """
+
+    def __init__(
+        self,
+        scores: Tensor,
+        lengths: Tensor | None = None,
+        projective: bool = True,
+        single_root: bool = False,
+        backend: str = "auto",
+    ):
+        if scores.dim() != 3 or scores.size(1) != scores.size(2) or scores.size(1) == 0:
+            raise ValueError(
+                f"arc scores must have shape (batch, n, n) with n >= 1, not {tuple(scores.shape)}"
+            )
+        if backend not in BACKENDS:
+            raise ValueError(f"unknown backend {backend!r}; choose one of {', '.join(BACKENDS)}")
+        if not scores.is_floating_point():
+            raise ValueError(f"arc scores must be floating point numbers, not {scores.dtype}")
+        batch, n, _ = scores.shape
+        if lengths is None:
+            lengths = torch.full((batch,), n, device=scores.device)
+        lengths = torch.as_tensor(lengths, device=scores.device)
+        if lengths.shape != (batch,) or lengths.is_floating_point():
+            raise ValueError(f"lengths must be {batch} integers, not {lengths.tolist()}")
+        wrong = (lengths < 1) | (lengths > n)
+        if wrong.any():
+            b = int(wrong.nonzero()[0])
+            raise ValueError(f"sentence {b} has length {int(lengths[b])}; allowed are 1 to {n}")
+        self.scores = scores
+        self.lengths = lengths.long()
+        self.projective = projective
+        self.single_root = single_root
+        words = torch.arange(n, device=scores.device)
+        within = words < self.lengths[:, None]
+        self.within = within[:, :, None] & within[:, None, :]
+        if backend == "auto":
+            backend = "compiled" if scores.device.type == "cpu" else "torch"
+        self.backend = backend
+        self._exact = torch.where(self.within, scores.double(), -torch.inf)
+        self._check()
+
+    def _check(self):
+        scores = self._exact.detach()
+        wrong = scores.isnan() | (scores == torch.inf)
+        if wrong.any():
+            b, h, m = wrong.nonzero()[0].tolist()
+            raise ValueError(
+                f"the score of arc {h} -> {m} in sentence {b} is {float(scores[b, h, m])}: "
+                "scores must be finite, or -inf for arcs that are forbidden"
+            )
+        orphan = (scores == -torch.inf).all(1) & self.within.any(1)
+        if orphan.any():
+            b, m = orphan.nonzero()[0].tolist()
+            raise ValueError(f"all arcs to word {m} in sentence {b} are forbidden (-inf)")
+
+    @property
+    def _trees(self):
+        return projective if self.projective else nonprojective
+
+    def _require_trees(self, value: Tensor) -> Tensor:
+        without = value.detach() == -torch.inf
+        if without.any():
+            b = int(without.nonzero()[0])
+            raise ValueError(f"the arcs that sentence {b} allows (score above -inf) form no tree")
+        return value
+
+    # Best trees
+
+    @cached_property
+    def _best(self) -> tuple[Tensor, Tensor]:
+        best, heads = self._trees.best_heads(
+            self._exact.detach(), self.lengths, self.single_root, self.backend
+        )
+        return self._require_trees(best), heads
+
+    @property
+    def heads(self) -> Tensor:
+        """Heads of the best tree, (batch, n) integers: 1-based, 0 the root, as in CoNLL-U.
+
+        Beyond a sentence's end they are 0.
+        """
+        return self._best[1]
+
+    @property
+    def argmax(self) -> Tensor:
+        """The best tree, (batch, n, n) zeros and ones (Mihaylova's thesis, eq. 2.9)."""
+        return self.arcs(self.heads)
+
+    @property
+    def max(self) -> Tensor:
+        """Score of the best tree, (batch,); its gradient is :attr:`argmax`."""
+        return self.score(self.heads)
+
+    # Sums over trees
+
+    @cached_property
+    def _log_partition(self) -> Tensor:
+        return self._require_trees(
+            LogPartition.apply(
+                self._exact, self.lengths, self._trees, self.single_root, self.backend
+            )
+        )
+
+    @property
+    def log_partition(self) -> Tensor:
+        """log Z, (batch,): log of the sum over all trees of exp(score)."""
+        return self._log_partition.to(self.scores.dtype)
+
+    @cached_property
+    def _marginals(self) -> Tensor:
+        value, marginals = self._trees.log_partition_and_marginals(
+            self._exact.detach(), self.lengths, self.single_root, self.backend
+        )
+        self._require_trees(value)
+        return Marginals.apply(
+            self._exact, self.lengths, marginals, self._trees, self.single_root, self.backend
+        )
+
+    @property
+    def marginals(self) -> Tensor:
+        """P(arc is in the tree), (batch, n, n): the mean of z (Mihaylova's thesis, eq. 2.6)."""
+        return self._marginals.to(self.scores.dtype)
+
+    def _mean_score(self, scores: Tensor, marginals: Tensor) -> Tensor:
+        # A forbidden arc has probability 0, and 0 times -inf counts as 0.
+        possible = marginals.detach() > 0
+        return (scores.masked_fill(~possible, 0.0) * marginals).sum((1, 2))
+
+    @property
+    def entropy(self) -> Tensor:
+        """H(p) = log Z - E[score], (batch,), in nats."""
+        marginals = self._marginals
+        value = LogPartition.apply(
+            self._exact, self.lengths, self._trees, self.single_root, self.backend
+        )
+        return (value - self._mean_score(self._exact, marginals)).to(self.scores.dtype)
+
+    def kl(self, other: "DependencyTrees") -> Tensor:
+        """KL(p || q) = E_p[log p - log q], (batch,), in nats; inf if q forbids what p allows.
+
+        Args:
+            other: q, over the same sentences and the same kind of trees.
+
+        Raises:
+            ValueError: the two are over different sentences or kinds of trees.
+        """
+        same = (
+            self.scores.shape == other.scores.shape
+            and torch.equal(self.lengths, other.lengths)
+            and (self.projective, self.single_root) == (other.projective, other.single_root)
+        )
+        if not same:
+            raise ValueError("kl needs two distributions over the same sentences and trees")
+        marginals = self._marginals
+        difference = self._mean_score(self._exact, marginals) - self._mean_score(
+            other._exact, marginals
+        )
+        return (difference - self._log_partition + other._log_partition).to(self.scores.dtype)
+
+    def score(self, heads: Tensor) -> Tensor:
+        """Score of given trees, (..., batch), by their heads (..., batch, n)."""
+        rows = self._rows(heads)
+        picked = self._exact.expand(*heads.shape[:-1], *self._exact.shape[1:])
+        own = picked.gather(-2, rows.unsqueeze(-2)).squeeze(-2)
+        words = torch.arange(heads.size(-1), device=heads.device) < self.lengths[:, None]
+        return own.masked_fill(~words, 0.0).sum(-1).to(self.scores.dtype)
+
+    def log_prob(self, heads: Tensor) -> Tensor:
+        """log p of given trees, (..., batch); -inf for heads that are no tree of this kind.
+
+        Args:
+            heads: (..., batch, n) integers, 1-based, 0 the root; ignored beyond the end.
+
+        Raises:
+            ValueError: wrong shape, or a head that is no word of its sentence.
+        """
+        valid = self.is_tree(heads)
+        value = self.score(heads).double() - self._log_partition
+        return value.masked_fill(~valid, -torch.inf).to(self.scores.dtype)
+
+    # Samples
+
+    def sample(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:
+        """Trees drawn exactly from p, (count, batch, n, n) zeros and ones.
+
+        Args:
+            count: how many, independent of each other.
+            generator: source of randomness, on the scores' device.
+        """
+        return self.arcs(self.sample_heads(count, generator))
+
+    def sample_heads(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:
+        """As :meth:`sample`, but heads, (count, batch, n) integers."""
+        self._best  # noqa: B018 - complains where there is no tree
+        return self._trees.sample_heads(
+            self._exact.detach(), self.lengths, self.single_root, count, generator, self.backend
+        )
+
+    def perturb_and_map(self, generator: torch.Generator | None = None) -> Tensor:
+        """Best tree under Gumbel noise on every arc, (batch, n, n) (Papandreou, Yuille, 2011).
+
+        For trees this is an approximate sample from p; :meth:`sample` is exact.
+        """
+        noise = torch.rand(
+            self._exact.shape, generator=generator, device=self._exact.device,
+            dtype=self._exact.dtype,
+        )
+        noise = -torch.log(-torch.log(noise.clamp_min(2.0**-60)))
+        return self._like(self._exact.detach() + noise).argmax
+
+    # SparseMAP
+
+    @cached_property
+    def sparse_distribution(self) -> sparsemap.SparseDistribution:
+        """The few trees whose mean is :attr:`sparsemap`, their weights, and the gap reached."""
+        return self.solve_sparsemap()
+
+    def solve_sparsemap(
+        self,
+        tolerance: float = 1e-8,
+        most_steps: int | None = None,
+        start: sparsemap.SparseDistribution | None = None,
+    ) -> sparsemap.SparseDistribution:
+        """As :attr:`sparse_distribution`, with options of :func:`.sparsemap.solve`."""
+        solution = sparsemap.solve(
+            self._exact.detach(), self.lengths, self.projective, self.single_root, tolerance,
+            most_steps, start,
+        )
+        self._require_trees(torch.where(solution.sizes > 0, 0.0, -torch.inf))
+        return solution
+
+    @property
+    def sparsemap(self) -> Tensor:
+        """argmax_mu <s, mu> - |mu|^2 / 2 over means of trees, (batch, n, n) (eq. 2.8).
+
+        Its gradient is that of the face of the marginal polytope where the solution lies.
+        """
+        mean = sparsemap.SparseMean.apply(self._exact, self.lengths, self.sparse_distribution)
+        return mean.to(self.scores.dtype)
+
+    # Trees as such
+
+    def enumerate(self) -> list[Tensor]:
+        """Heads of all trees of every sentence, (trees, length) each; for at most 6 words."""
+        return [
+            torch.tensor(
+                all_heads(int(length), self.projective, self.single_root),
+                device=self.scores.device,
+            )
+            for length in self.lengths
+        ]
+
+    def arcs(self, heads: Tensor) -> Tensor:
+        """(..., batch, n, n) zeros and ones of heads (..., batch, n), in the scores' precision."""
+        words = torch.arange(heads.size(-1), device=heads.device) < self.lengths[:, None]
+        ones = words.expand(heads.shape).to(self.scores.dtype).unsqueeze(-2)
+        empty = ones.new_zeros(*heads.shape, heads.size(-1))
+        return empty.scatter(-2, self._rows(heads).unsqueeze(-2), ones)
+
+    def is_tree(self, heads: Tensor) -> Tensor:
+        """Whether heads (..., batch, n) are trees of this kind, (..., batch) booleans."""
+        rows = self._rows(heads)
+        n = heads.size(-1)
+        words = torch.arange(n, device=heads.device)
+        within = words < self.lengths[:, None]
+        # Reach the root by squaring the step "word -> head" often enough; n stands for the root.
+        above = torch.where((rows == words) | ~within, n, rows)
+        above = torch.nn.functional.pad(above, (0, 1), value=n)
+        for _ in range(max(n, 1).bit_length()):
+            above = above.gather(-1, above)
+        valid = (above == n).all(-1)
+        if self.single_root:
+            valid &= ((heads == 0) & within).sum(-1) == 1
+        if self.projective:
+            ends = words + 1
+            low, high = torch.minimum(heads, ends), torch.maximum(heads, ends)
+            a, b = low.unsqueeze(-1), high.unsqueeze(-1)
+            c, d = low.unsqueeze(-2), high.unsqueeze(-2)
+            both = within[:, :, None] & within[:, None, :]
+            crossing = (a < c) & (c < b) & (b < d) & both
+            valid &= ~crossing.any(-1).any(-1)
+        return valid
+
+    def _rows(self, heads: Tensor) -> Tensor:
+        """Row of each word's arc: its head's, or its own for the root."""
+        if heads.shape[-2:] != self.scores.shape[:2]:
+            raise ValueError(
+                f"heads must have shape (..., {self.scores.size(0)}, {self.scores.size(1)}), "
+                f"not {tuple(heads.shape)}"
+            )
+        words = torch.arange(heads.size(-1), device=heads.device)
+        within = words < self.lengths[:, None]
+        wrong = ((heads < 0) | (heads > self.lengths[:, None])) & within
+        if wrong.any():
+            place = wrong.nonzero()[0].tolist()
+            raise ValueError(
+                f"word {place[-1]} of sentence {place[-2]} has head {int(heads[tuple(place)])}; "
+                f"heads are 0 (root) to {int(self.lengths[place[-2]])}"
+            )
+        heads = heads.masked_fill(~within, 0)
+        return torch.where(heads == 0, words, heads - 1)
+
+    def _like(self, scores: Tensor) -> "DependencyTrees":
+        return type(self)(
+            scores.masked_fill(~self.within, 0.0), self.lengths, self.projective,
+            self.single_root, self.backend,
+        )
