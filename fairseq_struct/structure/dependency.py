@@ -5,6 +5,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from fairseq_struct.structure import heads as heads_module
 from fairseq_struct.structure import nonprojective, projective, sparsemap
 from fairseq_struct.structure.enumeration import all_heads
 from fairseq_struct.structure.log_partition import LogPartition, Marginals
@@ -238,17 +239,37 @@ class DependencyTrees:
             self._exact.detach(), self.lengths, self.single_root, count, generator, self.backend
         )
 
+    def perturbed(self, generator: torch.Generator | None = None) -> "DependencyTrees":
+        """The same scores under standard Gumbel noise on every arc."""
+        noise = torch.rand(
+            self._exact.shape, generator=generator, device=self._exact.device,
+            dtype=self._exact.dtype,
+        )
+        noise = noise.clamp_min_(2.0**-60).log_().neg_().log_().neg_()
+        return self._like(self._exact + noise)
+
     def perturb_and_map(self, generator: torch.Generator | None = None) -> Tensor:
         """Best tree under Gumbel noise on every arc, (batch, n, n) (Papandreou, Yuille, 2011).
 
         For trees this is an approximate sample from p; :meth:`sample` is exact.
         """
-        noise = torch.rand(
-            self._exact.shape, generator=generator, device=self._exact.device,
-            dtype=self._exact.dtype,
-        )
-        noise = -torch.log(-torch.log(noise.clamp_min(2.0**-60)))
-        return self._like(self._exact.detach() + noise).argmax
+        return self.perturbed(generator).argmax.to(self.scores.dtype)
+
+    def observe(self, known: Tensor) -> "DependencyTrees":
+        """The distribution given what is known of the trees.
+
+        Args:
+            known: (batch, n) heads, 1-based, 0 the root, -1 where nothing is known; ignored
+                beyond a sentence's end.
+
+        Raises:
+            ValueError: as for :meth:`log_prob`, or what is known fits no tree (on use).
+        """
+        words = torch.arange(known.size(-1), device=known.device)
+        unknown = known < 0
+        rows = self._rows(known.masked_fill(unknown, 0))
+        possible = unknown[:, None, :] | (words[:, None] == rows[:, None, :])
+        return self._like(self._exact.masked_fill(~possible, -torch.inf))
 
     # SparseMAP
 
@@ -294,53 +315,24 @@ class DependencyTrees:
 
     def arcs(self, heads: Tensor) -> Tensor:
         """(..., batch, n, n) zeros and ones of heads (..., batch, n), in the scores' precision."""
-        words = torch.arange(heads.size(-1), device=heads.device) < self.lengths[:, None]
-        ones = words.expand(heads.shape).to(self.scores.dtype).unsqueeze(-2)
-        empty = ones.new_zeros(*heads.shape, heads.size(-1))
-        return empty.scatter(-2, self._rows(heads).unsqueeze(-2), ones)
+        self._check_shape(heads)
+        return heads_module.arcs_of(heads, self.lengths).to(self.scores.dtype)
 
     def is_tree(self, heads: Tensor) -> Tensor:
         """Whether heads (..., batch, n) are trees of this kind, (..., batch) booleans."""
-        rows = self._rows(heads)
-        n = heads.size(-1)
-        words = torch.arange(n, device=heads.device)
-        within = words < self.lengths[:, None]
-        # Reach the root by squaring the step "word -> head" often enough; n stands for the root.
-        above = torch.where((rows == words) | ~within, n, rows)
-        above = torch.nn.functional.pad(above, (0, 1), value=n)
-        for _ in range(max(n, 1).bit_length()):
-            above = above.gather(-1, above)
-        valid = (above == n).all(-1)
-        if self.single_root:
-            valid &= ((heads == 0) & within).sum(-1) == 1
-        if self.projective:
-            ends = words + 1
-            low, high = torch.minimum(heads, ends), torch.maximum(heads, ends)
-            a, b = low.unsqueeze(-1), high.unsqueeze(-1)
-            c, d = low.unsqueeze(-2), high.unsqueeze(-2)
-            both = within[:, :, None] & within[:, None, :]
-            crossing = (a < c) & (c < b) & (b < d) & both
-            valid &= ~crossing.any(-1).any(-1)
-        return valid
+        self._check_shape(heads)
+        return heads_module.is_tree(heads, self.lengths, self.projective, self.single_root)
 
     def _rows(self, heads: Tensor) -> Tensor:
-        """Row of each word's arc: its head's, or its own for the root."""
-        if heads.shape[-2:] != self.scores.shape[:2]:
+        self._check_shape(heads)
+        return heads_module.rows_of(heads, self.lengths)
+
+    def _check_shape(self, heads: Tensor):
+        if heads.shape[-2:] != self.scores.shape[:2] or heads.is_floating_point():
             raise ValueError(
-                f"heads must have shape (..., {self.scores.size(0)}, {self.scores.size(1)}), "
-                f"not {tuple(heads.shape)}"
+                f"heads must be integers of shape (..., {self.scores.size(0)}, "
+                f"{self.scores.size(1)}), not {heads.dtype} of shape {tuple(heads.shape)}"
             )
-        words = torch.arange(heads.size(-1), device=heads.device)
-        within = words < self.lengths[:, None]
-        wrong = ((heads < 0) | (heads > self.lengths[:, None])) & within
-        if wrong.any():
-            place = wrong.nonzero()[0].tolist()
-            raise ValueError(
-                f"word {place[-1]} of sentence {place[-2]} has head {int(heads[tuple(place)])}; "
-                f"heads are 0 (root) to {int(self.lengths[place[-2]])}"
-            )
-        heads = heads.masked_fill(~within, 0)
-        return torch.where(heads == 0, words, heads - 1)
 
     def _like(self, scores: Tensor) -> "DependencyTrees":
         return type(self)(

@@ -22,6 +22,7 @@ from fairseq_struct.structure import (
     projective_torch,
 )
 from fairseq_struct.structure.compiled import array, run
+from fairseq_struct.structure.heads import heads_of
 from fairseq_struct.structure.log_partition import (
     hessian_product_by_autograd,
     marginals_by_autograd,
@@ -166,14 +167,6 @@ def sample_heads(
 
     _persist(scores, lengths, single_root, attempt, in_log_domain, lambda which: None)
     return heads
-
-
-def heads_of(arcs: Tensor) -> Tensor:
-    """1-based heads (..., n) of 0/1 arcs (..., n, n); 0 for the root and where there is no arc."""
-    n = arcs.size(-1)
-    numbers = torch.arange(1, n + 1, device=arcs.device)
-    own = torch.eye(n, dtype=torch.bool, device=arcs.device)
-    return (arcs.masked_fill(own, 0).round().long() * numbers[:, None]).sum(-2)
 
 
 def _persist(

@@ -1,0 +1,163 @@
+"""Distributions over one choice among k: the unstructured column of table 2.1."""
+
+import torch
+from entmax import entmax15, sparsemax
+from torch import Tensor
+
+# From this many choices on only the highest scores are sorted at first.
+MANY = 256
+
+
+class Categorical:
+    """One-hot choices z with p(z) = softmax(scores), under the names that trees have.
+
+    Mihaylova's thesis, table 2.1: argmax for the best tree, softmax for marginals, sparsemax for
+    SparseMAP. Everything is computed in float32 at least, and returned in the scores' precision.
+
+    Args:
+        scores: (batch, k) scores; -inf forbids a choice.
+
+    Raises:
+        ValueError: wrong shape, scores that are NaN or +inf, or no choice allowed.
+    """
+
+    def __init__(self, scores: Tensor):
+        if scores.dim() != 2 or scores.size(1) == 0 or not scores.is_floating_point():
+            raise ValueError(
+                f"scores must be floating point numbers of shape (batch, k) with k >= 1, not "
+                f"{scores.dtype} of shape {tuple(scores.shape)}"
+            )
+        given = scores.detach()
+        wrong = given.isnan() | (given == torch.inf)
+        if wrong.any():
+            b, k = wrong.nonzero()[0].tolist()
+            raise ValueError(
+                f"the score of choice {k} in instance {b} is {float(given[b, k])}: scores must "
+                "be finite, or -inf for choices that are forbidden"
+            )
+        nothing = (given == -torch.inf).all(1)
+        if nothing.any():
+            b = int(nothing.nonzero()[0])
+            raise ValueError(f"all choices of instance {b} are forbidden (-inf)")
+        self.scores = scores
+        self.within = torch.ones_like(scores, dtype=torch.bool)
+        self._exact = scores if scores.dtype == torch.float64 else scores.float()
+
+    def _as_given(self, value: Tensor) -> Tensor:
+        return value.to(self.scores.dtype)
+
+    @property
+    def labels(self) -> Tensor:
+        """The best choices, (batch,) integers."""
+        return self.scores.argmax(1)
+
+    @property
+    def argmax(self) -> Tensor:
+        """The best choices, (batch, k) one-hot."""
+        return self.one_hot(self.labels)
+
+    @property
+    def max(self) -> Tensor:
+        """Scores of the best choices, (batch,)."""
+        return self.scores.amax(1)
+
+    @property
+    def log_partition(self) -> Tensor:
+        """log sum exp of the scores, (batch,)."""
+        return self._as_given(self._exact.logsumexp(1))
+
+    @property
+    def marginals(self) -> Tensor:
+        """softmax(scores), (batch, k)."""
+        return self._as_given(self._exact.softmax(1))
+
+    @property
+    def sparsemap(self) -> Tensor:
+        """sparsemax(scores), (batch, k): Euclidean projection (Martins, Astudillo, 2016).
+
+        By the entmax library, whose gradient cannot be differentiated again.
+        """
+        most = MANY // 2 if self.scores.size(1) > MANY else None
+        return self._as_given(sparsemax(self._exact, dim=1, k=most))
+
+    @property
+    def entmax15(self) -> Tensor:
+        """1.5-entmax(scores), (batch, k) (Peters et al., 2019)."""
+        most = MANY // 2 if self.scores.size(1) > MANY else None
+        return self._as_given(entmax15(self._exact, dim=1, k=most))
+
+    @property
+    def entropy(self) -> Tensor:
+        """H(p), (batch,), in nats."""
+        logs = self._exact.log_softmax(1)
+        probabilities = logs.exp()
+        return self._as_given(-(probabilities * _zero_where_forbidden(logs)).sum(1))
+
+    def kl(self, other: "Categorical") -> Tensor:
+        """KL(p || q), (batch,), in nats; inf if q forbids what p allows."""
+        if self.scores.shape != other.scores.shape:
+            raise ValueError("kl needs two distributions over the same choices")
+        logs, others = self._exact.log_softmax(1), other._exact.log_softmax(1)
+        difference = _zero_where_forbidden(logs) - others.masked_fill(logs == -torch.inf, 0.0)
+        return self._as_given((logs.exp() * difference).sum(1))
+
+    def log_prob(self, labels: Tensor) -> Tensor:
+        """log p of choices, (..., batch) for labels (..., batch).
+
+        Raises:
+            ValueError: a label below 0, or k or above.
+        """
+        self._check_labels(labels)
+        logs = self._exact.log_softmax(1).expand(*labels.shape, -1)
+        return self._as_given(logs.gather(-1, labels.unsqueeze(-1)).squeeze(-1))
+
+    def sample(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:
+        """Choices drawn from p, (count, batch, k) one-hot."""
+        probabilities = self._exact.detach().softmax(1)
+        drawn = torch.multinomial(probabilities, count, replacement=True, generator=generator)
+        return self.one_hot(drawn.T)
+
+    def perturbed(self, generator: torch.Generator | None = None) -> "Categorical":
+        """The same scores under Gumbel noise; its argmax is an exact sample from p."""
+        noise = torch.rand(
+            self._exact.shape, generator=generator, device=self._exact.device,
+            dtype=self._exact.dtype,
+        )
+        smallest = torch.finfo(noise.dtype).eps / 4
+        return type(self)(self._exact - noise.clamp_min_(smallest).log_().neg_().log_())
+
+    def perturb_and_map(self, generator: torch.Generator | None = None) -> Tensor:
+        """argmax under Gumbel noise, (batch, k) one-hot: an exact sample."""
+        return self._as_given(self.perturbed(generator).argmax)
+
+    def observe(self, known: Tensor) -> "Categorical":
+        """The distribution given what is known: labels (batch,), -1 where nothing is."""
+        if known.shape != self.scores.shape[:1]:
+            raise ValueError(
+                f"known labels must have shape ({self.scores.size(0)},), not {tuple(known.shape)}"
+            )
+        self._check_labels(known.clamp_min(0))
+        possible = (known < 0)[:, None] | self.one_hot(known.clamp_min(0)).bool()
+        return type(self)(self.scores.masked_fill(~possible, -torch.inf))
+
+    def enumerate(self) -> Tensor:
+        """All choices, (k, batch) labels."""
+        labels = torch.arange(self.scores.size(1), device=self.scores.device)
+        return labels[:, None].expand(-1, self.scores.size(0))
+
+    def one_hot(self, labels: Tensor) -> Tensor:
+        """(..., k) zeros and a one, in the scores' precision, of labels (...)."""
+        zeros = torch.zeros(
+            *labels.shape, self.scores.size(1), dtype=self.scores.dtype, device=labels.device
+        )
+        return zeros.scatter_(-1, labels.unsqueeze(-1), 1.0)
+
+    def _check_labels(self, labels: Tensor):
+        wrong = (labels < 0) | (labels >= self.scores.size(1))
+        if wrong.any():
+            value = int(labels[wrong][0])
+            raise ValueError(f"label {value} is none of the {self.scores.size(1)} choices")
+
+
+def _zero_where_forbidden(logs: Tensor) -> Tensor:
+    return logs.masked_fill(logs == -torch.inf, 0.0)

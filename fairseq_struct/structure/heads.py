@@ -1,0 +1,76 @@
+"""Dependency trees as heads and as arcs.
+
+Heads are integers (..., batch, n), 1-based, 0 for the root, as in CoNLL-U; what they hold beyond
+a sentence's end is ignored. Arcs are zeros and ones (..., batch, n, n): [h, m] for head h and
+modifier m, counted from 0, and [m, m] for the root.
+"""
+
+import torch
+from torch import Tensor
+
+
+def rows_of(heads: Tensor, lengths: Tensor) -> Tensor:
+    """Row of each word's arc: its head's, or its own for the root; shaped as ``heads``.
+
+    Raises:
+        ValueError: a head that is no word of its sentence.
+    """
+    words = torch.arange(heads.size(-1), device=heads.device)
+    within = words < lengths[:, None]
+    wrong = ((heads < 0) | (heads > lengths[:, None])) & within
+    if wrong.any():
+        place = wrong.nonzero()[0].tolist()
+        raise ValueError(
+            f"word {place[-1]} of sentence {place[-2]} has head {int(heads[tuple(place)])}; "
+            f"heads are 0 (root) to {int(lengths[place[-2]])}"
+        )
+    heads = heads.masked_fill(~within, 0)
+    return torch.where(heads == 0, words, heads - 1)
+
+
+def arcs_of(heads: Tensor, lengths: Tensor) -> Tensor:
+    """Arcs (..., batch, n, n) of heads (..., batch, n), as float32."""
+    words = torch.arange(heads.size(-1), device=heads.device) < lengths[:, None]
+    ones = words.expand(heads.shape).float().unsqueeze(-2)
+    empty = ones.new_zeros(*heads.shape, heads.size(-1))
+    return empty.scatter_(-2, rows_of(heads, lengths).unsqueeze(-2), ones)
+
+
+def heads_of(arcs: Tensor) -> Tensor:
+    """Heads (..., n) of arcs (..., n, n); 0 for the root and where there is no arc."""
+    n = arcs.size(-1)
+    numbers = torch.arange(1, n + 1, device=arcs.device)
+    own = torch.eye(n, dtype=torch.bool, device=arcs.device)
+    return (arcs.masked_fill(own, 0).round().long() * numbers[:, None]).sum(-2)
+
+
+def is_tree(
+    heads: Tensor, lengths: Tensor, projective: bool = False, single_root: bool = False
+) -> Tensor:
+    """Whether every word reaches the root, (..., batch) booleans.
+
+    Args:
+        heads: (..., batch, n).
+        lengths: (batch,).
+        projective: and no two arcs cross, the root standing in front of the sentence.
+        single_root: and the root has exactly one modifier.
+    """
+    n = heads.size(-1)
+    rows = rows_of(heads, lengths)
+    words = torch.arange(n, device=heads.device)
+    within = words < lengths[:, None]
+    # Square the step from a word to its head until it spans the sentence; n stands for the root.
+    above = torch.where((rows == words) | ~within, n, rows)
+    above = torch.nn.functional.pad(above, (0, 1), value=n)
+    for _ in range(n.bit_length()):
+        above = above.gather(-1, above)
+    valid = (above == n).all(-1)
+    if single_root:
+        valid &= ((heads == 0) & within).sum(-1) == 1
+    if projective:
+        low, high = torch.minimum(heads, words + 1), torch.maximum(heads, words + 1)
+        a, b = low.unsqueeze(-1), high.unsqueeze(-1)
+        c, d = low.unsqueeze(-2), high.unsqueeze(-2)
+        crossing = (a < c) & (c < b) & (b < d) & within[:, :, None] & within[:, None, :]
+        valid &= ~crossing.any(-1).any(-1)
+    return valid

@@ -1,0 +1,294 @@
+"""Learning through a discrete choice: relaxed, stochastic and pulled-back gradients.
+
+A network scores the parts of a structure, s = f(x), a decoder reads the structure,
+y = g(x, z), and only y is supervised. z = argmax <s, z> has no gradient by s; the ways around it
+are written once here for every structure with the verbs of table 2.1 (Mihaylova's thesis,
+sections 2.3.2 and 4.3 to 4.4). A *pulled-back* gradient guesses a label mu for z that the decoder
+would have liked better than z, and is the gradient of a loss that pulls s towards it.
+"""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+# What the decoder reads, and what carries its gradient to the scores.
+RELAXED = ("marginals", "sparsemap", "gumbel_softmax")
+PULLED_BACK = ("ste_identity", "spigot", "spigot_ce", "spigot_eg")
+METHODS = (*RELAXED, "ste_marginals", *PULLED_BACK, "perturb_and_map", "score_function")
+
+# The same by the names they have for a single choice.
+ALIASES = {
+    "softmax": "marginals",
+    "sparsemax": "sparsemap",
+    "ste_softmax": "ste_marginals",
+    "st_gumbel": "perturb_and_map",
+    "sfe": "score_function",
+}
+
+Structure = Callable[[Tensor], object]
+Loss = Callable[[Tensor], Tensor]
+
+
+@dataclass
+class Latent:
+    """What :func:`latent` returns.
+
+    Args:
+        value: the structure, or mean of structures, that the decoder read; as the scores.
+        losses: (batch,) losses to be summed or averaged and differentiated; None without
+            ``decoder_loss``.
+    """
+
+    value: Tensor
+    losses: Tensor | None
+
+
+class MovingAverage:
+    """Baseline of the score function estimator: the mean of past losses.
+
+    Args:
+        decay: weight of the past at each update; the first update sets the average.
+    """
+
+    def __init__(self, decay: float = 0.99):
+        self.decay = decay
+        self.average: float | None = None
+
+    def __call__(self, losses: Tensor) -> float:
+        """The average before these losses; they count from the next call on."""
+        new = float(losses.detach().float().mean())
+        before = new if self.average is None else self.average
+        self.average = self.decay * before + (1 - self.decay) * new
+        return before
+
+
+def latent(
+    scores: Tensor,
+    structure: Structure,
+    method: str,
+    decoder_loss: Loss | None = None,
+    step_size: float = 1.0,
+    steps: int = 1,
+    temperature: float = 1.0,
+    baseline: MovingAverage | None = None,
+    generator: torch.Generator | None = None,
+    known: Tensor | None = None,
+    supervision_weight: float = 1.0,
+) -> Latent:
+    """A structure for the decoder to read, whose gradient reaches the scores by ``method``.
+
+    - ``marginals``, ``sparsemap``: the decoder reads a mean of structures (eqs. 2.6, 2.8);
+      ``softmax`` and ``sparsemax`` are other names for them;
+    - ``gumbel_softmax``: the marginals of (s + Gumbel noise) / temperature (Jang et al., 2017);
+    - ``ste_marginals`` (``ste_softmax``): reads the best structure, differentiates the marginals;
+    - ``ste_identity`` (eq. 4.7), ``spigot`` (eq. 4.1), ``spigot_ce`` (eqs. 4.8, 4.9),
+      ``spigot_eg`` (eqs. 4.12, 4.14): read the best structure; :func:`pulled_back_gradient`;
+    - ``perturb_and_map`` (``st_gumbel``): reads the best structure of s + Gumbel noise and
+      differentiates the marginals of (s + noise) / temperature;
+    - ``score_function`` (``sfe``): reads a sample; its gradient is the loss, less ``baseline``,
+      times that of log p(z) (section 2.3.2).
+
+    Args:
+        scores: (batch, ...) scores of parts.
+        structure: makes a distribution of scores: ``Categorical``, or
+            ``lambda s: DependencyTrees(s, lengths)``.
+        method: one of ``METHODS`` or ``ALIASES``.
+        decoder_loss: (batch,) losses of a value, one per instance, independent of each other.
+            It is called once on what the decoder reads and, in the backward pass, as often as
+            algorithm 1 of the thesis has it: ``steps - 1`` times for ``ste_identity`` and
+            ``spigot``, whose first gradient is at hand, ``steps`` times for the other two.
+            Those calls do not touch the decoder's gradients; they draw dropout of their own.
+            Not needed for methods that call it once; then whoever computes the loss must sum
+            it over instances, because a mean over instances would make every step smaller.
+        step_size: eta, the size of the steps towards the pulled-back label.
+        steps: k, their number.
+        temperature: of the two methods with Gumbel noise.
+        baseline: control variate of ``score_function``.
+        generator: source of randomness.
+        known: what is known of the latent structure, as ``observe`` takes it. Beyond the paper
+            (proposed in its section 6.2): -log p(known) joins the losses.
+        supervision_weight: weight of that term.
+
+    Raises:
+        ValueError: unknown method, a missing decoder loss, or a number out of range.
+    """
+    method = ALIASES.get(method, method)
+    _check(method, decoder_loss, step_size, steps, temperature, baseline, known)
+    weights = _Weights() if decoder_loss is not None else None
+    distribution = structure(scores)
+    if method == "marginals":
+        value = distribution.marginals
+    elif method == "sparsemap":
+        value = distribution.sparsemap
+    elif method in ("gumbel_softmax", "perturb_and_map"):
+        noisy = distribution.perturbed(generator)
+        soft = structure(noisy.scores / temperature).marginals.to(scores.dtype)
+        value = soft if method == "gumbel_softmax" else _straight_through(noisy.argmax, soft)
+    elif method == "ste_marginals":
+        value = _straight_through(distribution.argmax, distribution.marginals)
+    elif method == "score_function":
+        value = distribution.sample(1, generator)[0]
+    else:
+
+        def surrogate(gradient: Tensor) -> Tensor:
+            scale = weights.of(gradient) if weights is not None else 1.0
+            first = torch.where(scale != 0, gradient / scale, 0.0) if weights else gradient
+            return scale * pulled_back_gradient(
+                scores.detach(), structure, method, decoder_loss, step_size, steps, first
+            )
+
+        value = _Surrogate.apply(scores, distribution.argmax, _in_same_precision(surrogate))
+    if decoder_loss is None:
+        return Latent(value, None)
+    losses = decoder_loss(value)
+    if losses.shape != scores.shape[:1]:
+        raise ValueError(
+            f"decoder_loss must return one loss per instance, {tuple(scores.shape[:1])}, "
+            f"not {tuple(losses.shape)}"
+        )
+    losses = _Observed.apply(losses, weights)
+    if method == "score_function":
+        parts = (scores.masked_fill(value == 0, 0.0) * value).flatten(1).sum(1)
+        log_prob = parts - distribution.log_partition
+        reward = losses.detach() - (baseline(losses) if baseline is not None else 0.0)
+        losses = losses + reward * (log_prob - log_prob.detach())
+    if known is not None:
+        given = distribution.observe(known).log_partition
+        losses = losses + supervision_weight * (distribution.log_partition - given)
+    return Latent(value, losses)
+
+
+def pulled_back_gradient(
+    scores: Tensor,
+    structure: Structure,
+    method: str,
+    decoder_loss: Loss | None,
+    step_size: float = 1.0,
+    steps: int = 1,
+    first_gradient: Tensor | None = None,
+) -> Tensor:
+    """Gradient of the pulled-back loss by the scores, mu_0 - mu_k (algorithm 1).
+
+    With gamma(mu) the gradient of the decoder's loss at mu, eta the step size, and from
+    mu_0 = argmax (``ste_identity``, ``spigot``) or mu_0 = marginals (``spigot_ce``, ``spigot_eg``),
+
+    - ``ste_identity``: mu_t = mu_{t-1} - eta gamma(mu_{t-1})  (eq. 4.7);
+    - ``spigot``, ``spigot_ce``: mu_t = SparseMAP(mu_{t-1} - eta gamma(mu_{t-1}))  (eqs. 4.3, 4.9);
+    - ``spigot_eg``: s_t = s_{t-1} - eta gamma(mu_{t-1}), mu_t = marginals(s_t), s_0 = s
+      (eq. 4.13, as in algorithm 1, with the new scores).
+
+    Args:
+        scores, structure, decoder_loss, step_size, steps: as for :func:`latent`.
+        method: one of ``PULLED_BACK``.
+        first_gradient: gamma at the argmax, where it is at hand.
+
+    Returns:
+        As the scores, 0 outside of each structure.
+    """
+    scores = scores.detach()
+    with torch.no_grad():
+        distribution = structure(scores)
+        from_argmax = method in ("ste_identity", "spigot")
+        start = distribution.argmax if from_argmax else distribution.marginals
+        mu, moved = start, scores
+        for step in range(steps):
+            if step == 0 and from_argmax and first_gradient is not None:
+                gamma = first_gradient
+            else:
+                gamma = _gradient(decoder_loss, mu)
+            gamma = gamma.masked_fill(~distribution.within, 0.0)
+            if method == "ste_identity":
+                mu = mu - step_size * gamma
+            elif method == "spigot_eg":
+                moved = moved - step_size * gamma
+                mu = structure(moved).marginals
+            else:
+                mu = structure(mu - step_size * gamma).sparsemap
+        return start - mu
+
+
+def _check(method, decoder_loss, step_size, steps, temperature, baseline, known):
+    if method not in METHODS:
+        names = ", ".join((*METHODS, *ALIASES))
+        raise ValueError(f"unknown method {method!r}; choose one of {names}")
+    if not 0 < step_size < float("inf"):
+        raise ValueError(f"step_size must be above 0 and finite, not {step_size}")
+    if steps < 1:
+        raise ValueError(f"steps must be 1 or more, not {steps}")
+    if not 0 < temperature < float("inf"):
+        raise ValueError(f"temperature must be above 0 and finite, not {temperature}")
+    inner = method in ("spigot_ce", "spigot_eg") or (method in PULLED_BACK and steps > 1)
+    if decoder_loss is None and (inner or method == "score_function" or known is not None):
+        raise ValueError(f"{method} needs decoder_loss here: it calls the decoder itself")
+    if baseline is not None and method != "score_function":
+        raise ValueError(f"a baseline belongs to score_function, not to {method}")
+
+
+def _gradient(decoder_loss: Loss, mu: Tensor) -> Tensor:
+    with torch.enable_grad():
+        mu = mu.detach().requires_grad_()
+        (gradient,) = torch.autograd.grad(decoder_loss(mu).sum(), mu)
+    return gradient
+
+
+def _straight_through(hard: Tensor, soft: Tensor) -> Tensor:
+    """``hard`` going forward, the gradient of ``soft`` going back."""
+    return _Surrogate.apply(soft, hard, lambda gradient: gradient)
+
+
+def _in_same_precision(surrogate: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """Call the decoder in the backward pass under the autocast of the forward pass."""
+    device = next(d for d in ("cuda", "cpu") if d == "cpu" or torch.is_autocast_enabled(d))
+    if not torch.is_autocast_enabled(device):
+        return surrogate
+    dtype = torch.get_autocast_dtype(device)
+
+    def wrapped(gradient: Tensor) -> Tensor:
+        with torch.autocast(device, dtype=dtype) if dtype else nullcontext():
+            return surrogate(gradient)
+
+    return wrapped
+
+
+class _Surrogate(torch.autograd.Function):
+    """``value``, with a gradient by ``scores`` that ``backward_of`` makes of its own."""
+
+    @staticmethod
+    def forward(context, scores: Tensor, value: Tensor, backward_of: Callable[[Tensor], Tensor]):
+        context.backward_of = backward_of
+        return value.to(scores.dtype).clone()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(context, gradient: Tensor):
+        return context.backward_of(gradient).to(gradient.dtype), None, None
+
+
+class _Weights:
+    """With which weight each instance's loss entered the number that was differentiated.
+
+    A mean over the batch, or the factor that keeps half precision from vanishing, makes
+    gradients smaller or larger; steps towards a pulled-back label must not depend on it.
+    """
+
+    seen: Tensor | None = None
+
+    def of(self, gradient: Tensor) -> Tensor:
+        return self.seen.to(gradient.dtype).view(-1, *[1] * (gradient.dim() - 1))
+
+
+class _Observed(torch.autograd.Function):
+    """The losses as they are; their weights are taken down on the way back."""
+
+    @staticmethod
+    def forward(context, losses: Tensor, weights: _Weights) -> Tensor:
+        context.weights = weights
+        return losses.clone()
+
+    @staticmethod
+    def backward(context, gradient: Tensor):
+        context.weights.seen = gradient.detach()
+        return gradient, None
