@@ -64,7 +64,8 @@ def is_tree(
     above = torch.nn.functional.pad(above, (0, 1), value=n)
     for _ in range(n.bit_length()):
         above = above.gather(-1, above)
-    valid = (above == n).all(-1)
+    own = (heads == words + 1) & within  # whose row is the root's
+    valid = (above == n).all(-1) & ~own.any(-1)
     if single_root:
         valid &= ((heads == 0) & within).sum(-1) == 1
     if projective:

@@ -120,8 +120,10 @@ def best_heads(
             ),
             scores,
         )
-        best = (scores.masked_fill(arcs == 0, 0.0)).sum((1, 2))
-        return best, heads_of(arcs)
+        best = scores.masked_fill(arcs == 0, 0.0).sum((1, 2))
+        # A forbidden arc gets no gradient, and then some word is without a head.
+        complete = arcs.sum((1, 2)) == lengths
+        return best.masked_fill(~complete, -torch.inf), heads_of(arcs)
     best = scores.new_empty(len(scores))
     heads = torch.zeros(scores.shape[:2], dtype=torch.int64)
     _run(

@@ -1,0 +1,114 @@
+"""SparseMAP against the quadratic program over all trees, its gradient, and its limits."""
+
+import pytest
+import torch
+from scipy.optimize import minimize
+from tree_kinds import KINDS, Enumerated, random_scores
+
+from fairseq_struct.structure.dependency import DependencyTrees
+
+
+def quadratic_program(scores, oracle):
+    """argmax <s, mu> - |mu|^2 / 2 by a general solver, over the weights of all trees."""
+    trees = oracle.arcs.flatten(1).numpy()
+    gram, linear = trees @ trees.T, trees @ scores.flatten().numpy()
+    result = minimize(
+        lambda p: 0.5 * p @ gram @ p - linear @ p,
+        oracle.probabilities.numpy(),
+        jac=lambda p: gram @ p - linear,
+        bounds=[(0, 1)] * len(trees),
+        constraints={"type": "eq", "fun": lambda p: p.sum() - 1, "jac": lambda p: 0 * p + 1},
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 500},
+    )
+    return torch.from_numpy(result.x @ trees).view_as(scores)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scale", [0.0, 0.3, 1.0])
+def test_the_solution_is_that_of_the_quadratic_program(kind, scale):
+    lengths = torch.tensor([4, 3, 4, 2, 1])
+    scores = random_scores(5, 4, 4, scale=scale, seed=1)
+    trees = DependencyTrees(scores, lengths, **kind)
+    for b, n in enumerate(lengths.tolist()):
+        own = scores[b, :n, :n]
+        oracle, mu = Enumerated(own, kind), trees.sparsemap[b, :n, :n]
+        expected = quadratic_program(own, oracle)
+        torch.testing.assert_close(mu, expected, atol=1e-6, rtol=0)
+        # The optimality conditions, on all trees: exact, whatever the solver's precision.
+        residual = own - mu
+        gap = (oracle.arcs * residual).sum((1, 2)).max() - (residual * mu).sum()
+        assert gap < 1e-8
+        torch.testing.assert_close(mu.sum(0), torch.ones(n, dtype=mu.dtype))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gradient_is_exact_and_can_be_differentiated(kind):
+    lengths = torch.tensor([5, 3])
+    scores = random_scores(2, 5, 5, seed=4).requires_grad_()
+    direction = random_scores(2, 5, 5, seed=5).requires_grad_()
+
+    def projection(given):
+        return DependencyTrees(given, lengths, **kind).sparsemap
+
+    assert torch.autograd.gradcheck(projection, scores)
+
+    def product(direction):
+        return torch.autograd.grad(projection(scores), scores, direction, create_graph=True)[0]
+
+    assert torch.autograd.gradcheck(product, direction)
+    # The Jacobian is a projection onto the face: applied twice it is itself.
+    once = product(direction)
+    torch.testing.assert_close(product(once), once)
+
+
+def test_few_trees_explain_the_mean():
+    trees = DependencyTrees(random_scores(4, 12, 12, scale=2.0), torch.tensor([12, 7, 12, 1]))
+    few = trees.sparse_distribution
+    assert (few.gaps <= 1e-8).all() and (few.weights >= 0).all()
+    torch.testing.assert_close(few.weights.sum(1), torch.ones(4, dtype=torch.float64))
+    mean = torch.zeros_like(trees.scores)
+    for a in range(few.trees.size(1)):
+        heads = few.trees[:, a]
+        assert trees.is_tree(heads)[few.weights[:, a] > 0].all()
+        mean += few.weights[:, a, None, None] * trees.arcs(heads)
+    torch.testing.assert_close(mean, trees.sparsemap)
+    assert (few.sizes < 60).all() and few.sizes[3] == 1
+
+
+def test_a_solution_at_hand_is_a_start():
+    scores = random_scores(6, 15, 15)
+    solution = DependencyTrees(scores).sparse_distribution
+    again = DependencyTrees(scores).solve_sparsemap(most_steps=1, start=solution)
+    assert (again.gaps <= 1e-8).all()
+    near = DependencyTrees(scores + 1e-3 * random_scores(6, 15, 15, seed=9))
+    # What it takes many steps to find from nothing is found within a few.
+    assert (near.solve_sparsemap(most_steps=6, start=solution).gaps <= 1e-8).all()
+    assert (near.solve_sparsemap(most_steps=6).gaps > 1e-8).any()
+
+
+def test_steps_that_do_not_suffice_leave_a_gap_that_bounds_the_error():
+    scores = random_scores(4, 15, 15)
+    trees = DependencyTrees(scores)
+    exact = trees.sparsemap
+    for steps in (3, 6, 12):
+        solution = trees.solve_sparsemap(most_steps=steps)
+        mean = torch.zeros_like(scores)
+        for a in range(solution.trees.size(1)):
+            mean += solution.weights[:, a, None, None] * trees.arcs(solution.trees[:, a])
+        error = (mean - exact).square().sum((1, 2))
+        assert (solution.gaps > 1e-8).any()
+        assert (error <= 2 * solution.gaps + 1e-12).all()
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-6, 1e6])
+def test_ties_and_extremes_end(scale):
+    """Tied scores make degenerate faces; huge ones leave a single tree."""
+    scores = (scale * random_scores(3, 8, 8)).round(decimals=0)
+    for param in KINDS:
+        (kind,) = param.values
+        trees = DependencyTrees(scores, **kind)
+        assert trees.sparsemap.isfinite().all()
+        assert (trees.sparse_distribution.gaps < 0.1).all()
+        if scale == 1e6:
+            torch.testing.assert_close(trees.sparsemap, trees.argmax, atol=1e-7, rtol=0)
