@@ -32,6 +32,8 @@ PACKAGES = (
     "subword-nmt",
     "nltk",
     "entmax",
+    "numba",
+    "scikit-learn",
     "tqdm",
     "matplotlib",
 )

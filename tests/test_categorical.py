@@ -1,0 +1,95 @@
+"""One choice among k, against plain softmax arithmetic, and its gradients."""
+
+import pytest
+import torch
+from entmax import sparsemax
+from scipy.stats import chisquare
+
+from fairseq_struct.structure.categorical import Categorical
+
+SCORES = 2 * torch.randn(4, 6, generator=torch.Generator().manual_seed(1)).double()
+
+
+def test_verbs_are_those_of_softmax():
+    choice = Categorical(SCORES)
+    probabilities = SCORES.softmax(1)
+    assert torch.equal(choice.marginals, probabilities)
+    assert torch.equal(choice.argmax.argmax(1), SCORES.argmax(1))
+    assert torch.equal(choice.argmax.sum(1), torch.ones(4).double())
+    assert torch.equal(choice.labels, SCORES.argmax(1))
+    assert torch.equal(choice.max, SCORES.amax(1))
+    torch.testing.assert_close(choice.log_partition, SCORES.logsumexp(1))
+    torch.testing.assert_close(choice.entropy, -(probabilities * probabilities.log()).sum(1))
+    torch.testing.assert_close(choice.log_prob(choice.enumerate()).T, probabilities.log())
+    other = Categorical(SCORES.flip(1))
+    expected = (probabilities * (probabilities / SCORES.flip(1).softmax(1)).log()).sum(1)
+    torch.testing.assert_close(choice.kl(other), expected)
+
+
+def test_sparsemap_is_the_projection_however_many_choices():
+    assert torch.equal(Categorical(SCORES).sparsemap, sparsemax(SCORES, dim=1))
+    many = torch.randn(3, 2000, generator=torch.Generator().manual_seed(2)).double() * 1e-3
+    torch.testing.assert_close(Categorical(many).sparsemap, sparsemax(many, dim=1))
+
+
+def test_forbidden_choices():
+    scores = SCORES.clone()
+    scores[:, 2] = -torch.inf
+    choice = Categorical(scores.requires_grad_())
+    without = Categorical(scores.detach()[:, [0, 1, 3, 4, 5]])
+    for verb in ("marginals", "sparsemap", "entmax15", "argmax"):
+        value = getattr(choice, verb)
+        assert (value[:, 2] == 0).all()
+        torch.testing.assert_close(value[:, [0, 1, 3, 4, 5]], getattr(without, verb))
+    torch.testing.assert_close(choice.entropy, without.entropy)
+    (gradient,) = torch.autograd.grad(choice.entropy.sum(), scores)
+    assert gradient.isfinite().all()
+    assert choice.kl(choice).abs().max() < 1e-12
+    assert (Categorical(SCORES).kl(choice) == torch.inf).all()
+    assert (choice.sample(50)[..., 2] == 0).all()
+
+
+def test_gradients():
+    scores = SCORES.clone().requires_grad_()
+    for verb in ("log_partition", "marginals", "entropy"):
+        assert torch.autograd.gradcheck(lambda s, verb=verb: getattr(Categorical(s), verb), scores)
+        assert torch.autograd.gradgradcheck(
+            lambda s, verb=verb: getattr(Categorical(s), verb), scores
+        )
+    assert torch.autograd.gradcheck(lambda s: Categorical(s).sparsemap, scores)
+
+
+def test_samples_and_perturbed_maxima_have_the_probabilities():
+    scores = torch.tensor([[0.5, -1.0, 1.0]]).expand(6000, 3)
+    generator = torch.Generator().manual_seed(1)
+    expected = 6000 * scores[0].softmax(0)
+    for drawn in (
+        Categorical(scores).perturb_and_map(generator),
+        Categorical(scores[:1]).sample(6000, generator)[:, 0],
+    ):
+        assert set(drawn.unique().tolist()) == {0.0, 1.0}
+        assert chisquare(drawn.sum(0), expected).pvalue > 1e-3
+
+
+def test_observed_choices():
+    choice = Categorical(SCORES).observe(torch.tensor([-1, 3, 0, -1]))
+    torch.testing.assert_close(choice.log_partition[0], SCORES[0].logsumexp(0))
+    torch.testing.assert_close(choice.log_partition[1:3], SCORES[[1, 2], [3, 0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Categorical(torch.zeros(3)), r"shape \(batch, k\)"),
+        (lambda: Categorical(torch.zeros(2, 0)), "k >= 1"),
+        (lambda: Categorical(torch.zeros(2, 2).long()), "floating point"),
+        (lambda: Categorical(torch.tensor([[0.0, torch.nan]])), "choice 1 in instance 0 is nan"),
+        (lambda: Categorical(torch.full((1, 2), -torch.inf)), "all choices of instance 0"),
+        (lambda: Categorical(SCORES).log_prob(torch.tensor([0, 1, 2, 6])), "label 6 is none"),
+        (lambda: Categorical(SCORES).observe(torch.tensor([0])), r"must have shape \(4,\)"),
+        (lambda: Categorical(SCORES).kl(Categorical(SCORES[:2])), "same choices"),
+    ],
+)
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
