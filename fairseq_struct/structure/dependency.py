@@ -73,17 +73,26 @@ class DependencyTrees:
         self.lengths = lengths.long()
         self.projective = projective
         self.single_root = single_root
-        words = torch.arange(n, device=scores.device)
-        within = words < self.lengths[:, None]
-        self.within = within[:, :, None] & within[:, None, :]
         if backend == "auto":
             backend = "compiled" if scores.device.type == "cpu" else "torch"
         self.backend = backend
-        self._exact = torch.where(self.within, scores.double(), -torch.inf)
+        self._values: tuple[Tensor, Tensor, bool] | None = None
+        self._exact = scores.double()
+        if int(lengths.min()) < n:
+            self._exact = torch.where(self.within, self._exact, -torch.inf)
         self._check()
+
+    @cached_property
+    def within(self) -> Tensor:
+        """Which arcs are inside of their sentence, (batch, n, n) booleans."""
+        words = torch.arange(self.scores.size(1), device=self.scores.device)
+        within = words < self.lengths[:, None]
+        return within[:, :, None] & within[:, None, :]
 
     def _check(self):
         scores = self._exact.detach()
+        if scores.sum().isfinite():
+            return
         wrong = scores.isnan() | (scores == torch.inf)
         if wrong.any():
             b, h, m = wrong.nonzero()[0].tolist()
@@ -91,7 +100,7 @@ class DependencyTrees:
                 f"the score of arc {h} -> {m} in sentence {b} is {float(scores[b, h, m])}: "
                 "scores must be finite, or -inf for arcs that are forbidden"
             )
-        orphan = (scores == -torch.inf).all(1) & self.within.any(1)
+        orphan = (scores.amax(1) == -torch.inf) & self.within.any(1)
         if orphan.any():
             b, m = orphan.nonzero()[0].tolist()
             raise ValueError(f"all arcs to word {m} in sentence {b} are forbidden (-inf)")
@@ -101,8 +110,8 @@ class DependencyTrees:
         return projective if self.projective else nonprojective
 
     def _require_trees(self, value: Tensor) -> Tensor:
-        without = value.detach() == -torch.inf
-        if without.any():
+        if value.detach().min() == -torch.inf:
+            without = value.detach() == -torch.inf
             b = int(without.nonzero()[0])
             raise ValueError(f"the arcs that sentence {b} allows (score above -inf) form no tree")
         return value
@@ -127,7 +136,7 @@ class DependencyTrees:
     @property
     def argmax(self) -> Tensor:
         """The best tree, (batch, n, n) zeros and ones (Mihaylova's thesis, eq. 2.9)."""
-        return self.arcs(self.heads)
+        return self._arcs(self.heads)
 
     @property
     def max(self) -> Tensor:
@@ -136,13 +145,23 @@ class DependencyTrees:
 
     # Sums over trees
 
+    def _known(self, want_marginals: bool) -> tuple[Tensor, Tensor]:
+        """Values of the log-partition function and of the marginals, computed once."""
+        if self._values is None or (want_marginals and not self._values[2]):
+            value, marginals = self._trees.log_partition_and_marginals(
+                self._exact.detach(), self.lengths, self.single_root, self.backend, want_marginals
+            )
+            self._values = self._require_trees(value), marginals, want_marginals
+        return self._values[:2]
+
+    @property
+    def _how(self) -> tuple:
+        return self._trees, self.single_root, self.backend
+
     @cached_property
     def _log_partition(self) -> Tensor:
-        return self._require_trees(
-            LogPartition.apply(
-                self._exact, self.lengths, self._trees, self.single_root, self.backend
-            )
-        )
+        needed = self._exact.requires_grad and torch.is_grad_enabled()
+        return LogPartition.apply(self._exact, self.lengths, *self._known(needed), *self._how)
 
     @property
     def log_partition(self) -> Tensor:
@@ -151,13 +170,7 @@ class DependencyTrees:
 
     @cached_property
     def _marginals(self) -> Tensor:
-        value, marginals = self._trees.log_partition_and_marginals(
-            self._exact.detach(), self.lengths, self.single_root, self.backend
-        )
-        self._require_trees(value)
-        return Marginals.apply(
-            self._exact, self.lengths, marginals, self._trees, self.single_root, self.backend
-        )
+        return Marginals.apply(self._exact, self.lengths, self._known(True)[1], *self._how)
 
     @property
     def marginals(self) -> Tensor:
@@ -165,18 +178,17 @@ class DependencyTrees:
         return self._marginals.to(self.scores.dtype)
 
     def _mean_score(self, scores: Tensor, marginals: Tensor) -> Tensor:
-        # A forbidden arc has probability 0, and 0 times -inf counts as 0.
-        possible = marginals.detach() > 0
-        return (scores.masked_fill(~possible, 0.0) * marginals).sum((1, 2))
+        if not scores.detach().sum().isfinite():
+            # A forbidden arc has probability 0, and 0 times -inf counts as 0.
+            scores = scores.masked_fill(marginals.detach() == 0, 0.0)
+        return (scores * marginals).sum((1, 2))
 
     @property
     def entropy(self) -> Tensor:
         """H(p) = log Z - E[score], (batch,), in nats."""
         marginals = self._marginals
-        value = LogPartition.apply(
-            self._exact, self.lengths, self._trees, self.single_root, self.backend
-        )
-        return (value - self._mean_score(self._exact, marginals)).to(self.scores.dtype)
+        mean = self._mean_score(self._exact, marginals)
+        return (self._log_partition - mean).to(self.scores.dtype)
 
     def kl(self, other: "DependencyTrees") -> Tensor:
         """KL(p || q) = E_p[log p - log q], (batch,), in nats; inf if q forbids what p allows.
@@ -230,7 +242,7 @@ class DependencyTrees:
             count: how many, independent of each other.
             generator: source of randomness, on the scores' device.
         """
-        return self.arcs(self.sample_heads(count, generator))
+        return self._arcs(self.sample_heads(count, generator))
 
     def sample_heads(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:
         """As :meth:`sample`, but heads, (count, batch, n) integers."""
@@ -316,7 +328,11 @@ class DependencyTrees:
     def arcs(self, heads: Tensor) -> Tensor:
         """(..., batch, n, n) zeros and ones of heads (..., batch, n), in the scores' precision."""
         self._check_shape(heads)
-        return heads_module.arcs_of(heads, self.lengths).to(self.scores.dtype)
+        heads_module.check(heads, self.lengths)
+        return self._arcs(heads)
+
+    def _arcs(self, heads: Tensor) -> Tensor:
+        return heads_module.arcs_of(heads, self.lengths, self.scores.dtype)
 
     def is_tree(self, heads: Tensor) -> Tensor:
         """Whether heads (..., batch, n) are trees of this kind, (..., batch) booleans."""
@@ -325,6 +341,7 @@ class DependencyTrees:
 
     def _rows(self, heads: Tensor) -> Tensor:
         self._check_shape(heads)
+        heads_module.check(heads, self.lengths)
         return heads_module.rows_of(heads, self.lengths)
 
     def _check_shape(self, heads: Tensor):

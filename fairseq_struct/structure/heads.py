@@ -9,30 +9,34 @@ import torch
 from torch import Tensor
 
 
-def rows_of(heads: Tensor, lengths: Tensor) -> Tensor:
-    """Row of each word's arc: its head's, or its own for the root; shaped as ``heads``.
+def check(heads: Tensor, lengths: Tensor):
+    """Complain about heads (..., batch, n) that are no words of their sentences.
 
     Raises:
-        ValueError: a head that is no word of its sentence.
+        ValueError: with the word, the sentence and the head.
     """
     words = torch.arange(heads.size(-1), device=heads.device)
-    within = words < lengths[:, None]
-    wrong = ((heads < 0) | (heads > lengths[:, None])) & within
+    wrong = ((heads < 0) | (heads > lengths[:, None])) & (words < lengths[:, None])
     if wrong.any():
         place = wrong.nonzero()[0].tolist()
         raise ValueError(
             f"word {place[-1]} of sentence {place[-2]} has head {int(heads[tuple(place)])}; "
             f"heads are 0 (root) to {int(lengths[place[-2]])}"
         )
-    heads = heads.masked_fill(~within, 0)
-    return torch.where(heads == 0, words, heads - 1)
 
 
-def arcs_of(heads: Tensor, lengths: Tensor) -> Tensor:
-    """Arcs (..., batch, n, n) of heads (..., batch, n), as float32."""
-    words = torch.arange(heads.size(-1), device=heads.device) < lengths[:, None]
-    ones = words.expand(heads.shape).float().unsqueeze(-2)
-    empty = ones.new_zeros(*heads.shape, heads.size(-1))
+def rows_of(heads: Tensor, lengths: Tensor) -> Tensor:
+    """Row of each word's arc, its head's or for the root its own; shaped as ``heads``."""
+    words = torch.arange(heads.size(-1), device=heads.device)
+    to_root = (heads == 0) | (words >= lengths[:, None])
+    return torch.where(to_root, words, heads - 1)
+
+
+def arcs_of(heads: Tensor, lengths: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Arcs (..., batch, n, n) of heads (..., batch, n)."""
+    words = torch.arange(heads.size(-1), device=heads.device)
+    ones = (words < lengths[:, None]).to(dtype).expand(heads.shape).unsqueeze(-2)
+    empty = torch.zeros(*heads.shape, heads.size(-1), dtype=dtype, device=heads.device)
     return empty.scatter_(-2, rows_of(heads, lengths).unsqueeze(-2), ones)
 
 
@@ -56,6 +60,7 @@ def is_tree(
         single_root: and the root has exactly one modifier.
     """
     n = heads.size(-1)
+    check(heads, lengths)
     rows = rows_of(heads, lengths)
     words = torch.arange(n, device=heads.device)
     within = words < lengths[:, None]

@@ -43,23 +43,24 @@ def hessian_product_by_autograd(
 
 
 class LogPartition(torch.autograd.Function):
-    """Log-partition functions (batch,) of scores (batch, n, n); its gradient: the marginals."""
+    """Log-partition functions (batch,) of scores (batch, n, n), given their known values.
+
+    Its gradient: the marginals, known as well.
+    """
 
     @staticmethod
-    def forward(context, scores, lengths, trees: ModuleType, single_root: bool, backend: str):
-        needed = context.needs_input_grad[0]
-        value, marginals = trees.log_partition_and_marginals(
-            scores, lengths, single_root, backend, want_marginals=needed
-        )
+    def forward(
+        context, scores, lengths, value, marginals, trees: ModuleType, single_root, backend
+    ):
         context.save_for_backward(scores, lengths, marginals)
         context.how = trees, single_root, backend
-        return value
+        return value.clone()
 
     @staticmethod
     def backward(context, gradient):
         scores, lengths, marginals = context.saved_tensors
         known = Marginals.apply(scores, lengths, marginals, *context.how)
-        return gradient[:, None, None] * known, None, None, None, None
+        return gradient[:, None, None] * known, *[None] * 6
 
 
 class Marginals(torch.autograd.Function):

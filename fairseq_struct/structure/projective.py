@@ -46,18 +46,17 @@ def log_partition_and_marginals(
     log_partition = scores.new_empty(len(scores))
     marginals = torch.zeros_like(scores)
 
-    def attempt(which: Tensor, shift: Tensor) -> Tensor:
-        weights, own = (scores[which] - shift[:, None]).exp_(), lengths[which]
-        done = torch.zeros(len(which), dtype=torch.bool)
-        logs, results = scores.new_empty(len(which)), torch.zeros_like(weights)
+    def attempt(which: Tensor | slice, weights: Tensor, shift: Tensor) -> Tensor:
+        own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
+        logs, results = weights.new_empty(len(weights)), torch.zeros_like(weights)
         _run(
-            projective_kernels.log_partition_and_marginals, 1, own,
+            projective_kernels.log_partition_and_marginals, 2, own,
             array(weights), array(own, np.int64), single_root, want_marginals,
             array(logs), array(results), array(done, np.bool_),
         )
-        words = torch.arange(scores.size(1)) < own[:, None]
-        log_partition[which] = logs + (shift * words).sum(1)
-        marginals[which] = results
+        log_partition[which] = logs + shift.sum(1)
+        if want_marginals:
+            marginals[which] = results
         return done
 
     def in_log_domain(which: Tensor):
@@ -80,14 +79,13 @@ def hessian_product(
         return _hessian_in_log_domain(scores, lengths, single_root, direction)
     products = torch.zeros_like(scores)
 
-    def attempt(which: Tensor, shift: Tensor) -> Tensor:
-        weights, own = (scores[which] - shift[:, None]).exp_(), lengths[which]
-        done = torch.zeros(len(which), dtype=torch.bool)
+    def attempt(which: Tensor | slice, weights: Tensor, shift: Tensor) -> Tensor:
+        own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
         results = torch.zeros_like(weights)
         # An arc that cannot be has no tangent, however far the direction points.
-        tangents = torch.where(weights > 0, weights * direction[which], 0.0)
+        tangents = weights * direction[which].masked_fill(weights == 0, 0.0)
         _run(
-            projective_tangent_kernels.hessian_products, 2, own,
+            projective_tangent_kernels.hessian_products, 4, own,
             array(weights), array(tangents), array(own, np.int64), single_root,
             array(results), array(done, np.bool_),
         )
@@ -149,9 +147,8 @@ def sample_heads(
         return heads
     seeds = torch.randint(2**62, (len(scores),), generator=generator)
 
-    def attempt(which: Tensor, shift: Tensor) -> Tensor:
-        weights, own = (scores[which] - shift[:, None]).exp_(), lengths[which]
-        done = torch.zeros(len(which), dtype=torch.bool)
+    def attempt(which: Tensor | slice, weights: Tensor, shift: Tensor) -> Tensor:
+        own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
         results = torch.zeros(count, *weights.shape[:2], dtype=torch.int64)
         _run(
             eisner_kernels.samples, 1, own,
@@ -175,19 +172,20 @@ def _persist(
     scores: Tensor,
     lengths: Tensor,
     single_root: bool,
-    attempt: Callable[[Tensor, Tensor], Tensor],
+    attempt: Callable[[Tensor | slice, Tensor, Tensor], Tensor],
     in_log_domain: Callable[[Tensor], None],
     impossible: Callable[[Tensor], None],
 ):
     """Try one shift after the other on the sentences that are left, the log domain at last.
 
-    ``attempt(which, shift)`` returns which of the sentences ``which`` it could do.
+    ``attempt(which, weights, shift)`` has exp of the sentences' shifted scores, and returns which
+    of the sentences it could do.
     """
-    which = torch.arange(len(scores))
-    done = attempt(which, _finite(scores.amax(1)))
+    shift = _finite(scores.amax(1))
+    done = attempt(slice(None), (scores - shift[:, None]).exp_(), shift)
     if done.all():
         return
-    which = which[~done]
+    which = (~done).nonzero().squeeze(1)
     best, heads = best_heads(scores[which], lengths[which], single_root, "compiled")
     without = best == -torch.inf
     if without.any():
@@ -195,7 +193,7 @@ def _persist(
         which, heads = which[~without], heads[~without]
     rows = torch.where(heads > 0, heads - 1, torch.arange(scores.size(1)))
     shift = _finite(scores[which].gather(1, rows[:, None]).squeeze(1))
-    done = attempt(which, shift)
+    done = attempt(which, (scores[which] - shift[:, None]).exp_(), shift)
     if not done.all():
         in_log_domain(which[~done])
 
@@ -207,12 +205,12 @@ def _finite(shift: Tensor) -> Tensor:
 def _run(kernel: Callable, charts: int, lengths: Tensor, *arguments):
     """Run a kernel on groups of sentences that share charts; ``charts`` weighs their size."""
     batch, longest = len(lengths), int(lengths.max()) if len(lengths) else 1
-    share = -(-batch // torch.get_num_threads())
-    fitting = CHART_BYTES // (32 * charts * longest**2)
-    lanes = max(1, min(16, fitting, share))
-    steps = lengths.new_zeros(-(-batch // lanes) * lanes)
+    fitting = max(1, min(16, CHART_BYTES // (32 * charts * longest**2)))
+    groups = max(-(-batch // fitting), min(torch.get_num_threads(), batch))
+    lanes = -(-batch // groups)
+    steps = torch.zeros(-(-batch // lanes) * lanes, dtype=torch.float64)
     steps[:batch] = lengths**3
-    run(kernel, steps.view(-1, lanes).sum(1).numpy().astype(np.float64), lanes, *arguments)
+    run(kernel, steps.view(-1, lanes).sum(1).numpy(), lanes, *arguments)
 
 
 def _gradient(function: Callable[[Tensor], Tensor], scores: Tensor) -> Tensor:

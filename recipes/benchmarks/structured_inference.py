@@ -1,0 +1,255 @@
+"""Speed of inference over dependency trees, beside what one would use instead.
+
+All rows of one table are measured in the same run, their repeats interleaved; each is the median.
+Peers: torch-struct 0.5, supar where it is installed, networkx for the best tree with crossing
+arcs, and a bare LU factorisation (torch.linalg) for the matrix-tree theorem.
+
+    pip install torch-struct==0.5 networkx
+    python recipes/benchmarks/structured_inference.py [--threads 1] [--growth] [--append]
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+
+import torch
+
+from fairseq_struct.metrics.results import Result, append_result, device_name
+from fairseq_struct.structure.dependency import DependencyTrees
+
+RESULTS = Path(__file__).with_name("results.jsonl")
+
+
+class Peer:
+    """Projective trees by torch-struct, which wants a score tensor that is no leaf."""
+
+    def __init__(self, scores: torch.Tensor):
+        import torch_struct
+
+        self.leaf = scores.clone().requires_grad_()
+        self.make = lambda: torch_struct.DependencyCRF(self.leaf * 1.0)
+
+    def gradient(self, value: torch.Tensor, weights: torch.Tensor | None = None):
+        value = value if weights is None else value * weights
+        return torch.autograd.grad(value.sum(), self.leaf)
+
+
+class Ours:
+    """The same by this project, by one of its two backends."""
+
+    def __init__(self, scores: torch.Tensor, backend: str = "auto", **kind):
+        self.leaf = scores.clone().requires_grad_()
+        self.make = lambda: DependencyTrees(self.leaf, backend=backend, **kind)
+
+    gradient = Peer.gradient
+
+
+def laplacian_determinant(leaf: torch.Tensor):
+    """Log-determinant by LU and its gradient: the usual way to matrix-tree marginals."""
+    weights = leaf.exp()
+    root = weights.diagonal(0, 1, 2)
+    arcs = weights - torch.diag_embed(root)
+    laplacian = torch.diag_embed(arcs.sum(1) + root) - arcs
+    return torch.autograd.grad(torch.linalg.slogdet(laplacian)[1].sum(), leaf)
+
+
+def by_networkx(scores: torch.Tensor):
+    """Best trees of all sentences, one after the other."""
+    import networkx
+
+    for sentence in scores.tolist():
+        graph = networkx.DiGraph()
+        for h, row in enumerate(sentence):
+            for m, weight in enumerate(row):
+                graph.add_edge(-1 if h == m else h, m, weight=weight)
+        networkx.maximum_spanning_arborescence(graph)
+
+
+def rows(batch: int, n: int) -> dict[str, dict[str, Callable | float]]:
+    """What is measured: name -> {"ours", "torch" path, "peer", "target" ratio peer / ours}."""
+    generator = torch.Generator().manual_seed(1)
+    scores = torch.randn(batch, n, n, generator=generator)
+    weights = torch.randn(batch, n, n, generator=generator)
+    peer, ours, path = Peer(scores), Ours(scores), Ours(scores, "torch")
+    sharp, sharp_peer = Ours(3 * scores), Peer(3 * scores)
+    flat = Ours(0.01 * scores)
+    crossing = Ours(scores.double(), projective=False)
+
+    def marginals(who):
+        return lambda: who.gradient(who.make().marginals, weights)
+
+    def sparsemap(who):
+        return lambda: who.gradient(who.make().sparsemap, weights)
+
+    def log_partition(who, name="log_partition"):
+        return lambda: who.gradient(getattr(who.make(), name))
+
+    found = {
+        "log_partition_gradient": {
+            "ours": log_partition(ours),
+            "torch": log_partition(path),
+            "peer": log_partition(peer, "partition"),
+            "target": 20,
+        },
+        "marginals_gradient": {
+            "ours": marginals(ours), "torch": marginals(path), "peer": marginals(peer),
+            "target": 12,
+        },
+        "entropy": {
+            "ours": lambda: ours.make().entropy, "torch": lambda: path.make().entropy,
+            "peer": lambda: peer.make().entropy, "target": 18,
+        },
+        "sample": {
+            "ours": lambda: ours.make().sample(1), "torch": lambda: path.make().sample(1),
+            "peer": lambda: peer.make().sample((1,)), "target": 75,
+        },
+        "argmax": {
+            "ours": lambda: ours.make().argmax, "torch": lambda: path.make().argmax,
+            "peer": lambda: peer.make().argmax, "target": 60,
+        },
+        # The peer has no SparseMAP; its marginals, with their gradient, serve instead.
+        "sparsemap_gradient": {
+            "ours": sparsemap(ours), "peer": marginals(peer), "target": 1 / 1.2
+        },
+        "sparsemap_gradient_deviation_3": {
+            "ours": sparsemap(sharp), "peer": marginals(sharp_peer), "target": 1 / 0.1
+        },
+        "sparsemap_gradient_deviation_0.01": {
+            "ours": sparsemap(flat), "peer": sparsemap(ours), "target": 1 / 10
+        },
+        "matrix_tree_gradient": {
+            "ours": log_partition(crossing),
+            "torch": log_partition(Ours(scores.double(), "torch", projective=False)),
+            "peer": lambda: laplacian_determinant(crossing.leaf), "target": 1 / 1.7,
+        },
+        "spanning_tree": {
+            "ours": lambda: crossing.make().heads,
+            "peer": lambda: by_networkx(scores[:2]),
+            "peer_share": batch / 2, "target": 1000,
+        },
+    }
+    if find_spec("supar"):
+        from supar.structs import DependencyCRF
+
+        def supar():
+            leaf = torch.zeros(batch, n + 1, n + 1)
+            leaf[:, 1:, 1:] = scores.transpose(1, 2)
+            leaf.requires_grad_()
+            value = DependencyCRF(leaf, torch.full((batch,), n), multiroot=True).log_partition
+            return torch.autograd.grad(value.sum(), leaf)
+
+        found["log_partition_gradient"]["supar"] = supar
+    return found
+
+
+def measure(found: dict, repeats: int) -> dict[str, dict[str, float]]:
+    """Milliseconds of every part of every row; slow ones are repeated less often."""
+    times: dict[str, dict[str, float]] = {}
+    for name, row in found.items():
+        parts = {part: call for part, call in row.items() if callable(call)}
+        taken = {part: [] for part in parts}
+        for part, call in parts.items():
+            call()
+        for _ in range(repeats):
+            for part, call in parts.items():
+                if sum(taken[part]) < 3000:
+                    start = time.perf_counter()
+                    call()
+                    taken[part].append(1000 * (time.perf_counter() - start))
+        times[name] = {part: median(values) for part, values in taken.items()}
+        if "peer" in times[name]:
+            times[name]["peer"] *= row.get("peer_share", 1)
+    return times
+
+
+def compile_seconds() -> dict[str, float]:
+    """Seconds of the first use of everything, compilation included, and of the next."""
+    script = (
+        "import time, torch\n"
+        "from fairseq_struct.structure.dependency import DependencyTrees\n"
+        "start = time.perf_counter()\n"
+        "for projective in (True, False):\n"
+        "    scores = torch.zeros(2, 3, 3, requires_grad=True)\n"
+        "    trees = DependencyTrees(scores, projective=projective)\n"
+        "    value = trees.entropy.sum() + trees.sparsemap.sum() + trees.sample(1).sum()\n"
+        "    (value + trees.argmax.sum()).backward()\n"
+        "print(time.perf_counter() - start)\n"
+    )
+    seconds = {}
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {"NUMBA_CACHE_DIR": folder}
+        for name in ("compile_seconds", "cached_seconds"):
+            import os
+
+            result = subprocess.run(
+                [sys.executable, "-c", script], env={**os.environ, **environment},
+                capture_output=True, text=True, check=True,
+            )
+            seconds[name] = float(result.stdout)
+    return seconds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--batch", type=int, default=32, help="sentences")
+    parser.add_argument("--length", type=int, default=40, help="words per sentence")
+    parser.add_argument("--repeats", type=int, default=15, help="timed calls of each")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads")
+    parser.add_argument("--growth", action="store_true", help="lengths 10, 20, 40, 70, 100")
+    parser.add_argument("--rows", nargs="+", help="only these rows")
+    parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
+    setting = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(setting.threads)
+    lengths = (10, 20, 40, 70, 100) if setting.growth else (setting.length,)
+    for n in lengths:
+        found = rows(setting.batch, n)
+        found = {name: found[name] for name in setting.rows or found}
+        print(f"\nbatch {setting.batch}, {n} words, {setting.threads} threads; milliseconds")
+        print(f"{'':<36}{'compiled':>10}{'torch':>10}{'peer':>10}{'ratio':>8}{'target':>8}")
+        for name, row in found.items():
+            times = measure({name: row}, setting.repeats)[name]
+            ratio = times["peer"] / times["ours"]
+            path = f"{times['torch']:10.2f}" if "torch" in times else " " * 10
+            print(
+                f"{name:<36}{times['ours']:10.2f}{path}{times['peer']:10.2f}{ratio:8.1f}"
+                f"{row['target']:8.1f}", flush=True,
+            )
+            if "supar" in times:
+                print(f"{'  supar':<36}{times['supar']:10.2f}")
+            if setting.append:
+                append_result(RESULTS, record_of(setting, n, name, times, ratio))
+    if setting.append and setting.threads == 1 and not setting.growth:
+        seconds = compile_seconds()
+        print(json.dumps(seconds))
+        append_result(RESULTS, record_of(setting, 3, "first_use", seconds, None))
+
+
+def record_of(setting, n: int, name: str, times: dict[str, float], ratio: float | None) -> Result:
+    """The record of one row."""
+    metrics = {
+        key if key.endswith("seconds") else f"milliseconds_{key}": round(value, 3)
+        for key, value in times.items()
+    }
+    if ratio is not None:
+        metrics["peer_to_ours"] = round(ratio, 2)
+    return Result(
+        experiment=f"structured_inference_{setting.threads}_threads_{n}_words",
+        variant=name,
+        metrics=metrics,
+        data=f"batch {setting.batch}, {n} words, unit-normal scores unless the name says otherwise",
+        device=device_name(setting.threads),
+        command=" ".join(["python recipes/benchmarks/structured_inference.py", *sys.argv[1:]]),
+    )
+
+
+if __name__ == "__main__":
+    main()
