@@ -23,10 +23,7 @@ from fairseq_struct.structure import (
 )
 from fairseq_struct.structure.compiled import array, run
 from fairseq_struct.structure.heads import heads_of
-from fairseq_struct.structure.log_partition import (
-    hessian_product_by_autograd,
-    marginals_by_autograd,
-)
+from fairseq_struct.structure.log_partition import NO_TREE
 
 # The charts of the sentences that share one should fit into a processor's second-level cache.
 CHART_BYTES = 2**20
@@ -112,16 +109,10 @@ def best_heads(
     Heads are 1-based, 0 is the root, as in CoNLL-U; beyond a sentence's end they are 0.
     """
     if backend == "torch":
-        arcs = _gradient(
-            lambda given: projective_torch.log_partition(
-                given, lengths, single_root, projective_torch.maximum
-            ),
-            scores,
+        best, arcs = projective_torch.first_order(
+            scores, lengths, single_root, projective_torch.best_one
         )
-        best = scores.masked_fill(arcs == 0, 0.0).sum((1, 2))
-        # A forbidden arc gets no gradient, and then some word is without a head.
-        complete = arcs.sum((1, 2)) == lengths
-        return best.masked_fill(~complete, -torch.inf), heads_of(arcs)
+        return best.masked_fill(best < NO_TREE, -torch.inf), heads_of(arcs)
     best = scores.new_empty(len(scores))
     heads = torch.zeros(scores.shape[:2], dtype=torch.int64)
     _run(
@@ -204,7 +195,10 @@ def _finite(shift: Tensor) -> Tensor:
 
 def _run(kernel: Callable, charts: int, lengths: Tensor, *arguments):
     """Run a kernel on groups of sentences that share charts; ``charts`` weighs their size."""
-    batch, longest = len(lengths), int(lengths.max()) if len(lengths) else 1
+    batch = len(lengths)
+    if batch == 0:
+        return
+    longest = int(lengths.max())
     fitting = max(1, min(16, CHART_BYTES // (32 * charts * longest**2)))
     groups = max(-(-batch // fitting), min(torch.get_num_threads(), batch))
     lanes = -(-batch // groups)
@@ -213,34 +207,23 @@ def _run(kernel: Callable, charts: int, lengths: Tensor, *arguments):
     run(kernel, steps.view(-1, lanes).sum(1).numpy(), lanes, *arguments)
 
 
-def _gradient(function: Callable[[Tensor], Tensor], scores: Tensor) -> Tensor:
-    with torch.enable_grad():
-        given = scores.detach().requires_grad_()
-        (gradient,) = torch.autograd.grad(function(given).sum(), given)
-    return gradient
-
-
-def _sample_in_log_domain(
-    scores: Tensor, lengths: Tensor, single_root: bool, generator: torch.Generator | None
-) -> Tensor:
-    reduce = projective_torch.sampler(generator)
-    return heads_of(
-        _gradient(
-            lambda given: projective_torch.log_partition(given, lengths, single_root, reduce),
-            scores,
-        )
-    )
-
-
 def _in_log_domain(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
-    return marginals_by_autograd(
-        lambda given: log_partition_torch(given, lengths, single_root), scores
+    value, marginals = projective_torch.first_order(scores, lengths, single_root)
+    without = value < NO_TREE
+    return (
+        value.masked_fill(without, -torch.inf),
+        marginals.masked_fill(without[:, None, None], 0.0),
     )
 
 
 def _hessian_in_log_domain(
     scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor
 ) -> Tensor:
-    return hessian_product_by_autograd(
-        lambda given: log_partition_torch(given, lengths, single_root), scores, direction
-    )
+    return projective_torch.second_order(scores, lengths, single_root, direction)
+
+
+def _sample_in_log_domain(
+    scores: Tensor, lengths: Tensor, single_root: bool, generator: torch.Generator | None
+) -> Tensor:
+    draw = projective_torch.one_drawn(generator)
+    return heads_of(projective_torch.first_order(scores, lengths, single_root, draw)[1])
