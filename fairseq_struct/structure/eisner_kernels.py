@@ -209,6 +209,7 @@ def samples(first, last, lanes, weights, lengths, single_root, seeds, heads, don
     batch, size = weights.shape[0], weights.shape[1]
     charts = np.empty((4, size, size * lanes))
     spread, partition = np.empty((2, size, size * lanes)), np.empty(lanes)
+    within = np.empty(lanes, np.bool_)
     stack = np.empty((3 * size + 3, 3), np.int64)
     for group in range(first, last):
         start = group * lanes
@@ -216,11 +217,10 @@ def samples(first, last, lanes, weights, lengths, single_root, seeds, heads, don
         vectors = np.empty((3, size + 1, used))
         n = load(weights, lengths, start, used, 0.0, spread, vectors[ROOT_WEIGHT])
         inside(n, used, spread, single_root, lengths, start, charts, vectors, partition)
+        within_range(n, used, charts, lengths, start, within)
         for lane in range(used):
             b = start + lane
-            done[b] = 0.0 < partition[lane] < LARGEST and within_range(
-                lengths[b], used, lane, charts
-            )
+            done[b] = within[lane] and 0.0 < partition[lane] < LARGEST
             if done[b]:
                 state = seeded(seeds[b])
                 for count in range(heads.shape[0]):

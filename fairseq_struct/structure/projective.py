@@ -45,15 +45,17 @@ def log_partition_and_marginals(
 
     def attempt(which: Tensor | slice, weights: Tensor, shift: Tensor) -> Tensor:
         own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
-        logs, results = weights.new_empty(len(weights)), torch.zeros_like(weights)
+        everything = isinstance(which, slice)  # then results need not be put into place
+        logs = log_partition if everything else weights.new_empty(len(weights))
+        results = marginals if everything else torch.zeros_like(weights)
         _run(
             projective_kernels.log_partition_and_marginals, 2, own,
             array(weights), array(own, np.int64), single_root, want_marginals,
             array(logs), array(results), array(done, np.bool_),
         )
-        log_partition[which] = logs + shift.sum(1)
-        if want_marginals:
-            marginals[which] = results
+        logs += shift.sum(1)
+        if not everything:
+            log_partition[which], marginals[which] = logs, results
         return done
 
     def in_log_domain(which: Tensor):

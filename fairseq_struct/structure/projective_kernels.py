@@ -252,24 +252,36 @@ def unload_marginals(own, lanes, lane, charts, vectors, outer, by, marginals):
             column = i * lanes + lane
             marginals[i, i + d] = charts[RIGHT_ARC, d, column] * outer[RIGHT_ARC, d, column]
             marginals[i + d, i] = charts[LEFT_ARC, d, column] * outer[LEFT_ARC, d, column]
+    totals = np.zeros(n)
+    for h in range(n):
+        row = marginals[h]
+        for m in range(n):
+            totals[m] += row[m]
     good = True
     for m in range(n):
-        total = 0.0
-        for h in range(n):
-            total += marginals[h, m]
-        good = good and abs(total - 1.0) < TOLERANCE
+        good = good and abs(totals[m] - 1.0) < TOLERANCE
     return good
 
 
 @compiled
-def within_range(own, lanes, lane, charts):
-    """Whether no entry of one lane of the charts is NaN or too large."""
+def within_range(n, lanes, charts, lengths, first, within):
+    """Note in ``within`` (lanes,) whose entries are all numbers, and none too large."""
+    excess = 0
     for chart in range(charts.shape[0]):
-        for d in range(1, own):
-            for i in range(own - d):
-                if not charts[chart, d, i * lanes + lane] < LARGEST:
-                    return False
-    return True
+        for d in range(1, n):
+            row = charts[chart, d, : (n - d) * lanes]
+            for t in range(row.size):
+                excess += 0 if row[t] < LARGEST else 1
+    within[:lanes] = True
+    if excess == 0:
+        return
+    for lane in range(lanes):
+        own = lengths[first + lane]
+        for chart in range(charts.shape[0]):
+            for d in range(1, own):
+                for i in range(own - d):
+                    if not charts[chart, d, i * lanes + lane] < LARGEST:
+                        within[lane] = False
 
 
 @compiled
@@ -287,6 +299,7 @@ def log_partition_and_marginals(
     charts = np.empty((4, size, size * lanes))
     outer = np.empty((4, size, size * lanes))
     spread, partition = np.empty((2, size, size * lanes)), np.empty(lanes)
+    within, within_too = np.empty(lanes, np.bool_), np.empty(lanes, np.bool_)
     for group in range(first, last):
         start = group * lanes
         used = min(lanes, batch - start)
@@ -300,12 +313,13 @@ def log_partition_and_marginals(
                 n, used, spread, single_root, lengths, start, charts, vectors, partition, outer,
                 by,
             )
+        within_range(n, used, charts, lengths, start, within)
+        if want_marginals:
+            within_range(n, used, outer, lengths, start, within_too)
         for lane in range(used):
             b = start + lane
-            own = lengths[b]
-            done[b] = 0.0 < partition[lane] < LARGEST and within_range(own, used, lane, charts)
-            if done[b] and want_marginals:
-                good = unload_marginals(
-                    own, used, lane, charts, vectors, outer, by, marginals[b]
+            done[b] = within[lane] and 0.0 < partition[lane] < LARGEST
+            if want_marginals and done[b]:
+                done[b] = within_too[lane] and unload_marginals(
+                    lengths[b], used, lane, charts, vectors, outer, by, marginals[b]
                 )
-                done[b] = good and within_range(own, used, lane, outer)

@@ -301,6 +301,7 @@ def hessian_products(
     shape = (2, size, size * lanes)
     spread = np.empty(shape), np.empty(shape)
     marginals = np.empty((size, size))
+    within, within_too = np.empty(lanes, np.bool_), np.empty(lanes, np.bool_)
     for group in range(first, last):
         start = group * lanes
         used = min(lanes, batch - start)
@@ -313,15 +314,13 @@ def hessian_products(
         _outside(
             n, used, spread, single_root, lengths, start, charts, vectors, partition, outer, by
         )
+        within_range(n, used, charts[0], lengths, start, within)
+        within_range(n, used, outer[0], lengths, start, within_too)
         for lane in range(used):
             b = start + lane
             own = lengths[b]
-            done[b] = (
-                within_range(own, used, lane, charts[0])
-                and within_range(own, used, lane, outer[0])
-                and unload_marginals(
-                    own, used, lane, charts[0], vectors[0], outer[0], by[0], marginals
-                )
+            done[b] = within[lane] and within_too[lane] and unload_marginals(
+                own, used, lane, charts[0], vectors[0], outer[0], by[0], marginals
             )
             if done[b]:
                 _unload(own, used, lane, charts, vectors, outer, by, products[b])
