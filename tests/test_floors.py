@@ -27,7 +27,8 @@ FLOORS = {
     "errors": set(),
     "__init__": set(),
 }
-STRUCTURE_MAY_USE = {"torch", "numpy", "numba", "fairseq_struct"} | sys.stdlib_module_names
+STRUCTURE_MAY_USE = {"torch", "numpy", "numba", "entmax", "fairseq_struct"}
+STRUCTURE_MAY_USE |= sys.stdlib_module_names
 WITHOUT_FAIRSEQ = ("structure", "modules", "metrics", "errors", "__init__")
 
 

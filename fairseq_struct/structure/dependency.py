@@ -116,8 +116,6 @@ class DependencyTrees:
             raise ValueError(f"the arcs that sentence {b} allows (score above -inf) form no tree")
         return value
 
-    # Best trees
-
     @cached_property
     def _best(self) -> tuple[Tensor, Tensor]:
         best, heads = self._trees.best_heads(
@@ -142,8 +140,6 @@ class DependencyTrees:
     def max(self) -> Tensor:
         """Score of the best tree, (batch,); its gradient is :attr:`argmax`."""
         return self.score(self.heads)
-
-    # Sums over trees
 
     def _known(self, want_marginals: bool) -> tuple[Tensor, Tensor]:
         """Values of the log-partition function and of the marginals, computed once."""
@@ -233,8 +229,6 @@ class DependencyTrees:
         value = self.score(heads).double() - self._log_partition
         return value.masked_fill(~valid, -torch.inf).to(self.scores.dtype)
 
-    # Samples
-
     def sample(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:
         """Trees drawn exactly from p, (count, batch, n, n) zeros and ones.
 
@@ -253,12 +247,8 @@ class DependencyTrees:
 
     def perturbed(self, generator: torch.Generator | None = None) -> "DependencyTrees":
         """The same scores under standard Gumbel noise on every arc."""
-        noise = torch.rand(
-            self._exact.shape, generator=generator, device=self._exact.device,
-            dtype=self._exact.dtype,
-        )
-        noise = noise.clamp_min_(2.0**-60).log_().neg_().log_().neg_()
-        return self._like(self._exact + noise)
+        noise = torch.empty_like(self._exact).uniform_(generator=generator)
+        return self._like(self._exact - noise.clamp_min_(2.0**-60).log_().neg_().log_())
 
     def perturb_and_map(self, generator: torch.Generator | None = None) -> Tensor:
         """Best tree under Gumbel noise on every arc, (batch, n, n) (Papandreou, Yuille, 2011).
@@ -282,8 +272,6 @@ class DependencyTrees:
         rows = self._rows(known.masked_fill(unknown, 0))
         possible = unknown[:, None, :] | (words[:, None] == rows[:, None, :])
         return self._like(self._exact.masked_fill(~possible, -torch.inf))
-
-    # SparseMAP
 
     @cached_property
     def sparse_distribution(self) -> sparsemap.SparseDistribution:
@@ -313,8 +301,6 @@ class DependencyTrees:
         mean = sparsemap.SparseMean.apply(self._exact, self.lengths, self.sparse_distribution)
         return mean.to(self.scores.dtype)
 
-    # Trees as such
-
     def enumerate(self) -> list[Tensor]:
         """Heads of all trees of every sentence, (trees, length) each; for at most 6 words."""
         return [
@@ -327,8 +313,7 @@ class DependencyTrees:
 
     def arcs(self, heads: Tensor) -> Tensor:
         """(..., batch, n, n) zeros and ones of heads (..., batch, n), in the scores' precision."""
-        self._check_shape(heads)
-        heads_module.check(heads, self.lengths)
+        self._check_heads(heads)
         return self._arcs(heads)
 
     def _arcs(self, heads: Tensor) -> Tensor:
@@ -336,20 +321,20 @@ class DependencyTrees:
 
     def is_tree(self, heads: Tensor) -> Tensor:
         """Whether heads (..., batch, n) are trees of this kind, (..., batch) booleans."""
-        self._check_shape(heads)
+        self._check_heads(heads)
         return heads_module.is_tree(heads, self.lengths, self.projective, self.single_root)
 
     def _rows(self, heads: Tensor) -> Tensor:
-        self._check_shape(heads)
-        heads_module.check(heads, self.lengths)
+        self._check_heads(heads)
         return heads_module.rows_of(heads, self.lengths)
 
-    def _check_shape(self, heads: Tensor):
+    def _check_heads(self, heads: Tensor):
         if heads.shape[-2:] != self.scores.shape[:2] or heads.is_floating_point():
             raise ValueError(
                 f"heads must be integers of shape (..., {self.scores.size(0)}, "
                 f"{self.scores.size(1)}), not {heads.dtype} of shape {tuple(heads.shape)}"
             )
+        heads_module.check(heads, self.lengths)
 
     def _like(self, scores: Tensor) -> "DependencyTrees":
         return type(self)(

@@ -1,0 +1,43 @@
+"""Agreement of a clustering with the true classes, whatever the clusters are called."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def contingency_table(classes: Tensor, clusters: Tensor, count: int) -> Tensor:
+    """How many instances of each true class went into each cluster.
+
+    Tables of parts of a data set add up to that of the whole.
+
+    Args:
+        classes: (n,) true classes below ``count``.
+        clusters: (n,) predicted clusters below ``count``.
+        count: number of classes, and of clusters.
+
+    Returns:
+        (count, count) integers, classes by clusters.
+    """
+    cells = torch.bincount(classes * count + clusters, minlength=count * count)
+    return cells.view(count, count)
+
+
+def v_measure(table: Tensor) -> float:
+    """V-measure, 200 h c / (h + c), from 0 to 100 (Rosenberg and Hirschberg, 2007).
+
+    h = 1 - H(class | cluster) / H(class) is homogeneity, c = 1 - H(cluster | class) / H(cluster)
+    completeness; each is 1 where its denominator is 0.
+
+    Args:
+        table: (classes, clusters) counts, as from :func:`contingency_table`.
+
+    Raises:
+        ValueError: the table counts nothing.
+    """
+    if not table.sum() > 0:
+        raise ValueError("the V-measure of no instances is undefined")
+    from sklearn.metrics import v_measure_score  # takes a second to import
+
+    classes, clusters = np.indices(table.shape).reshape(2, -1)
+    counts = table.flatten().cpu().numpy()
+    return 100 * v_measure_score(np.repeat(classes, counts), np.repeat(clusters, counts))

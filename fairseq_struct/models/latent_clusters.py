@@ -1,0 +1,70 @@
+"""Classifier with a latent cluster for fairseq (Mihaylova's thesis, section 4.5.1)."""
+
+from dataclasses import dataclass, field
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import BaseFairseqModel, register_model
+from torch import Tensor
+
+from fairseq_struct.modules.latent_classifier import (
+    LATENT_METHODS,
+    Classified,
+    LatentClassifier,
+)
+
+
+@dataclass
+class LatentClustersModelConfig(FairseqDataclass):
+    """Options of the model; the sizes come from the task."""
+
+    latent_method: str = field(
+        default="spigot_ce",
+        metadata={"help": f"how to learn the latent cluster: {', '.join(LATENT_METHODS)}"},
+    )
+    pullback_step_size: float = field(
+        default=1.0,
+        metadata={"help": "size of the steps towards the pulled-back label"},
+    )
+    pullback_steps: int = field(
+        default=1, metadata={"help": "number of steps towards the pulled-back label"}
+    )
+    temperature: float = field(
+        default=1.0, metadata={"help": "temperature of the methods with Gumbel noise"}
+    )
+
+
+@register_model("latent_clusters", dataclass=LatentClustersModelConfig)
+class LatentClustersModel(BaseFairseqModel):
+    """:class:`LatentClassifier` with the sizes of the task's data.
+
+    Noise and samples come from torch's generator, which fairseq seeds anew at every update by
+    ``--seed`` and the update's number, so that a resumed run repeats the uninterrupted one.
+
+    Args:
+        network: the classifier.
+    """
+
+    def __init__(self, network: LatentClassifier):
+        super().__init__()
+        self.network = network
+
+    @classmethod
+    def build_model(cls, cfg: LatentClustersModelConfig, task) -> "LatentClustersModel":
+        """Build the model for a task that has ``dim`` and ``clusters``.
+
+        Raises:
+            InputError: an unknown method, or a number out of range.
+        """
+        network = LatentClassifier(
+            task.dim,
+            task.clusters,
+            cfg.latent_method,
+            cfg.pullback_step_size,
+            cfg.pullback_steps,
+            cfg.temperature,
+        )
+        return cls(network)
+
+    def forward(self, inputs: Tensor, targets: Tensor, clusters: Tensor) -> Classified:
+        """Losses and predictions: see :meth:`LatentClassifier.forward`."""
+        return self.network(inputs, targets, clusters)

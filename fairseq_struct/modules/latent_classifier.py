@@ -1,0 +1,156 @@
+"""A linear classifier for each value of a latent choice, and an encoder that makes the choice."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.structure.categorical import Categorical
+from fairseq_struct.structure.pullback import MovingAverage, latent
+
+BASELINES = ("linear", "gold")
+RELAXED = ("softmax", "sparsemax", "gumbel_softmax")
+STOCHASTIC = ("st_gumbel", "sfe", "sfe_baseline")
+DETERMINISTIC = ("ste_softmax", "ste_identity", "spigot", "spigot_ce", "spigot_eg")
+LATENT_METHODS = (*BASELINES, *RELAXED, *STOCHASTIC, *DETERMINISTIC)
+
+
+@dataclass
+class Classified:
+    """What :class:`LatentClassifier` returns.
+
+    Args:
+        losses: (batch,) losses, to be summed or averaged and differentiated.
+        logits: (batch,) scores of y = 1, without gradient.
+        clusters: (batch,) the latent choices with the highest scores.
+    """
+
+    losses: Tensor
+    logits: Tensor
+    clusters: Tensor
+
+
+class LatentClassifier(nn.Module):
+    """Binary classifier of x with one latent choice among K (thesis, section 4.5.1).
+
+    s = W_f x + b_f, z = rho(s), logit = z' W_g x + b_g (eq. 4.15). ``linear`` has no latent
+    choice (K = 1), ``gold`` reads the true one; the other methods are those of
+    :func:`fairseq_struct.structure.pullback.latent`, and ``sfe_baseline`` is ``sfe`` with a
+    moving average of the loss as control variate. While evaluating, the relaxed methods read
+    their mean of choices, without noise, and all others the best choice.
+
+    W_g starts as in ``torch.nn.Bilinear``, with entries up to K^-1/2: rows that differ are what
+    the encoder learns from at first.
+
+    Args:
+        dim: size of x.
+        clusters: K.
+        method: one of ``LATENT_METHODS``.
+        step_size: eta of the pulled-back methods.
+        steps: their number of steps k.
+        temperature: of the two methods with Gumbel noise.
+
+    Raises:
+        InputError: an unknown method, or a number out of range.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        clusters: int,
+        method: str,
+        step_size: float = 1.0,
+        steps: int = 1,
+        temperature: float = 1.0,
+    ):
+        super().__init__()
+        if method not in LATENT_METHODS:
+            names = ", ".join(LATENT_METHODS)
+            raise InputError(f"unknown latent method {method!r}; choose one of {names}")
+        if clusters < 2:
+            raise InputError(f"a latent choice needs at least 2 clusters, not {clusters}")
+        for name, value in (("pullback step size", step_size), ("temperature", temperature)):
+            if not 0 < value < float("inf"):
+                raise InputError(f"the {name} must be above 0 and finite, not {value}")
+        if steps < 1:
+            raise InputError(f"the number of pullback steps must be 1 or more, not {steps}")
+        self.method = method
+        self.step_size = step_size
+        self.steps = steps
+        self.temperature = temperature
+        self.encoder = None if method in BASELINES else nn.Linear(dim, clusters)
+        rows = 1 if method == "linear" else clusters
+        self.decoder_weight = nn.Parameter(torch.empty(rows, dim))
+        self.decoder_bias = nn.Parameter(torch.zeros(()))
+        bound = (dim if method == "linear" else clusters) ** -0.5
+        nn.init.uniform_(self.decoder_weight, -bound, bound)
+        if method == "sfe_baseline":
+            # A buffer, so that checkpoints carry it; NaN until the first loss is known.
+            unknown = torch.full((), torch.nan, dtype=torch.float64)
+            self.register_buffer("average_loss", unknown)
+
+    def forward(self, inputs: Tensor, targets: Tensor, clusters: Tensor) -> Classified:
+        """Losses and predictions.
+
+        Args:
+            inputs: x, (batch, dim).
+            targets: y, (batch,) zeros and ones.
+            clusters: true z, (batch,) integers; only ``gold`` reads them.
+        """
+        # z' (W_g x), in this order: a further call of the decoder costs batch x K products only.
+        projected = nn.functional.linear(inputs, self.decoder_weight)
+
+        def decode(z: Tensor) -> Tensor:
+            return (z * projected).sum(1) + self.decoder_bias
+
+        def losses_of(z: Tensor) -> Tensor:
+            return binary_cross_entropy_with_logits(decode(z), targets, reduction="none")
+
+        if self.encoder is None:
+            chosen = clusters if self.method == "gold" else torch.zeros_like(clusters)
+            z = Categorical(projected.detach()).one_hot(chosen)
+            losses = losses_of(z)
+        else:
+            scores = self.encoder(inputs)
+            chosen = scores.detach().argmax(1)
+            if self.training:
+                z, losses = self._choose(scores, losses_of)
+            else:
+                z = self._read(scores)
+                losses = losses_of(z)
+        with torch.no_grad():
+            logits = decode(z)
+        return Classified(losses, logits, chosen)
+
+    def _choose(self, scores: Tensor, losses_of) -> tuple[Tensor, Tensor]:
+        """z, (batch, K), and losses (batch,) whose gradient reaches the scores."""
+        baseline = None
+        if self.method == "sfe_baseline":
+            baseline = MovingAverage()
+            average = float(self.average_loss)
+            baseline.average = None if average != average else average
+        result = latent(
+            scores,
+            Categorical,
+            "sfe" if baseline else self.method,
+            losses_of,
+            self.step_size,
+            self.steps,
+            self.temperature,
+            baseline,
+        )
+        if baseline:
+            self.average_loss.fill_(baseline.average)
+        return result.value, result.losses
+
+    def _read(self, scores: Tensor) -> Tensor:
+        """What the decoder reads while evaluating, (batch, K)."""
+        if self.method == "softmax":
+            return Categorical(scores).marginals
+        if self.method == "gumbel_softmax":
+            return Categorical(scores / self.temperature).marginals
+        if self.method == "sparsemax":
+            return Categorical(scores).sparsemap
+        return Categorical(scores).argmax

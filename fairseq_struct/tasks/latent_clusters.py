@@ -1,0 +1,80 @@
+"""The synthetic experiment with latent clusters (Mihaylova's thesis, section 4.5.1)."""
+
+from dataclasses import dataclass, field
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.tasks import FairseqTask, register_task
+
+from fairseq_struct.data.cluster_mixture import ClusterMixtureDataset, generate_mixture
+from fairseq_struct.errors import InputError
+
+
+@dataclass
+class LatentClustersConfig(FairseqDataclass):
+    """Options of the task: what data is generated."""
+
+    clusters: int = field(default=10, metadata={"help": "number of clusters"})
+    dim: int = field(default=100, metadata={"help": "dimension of the data"})
+    sigma: float = field(
+        default=0.1, metadata={"help": "standard deviation around the centre of a cluster"}
+    )
+    train_size: int = field(default=5000, metadata={"help": "number of training instances"})
+    valid_size: int = field(default=1000, metadata={"help": "number of validation instances"})
+    test_size: int = field(default=1000, metadata={"help": "number of test instances"})
+    data_seed: int = field(
+        default=1, metadata={"help": "seed of the data, which do not depend on --seed"}
+    )
+    batches_per_epoch: int = field(
+        default=100,
+        metadata={
+            "help": "repeat the training batches until an epoch has this many; 0: go through the "
+            "data once, which with a full batch makes every update an epoch"
+        },
+    )
+
+
+@register_task("latent_clusters", dataclass=LatentClustersConfig)
+class LatentClustersTask(FairseqTask):
+    """Classification of generated data whose true clusters are known.
+
+    The subsets ``train``, ``valid`` and ``test`` are generated
+    (:func:`~fairseq_struct.data.cluster_mixture.generate_mixture`), so there is no data folder to
+    name. Use it with the model and the criterion of the same name, which logs ``accuracy`` and,
+    while validating, ``v_measure``.
+
+    Args:
+        cfg: the options.
+
+    Raises:
+        InputError: a number out of range.
+    """
+
+    def __init__(self, cfg: LatentClustersConfig):
+        super().__init__(cfg)
+        if cfg.batches_per_epoch < 0:
+            raise InputError(f"--batches-per-epoch must not be negative: {cfg.batches_per_epoch}")
+        self.dim = cfg.dim
+        self.clusters = cfg.clusters
+        sizes = {"train": cfg.train_size, "valid": cfg.valid_size, "test": cfg.test_size}
+        self.mixture = generate_mixture(sizes, cfg.clusters, cfg.dim, cfg.sigma, cfg.data_seed)
+
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
+        """Make one of the subsets available.
+
+        Raises:
+            InputError: it is none of ``train``, ``valid`` and ``test``.
+        """
+        if split not in self.mixture:
+            raise InputError(f"no subset {split!r}: there are {', '.join(self.mixture)}")
+        repeated = self.cfg.batches_per_epoch if split == "train" else 0
+        self.datasets[split] = ClusterMixtureDataset(self.mixture[split], repeated)
+
+    @property
+    def source_dictionary(self):
+        """None: there are no words."""
+        return None
+
+    @property
+    def target_dictionary(self):
+        """None: there are no words."""
+        return None

@@ -1,0 +1,106 @@
+"""Draw figures 4.2 and 4.3 from the logs of the recipes' runs."""
+
+import argparse
+import statistics
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+from summarise import METRICS, Validation, median_and_error, read_run  # noqa: E402
+
+from fairseq_struct.errors import report_plainly  # noqa: E402
+
+LABELS = {
+    "softmax": "Softmax",
+    "ste_identity": "STE-I",
+    "spigot": "SPIGOT",
+    "spigot_ce": "SPIGOT-CE",
+    "spigot_eg": "SPIGOT-EG",
+}
+# The colour of a method is the same in both figures.
+COLOURS = dict(zip(LABELS, ("#7f7f7f", "#1b6ca8", "#c44536", "#2a8c4a", "#8a5fbf"), strict=True))
+CURVES = ("softmax", "spigot", "ste_identity", "spigot_ce")
+PULLED_BACK = ("ste_identity", "spigot", "spigot_ce", "spigot_eg")
+STEPS = (1, 2, 3, 5)
+STEP_SIZES = ("0.1", "1", "2")
+AXES = {"accuracy": "accuracy (%)", "v_measure": "V-measure"}
+
+
+def runs_of(runs: Path, name: str, updates: int, seeds: list[int]) -> list[list[Validation]]:
+    """The validations of each seed's run with 10 clusters."""
+    folder = runs / "clusters_10" / name / f"updates_{updates}"
+    return [read_run(folder / f"seed_{seed}" / "train.log")[0] for seed in seeds]
+
+
+def draw_curves(panels, runs: Path, updates: int, seeds: list[int]):
+    """Figure 4.2: metrics of the validation set over updates, median and range of the seeds."""
+    for method in CURVES:
+        found = runs_of(runs, method, updates, seeds)
+        at = [validation.update for validation in found[0]]
+        for metric, panel in zip(METRICS, panels, strict=True):
+            values = list(zip(*([v.valid[metric] for v in run] for run in found), strict=True))
+            medians = [statistics.median(one) for one in values]
+            panel.plot(at, medians, label=LABELS[method], color=COLOURS[method])
+            lowest, highest = map(min, values), map(max, values)
+            panel.fill_between(at, list(lowest), list(highest), alpha=0.2, color=COLOURS[method],
+                               linewidth=0)  # fmt: skip
+            panel.set_xlabel("updates")
+            panel.set_ylabel(f"validation {AXES[metric]}")
+
+
+def draw_steps(panels, runs: Path, updates: int, seeds: list[int]):
+    """Figure 4.3: metrics of the test set by number of steps, the best step size at each.
+
+    The best is the one whose median validation accuracy after the last update is highest.
+    """
+    for method in PULLED_BACK:
+        chosen = []
+        for steps in STEPS:
+            candidates = [
+                [run[-1] for run in runs_of(runs, f"{method}.steps_{steps}.size_{size}", updates,
+                                            seeds)]
+                for size in STEP_SIZES
+            ]  # fmt: skip
+            chosen.append(max(candidates, key=_validation_accuracy))
+        for metric, panel in zip(METRICS, panels, strict=True):
+            points = [median_and_error([last.test[metric] for last in runs]) for runs in chosen]
+            medians, errors = zip(*points, strict=True)
+            panel.errorbar(STEPS, medians, errors, label=LABELS[method], color=COLOURS[method],
+                           marker="o", capsize=3)  # fmt: skip
+            panel.set_xticks(STEPS)
+            panel.set_xlabel("pullback steps")
+            panel.set_ylabel(f"test {AXES[metric]}")
+
+
+def _validation_accuracy(runs: list[Validation]) -> float:
+    return statistics.median(run.valid["accuracy"] for run in runs)
+
+
+def main():
+    report_plainly()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("figure", choices=("4.2", "4.3"), help="which figure")
+    parser.add_argument("--runs", type=Path, required=True, help="folder that is OUT of the recipe")
+    parser.add_argument("--updates", type=int, default=10_000, help="updates of the runs")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4], help="their seeds")
+    parser.add_argument("--output", type=Path, required=True, help="PNG file to write")
+    args = parser.parse_args()
+
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+    draw = draw_curves if args.figure == "4.2" else draw_steps
+    draw(panels, args.runs, args.updates, args.seeds)
+    for panel in panels:
+        panel.grid(alpha=0.3)
+    panels[1].legend(frameon=False)
+    seeds = f"{len(args.seeds)} seed{'s' if len(args.seeds) > 1 else ''}"
+    reduced = "" if args.updates == 10_000 else ", scaled down from 10,000"
+    figure.suptitle(f"10 clusters, {seeds}, {args.updates:,} updates{reduced}", fontsize=10)
+    args.output.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(args.output, dpi=150)
+    print(args.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""The synthetic experiment with latent clusters through fairseq's commands, and its recipe."""
+
+import json
+import re
+import sys
+
+import pytest
+import torch
+from fairseq_commands import ROOT, USER_DIR, run, start
+
+from fairseq_struct import compat
+from fairseq_struct.errors import InputError
+
+SMALL = [
+    f"--user-dir={USER_DIR}",
+    "--task=latent_clusters",
+    "--arch=latent_clusters",
+    "--criterion=latent_clusters",
+    "--clusters=3",
+    "--dim=20",
+    "--train-size=200",
+    "--valid-size=50",
+    "--test-size=50",
+    "--batches-per-epoch=5",
+    "--batch-size=200",
+    "--optimizer=adam",
+    "--lr=0.01",
+    "--valid-subset=valid,test",
+    "--num-workers=0",
+    "--no-epoch-checkpoints",
+    "--no-progress-bar",
+    "--log-format=json",
+]
+
+
+def entries(log, subset):
+    found = (json.loads(line) for line in re.findall(r"^(\{\"epoch\".*\})$", log, re.M))
+    return [entry for entry in found if f"{subset}_loss" in entry]
+
+
+@pytest.mark.parametrize("method", ["sfe_baseline", "spigot_ce"])
+def test_a_resumed_run_repeats_the_uninterrupted_one(method, tmp_path):
+    options = [*SMALL, f"--latent-method={method}"]
+    whole = run("train", *options, "--max-update=15", f"--save-dir={tmp_path}/whole")
+    run("train", *options, "--max-update=7", f"--save-dir={tmp_path}/parts")
+    resumed = run("train", *options, "--max-update=15", f"--save-dir={tmp_path}/parts")
+    assert "Loaded checkpoint" in resumed
+    first, second = (
+        compat.load_state(tmp_path / name / "checkpoint_last.pt")["model"]
+        for name in ("whole", "parts")
+    )
+    assert first.keys() == second.keys()
+    for name in first:
+        assert torch.equal(first[name], second[name]), name
+    assert [entry["valid_num_updates"] for entry in entries(whole, "valid")] == ["5", "10", "15"]
+    assert entries(whole, "test")[-1] == entries(resumed, "test")[-1]
+
+
+def test_measures_do_not_depend_on_batches(tmp_path):
+    """And fairseq keeps the checkpoint that is best by one of them."""
+    logs = [
+        run("train", *SMALL, "--latent-method=ste_identity", "--max-update=5",
+            f"--batch-size-valid={size}", "--best-checkpoint-metric=accuracy",
+            "--maximize-best-checkpoint-metric", f"--save-dir={tmp_path}/{size}")
+        for size in (50, 7)
+    ]  # fmt: skip
+    first, second = (entries(log, "valid")[-1] for log in logs)
+    for name in ("valid_accuracy", "valid_v_measure"):
+        assert first[name] == second[name]
+    assert float(first["valid_loss"]) == pytest.approx(float(second["valid_loss"]), abs=2e-4)
+    assert 0 < float(first["valid_v_measure"]) <= 100
+    assert "valid_v_measure" not in json.dumps(entries(logs[0], "train"))
+    best = compat.load_state(tmp_path / "50" / "checkpoint_best.pt")
+    assert best["extra_state"]["best"] == pytest.approx(float(first["valid_accuracy"]))
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--clusters=1", "at least 2 clusters"),
+        ("--latent-method=softmacks", "unknown latent method"),
+        ("--valid-subset=dev", "no subset 'dev'"),
+    ],
+)
+def test_bad_options_end_in_one_sentence(option, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        run("train", *SMALL, option, "--max-update=1", f"--save-dir={tmp_path}")
+
+
+def test_recipe_makes_summarises_and_keeps_runs(tmp_path):
+    environment = {"OUT": str(tmp_path), "UPDATES": "2", "SEEDS": "1", "RECORD": "0"}
+    command = ["bash", ROOT / "recipes/latent_clusters/table.sh"]
+    process = start(*command, "gold", **environment)
+    output = process.communicate(timeout=120)[0]
+    assert process.returncode == 0, output
+    lines = [line for line in output.splitlines() if line.startswith("clusters_")]
+    assert [line.split(":")[0] for line in lines] == ["clusters_3 gold", "clusters_10 gold"]
+    assert all("V-measure 100.00 ± 0.00  (paper: accuracy " in line for line in lines)
+    logs = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("train.log")}
+    assert len(logs) == 2
+    process = start(*command, "gold", **environment)
+    assert process.communicate(timeout=120)[0] == output
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("train.log")} == logs
+
+
+@pytest.mark.parametrize(
+    ("argument", "environment", "message"),
+    [
+        ("spiggot", {}, "unknown variant 'spiggot'"),
+        ("gold", {"UPDATES": "many"}, "UPDATES must be a whole number above 0, not 'many'"),
+        ("gold", {"SEEDS": "1 x"}, "SEEDS must be a whole number above 0, not 'x'"),
+    ],
+)
+def test_recipe_refuses_bad_settings(argument, environment, message, tmp_path):
+    recipe = ROOT / "recipes/latent_clusters/table.sh"
+    process = start("bash", recipe, argument, OUT=str(tmp_path), **environment)
+    assert process.communicate(timeout=60)[0].startswith(f"error: {message}")
+    assert process.returncode == 2
+
+
+def test_figures_from_logs(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "recipes/latent_clusters"))
+    import figures
+    import summarise
+
+    lines = []
+    for update in (100, 200):
+        for subset in ("valid", "test"):
+            entry = {f"{subset}_accuracy": "60", f"{subset}_v_measure": "50.5"}
+            entry[f"{subset}_num_updates"] = str(update)
+            lines.append(f"now | INFO | {subset} | {json.dumps(entry)}")
+    log = "\n".join([*lines, "now | INFO | fairseq_cli.train | done training in 1.5 seconds"])
+    names = list(figures.CURVES)
+    names += [f"{method}.steps_{steps}.size_{size}" for method in figures.PULLED_BACK
+              for steps in figures.STEPS for size in figures.STEP_SIZES]  # fmt: skip
+    for name in names:
+        folder = tmp_path / "clusters_10" / name / "updates_200" / "seed_1"
+        folder.mkdir(parents=True)
+        (folder / "train.log").write_text(log)
+    validations, seconds = summarise.read_run(folder / "train.log")
+    assert seconds == 1.5 and [at.update for at in validations] == [100, 200]
+    assert validations[1].test == {"accuracy": 60.0, "v_measure": 50.5}
+    for figure in ("4.2", "4.3"):
+        picture = tmp_path / f"{figure}.png"
+        arguments = ["--runs", tmp_path, "--updates", 200, "--seeds", 1, "--output", picture]
+        monkeypatch.setattr(sys, "argv", ["figures.py", figure, *map(str, arguments)])
+        figures.main()
+        assert picture.read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(InputError, match="no such run"):
+        summarise.read_run(tmp_path / "train.log")
