@@ -32,6 +32,7 @@ _used: set[Callable] = set()
 _pool: ThreadPoolExecutor | None = None
 _pool_threads = 0
 _lock = threading.Lock()
+_own = threading.local()
 
 
 class _Cache(FunctionCache):
@@ -58,23 +59,27 @@ def compiled(function: Callable) -> Callable:
     return dispatcher
 
 
-def run(kernel: Callable, steps: np.ndarray, *arguments):
-    """Call ``kernel(first, last, *arguments)`` on all sentences, on torch's number of threads.
+def run(
+    kernel: Callable, steps: np.ndarray, *arguments, workspace: tuple[tuple[int, ...], ...] = ()
+):
+    """Call ``kernel(first, last, *arguments, *workspace)`` on all sentences, by torch's threads.
 
     Args:
         kernel: a function made by :func:`compiled`.
         steps: (batch,) estimate of the elementary steps that each sentence takes.
         arguments: passed on; the kernel writes its results into arrays among them.
+        workspace: shapes of arrays to work in; each thread has its own and keeps them, because
+            the system takes longer to hand out fresh memory than the kernels to fill it.
     """
     batch = len(steps)
     if kernel not in _used:
         with _announcement():
-            kernel(0, 0, *arguments)
+            kernel(0, 0, *arguments, *_workspace(workspace))
         _used.add(kernel)
     total = np.concatenate([[0.0], np.cumsum(steps)])
     threads = min(torch.get_num_threads(), batch, int(total[-1] / STEPS_WORTH_A_THREAD) + 1)
     if threads <= 1:
-        kernel(0, batch, *arguments)
+        kernel(0, batch, *arguments, *_workspace(workspace))
         return
     # More parts than threads even out sentences that take longer than estimated.
     shares = np.linspace(0, total[-1], 4 * threads + 1)
@@ -85,17 +90,30 @@ def run(kernel: Callable, steps: np.ndarray, *arguments):
     queue_lock = threading.Lock()
 
     def work():
+        own = _workspace(workspace)
         while True:
             with queue_lock:
                 part = next(queue, None)
             if part is None:
                 return
-            kernel(*part, *arguments)
+            kernel(*part, *arguments, *own)
 
     helpers = [_threads(threads - 1).submit(work) for _ in range(threads - 1)]
     work()
     for helper in helpers:
         helper.result()
+
+
+def _workspace(shapes: tuple[tuple[int, ...], ...]) -> list[np.ndarray]:
+    """This thread's arrays, the last ones of their kind if those are large enough."""
+    kept = _own.__dict__.setdefault("arrays", {})
+    found = []
+    for place, shape in enumerate(shapes):
+        size = int(np.prod(shape))
+        if place not in kept or kept[place].size < size:
+            kept[place] = np.empty(size)
+        found.append(kept[place][:size].reshape(shape))
+    return found
 
 
 def array(tensor: Tensor, dtype=np.float64) -> np.ndarray:

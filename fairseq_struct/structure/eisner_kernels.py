@@ -181,11 +181,15 @@ def decode(n, lanes, lane, single_root, charts, vectors, state, stack, heads):
 
 
 @compiled
-def best_trees(first, last, lanes, scores, lengths, single_root, best, heads):
-    """Eisner's algorithm: ``best`` (batch,) scores, -inf without a tree, and ``heads``."""
+def best_trees(
+    first, last, lanes, scores, lengths, single_root, best, heads, charts, spread
+):
+    """Eisner's algorithm: ``best`` (batch,) scores, -inf without a tree, and ``heads``.
+
+    ``charts`` (4, n, n * lanes) and ``spread`` (2, n, n * lanes) are arrays to work in.
+    """
     batch, size = scores.shape[0], scores.shape[1]
-    charts = np.empty((4, size, size * lanes))
-    spread, highest = np.empty((2, size, size * lanes)), np.empty(lanes)
+    highest = np.empty(lanes)
     stack = np.empty((3 * size + 3, 3), np.int64)
     no_state = np.empty(0, np.uint64)
     for group in range(first, last):
@@ -204,11 +208,15 @@ def best_trees(first, last, lanes, scores, lengths, single_root, best, heads):
 
 
 @compiled
-def samples(first, last, lanes, weights, lengths, single_root, seeds, heads, done):
-    """Exact samples, ``heads`` (count, batch, n), drawn from ``seeds`` (batch,)."""
+def samples(
+    first, last, lanes, weights, lengths, single_root, seeds, heads, done, charts, spread
+):
+    """Exact samples, ``heads`` (count, batch, n), drawn from ``seeds`` (batch,).
+
+    ``charts`` and ``spread`` as for :func:`best_trees`.
+    """
     batch, size = weights.shape[0], weights.shape[1]
-    charts = np.empty((4, size, size * lanes))
-    spread, partition = np.empty((2, size, size * lanes)), np.empty(lanes)
+    partition = np.empty(lanes)
     within = np.empty(lanes, np.bool_)
     stack = np.empty((3 * size + 3, 3), np.int64)
     for group in range(first, last):

@@ -26,7 +26,7 @@ from fairseq_struct.structure.heads import heads_of
 from fairseq_struct.structure.log_partition import NO_TREE
 
 # The charts of the sentences that share one should fit into a processor's second-level cache.
-CHART_BYTES = 2**20
+CHART_BYTES = 2**22
 
 
 def log_partition_torch(scores: Tensor, lengths: Tensor, single_root: bool) -> Tensor:
@@ -196,7 +196,7 @@ def _finite(shift: Tensor) -> Tensor:
 
 
 def _run(kernel: Callable, charts: int, lengths: Tensor, *arguments):
-    """Run a kernel on groups of sentences that share charts; ``charts`` weighs their size."""
+    """Run a kernel that has so many charts on groups of sentences that share them."""
     batch = len(lengths)
     if batch == 0:
         return
@@ -206,7 +206,11 @@ def _run(kernel: Callable, charts: int, lengths: Tensor, *arguments):
     lanes = -(-batch // groups)
     steps = torch.zeros(-(-batch // lanes) * lanes, dtype=torch.float64)
     steps[:batch] = lengths**3
-    run(kernel, steps.view(-1, lanes).sum(1).numpy(), lanes, *arguments)
+    chart, spread = (4, longest, longest * lanes), (2, longest, longest * lanes)
+    run(
+        kernel, steps.view(-1, lanes).sum(1).numpy(), lanes, *arguments,
+        workspace=(chart,) * charts + (spread,) * max(1, charts // 2),
+    )
 
 
 def _in_log_domain(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:

@@ -287,18 +287,17 @@ def within_range(n, lanes, charts, lengths, first, within):
 @compiled
 def log_partition_and_marginals(
     first, last, lanes, weights, lengths, single_root, want_marginals, log_partition, marginals,
-    done,
+    done, charts, outer, spread,
 ):
     """Inside and outside algorithm over groups ``first`` .. ``last - 1`` of sentences.
 
     Args:
         weights: (batch, n, n) exp of shifted scores.
         log_partition, marginals, done: results; ``done`` says where they are exact.
+        charts, outer, spread: (4 or 2, n, n * lanes) arrays to work in.
     """
     batch, size = weights.shape[0], weights.shape[1]
-    charts = np.empty((4, size, size * lanes))
-    outer = np.empty((4, size, size * lanes))
-    spread, partition = np.empty((2, size, size * lanes)), np.empty(lanes)
+    partition = np.empty(lanes)
     within, within_too = np.empty(lanes, np.bool_), np.empty(lanes, np.bool_)
     for group in range(first, last):
         start = group * lanes

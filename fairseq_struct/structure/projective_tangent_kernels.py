@@ -286,7 +286,8 @@ def _unload(own, lanes, lane, charts, vectors, outer, by, product):
 
 @compiled
 def hessian_products(
-    first, last, lanes, weights, tangents, lengths, single_root, products, done
+    first, last, lanes, weights, tangents, lengths, single_root, products, done,
+    charts_value, charts_tangent, outer_value, outer_tangent, spread_value, spread_tangent,
 ):
     """Hessian of the log-partition function times a direction, sentence by sentence.
 
@@ -294,12 +295,11 @@ def hessian_products(
         weights: (batch, n, n) exp of shifted scores.
         tangents: (batch, n, n) weights times direction.
         products, done: results; ``done`` says where they are exact.
+        charts_value and so on: (4 or 2, n, n * lanes) arrays to work in.
     """
     batch, size = weights.shape[0], weights.shape[1]
-    shape = (4, size, size * lanes)
-    charts, outer = (np.empty(shape), np.empty(shape)), (np.empty(shape), np.empty(shape))
-    shape = (2, size, size * lanes)
-    spread = np.empty(shape), np.empty(shape)
+    charts, outer = (charts_value, charts_tangent), (outer_value, outer_tangent)
+    spread = spread_value, spread_tangent
     marginals = np.empty((size, size))
     within, within_too = np.empty(lanes, np.bool_), np.empty(lanes, np.bool_)
     for group in range(first, last):

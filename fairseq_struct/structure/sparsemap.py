@@ -78,6 +78,9 @@ def solve(
         sparsemap_kernels.sparsemap, steps.reshape(-1, block).sum(1), block,
         array(scores - shift), own, projective, single_root, most_steps, tolerance,
         trees, weights, sizes, gaps,
+        workspace=(
+            (block, room, room), (block, n, n), (4, n, n * block), (2, n, n * block)
+        ),
     )
     most = max(int(sizes.max(initial=0)), 1)
     behind = np.arange(most) >= sizes[:, None]

@@ -141,7 +141,7 @@ def _residual(scores, n, size, trees, alpha, residual):
 @compiled
 def sparsemap(
     first, last, block, scores, lengths, projective, single_root, most_steps, tolerance,
-    trees, alpha, sizes, gaps,
+    trees, alpha, sizes, gaps, factors, residuals, charts, spread,
 ):
     """SparseMAP of sentences ``first * block`` .. ``last * block - 1``.
 
@@ -152,15 +152,14 @@ def sparsemap(
         trees, alpha, sizes: (batch, most, n), (batch, most), (batch,): the trees and weights to
             begin with, and the results.
         gaps: (batch,) gaps at the end; infinite where there is no tree.
+        factors, residuals, charts, spread: (block, most, most), (block, n, n),
+            (4, n, n * block) and (2, n, n * block) arrays to work in.
     """
     batch, longest, most = scores.shape[0], scores.shape[1], trees.shape[1]
-    factors = np.empty((block, most, most))
     values = np.empty((block, most))
     work, ones = np.empty(most), np.empty(most)
-    residuals = np.empty((block, longest, longest))
     heads = np.empty((block, longest), np.int64)
-    charts = np.empty((4, longest, longest * block))
-    spread, highest = np.empty((2, longest, longest * block)), np.empty(block)
+    highest = np.empty(block)
     stack, no_state = np.empty((3 * longest + 3, 3), np.int64), np.empty(0, np.uint64)
     unfinished, own = np.empty(block, np.int64), np.empty(block, np.int64)
     for group in range(first, last):
