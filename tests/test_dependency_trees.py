@@ -178,6 +178,24 @@ def test_best_trees_of_all_kinds_agree_with_networkx():
         torch.testing.assert_close(best, torch.tensor([expected], dtype=best.dtype))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_searches_find_trees_of_the_same_score(kind):
+    """Longer sentences than can be enumerated, forbidden arcs, and scores with ties."""
+    for seed in range(60):
+        generator = torch.Generator().manual_seed(seed)
+        n = int(torch.randint(1, 16, (1,), generator=generator))
+        lengths = torch.randint(1, n + 1, (5,), generator=generator)
+        scores = random_scores(5, n, n, scale=3.0, seed=seed)
+        if seed % 3 == 0:
+            forbidden = torch.rand(5, n, n, generator=generator) < 0.3
+            forbidden[:, 0, :] = forbidden[:, 0, 0] = False  # leaves one tree at least
+            scores = scores.masked_fill(forbidden, -torch.inf)
+        if seed % 4 == 0:
+            scores = scores.round()
+        best = [DependencyTrees(scores, lengths, **kind, backend=name).max for name in BACKENDS]
+        torch.testing.assert_close(*best)
+
+
 def test_a_sentence_does_not_depend_on_its_batch():
     """Bit for bit: compiled kernels add in the same order whatever lies beside a sentence."""
     lengths = torch.tensor([9, 3, 7, 1, 12, 5, 12, 2, 8, 11])

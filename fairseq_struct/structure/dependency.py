@@ -35,8 +35,7 @@ class DependencyTrees:
         projective: only trees without crossing arcs.
         single_root: only trees whose root has exactly one modifier.
         backend: ``compiled`` kernels for a CPU, plain ``torch`` for any device, or ``auto``,
-            by where the scores are. (Without projectivity the best tree, and with it SparseMAP
-            in all cases, is looked for on the CPU whatever the backend.)
+            by where the scores are. (SparseMAP is solved on the CPU whatever the backend.)
 
     Raises:
         ValueError: wrong shape, scores that are NaN or +inf, a length below 1 or above n, or a

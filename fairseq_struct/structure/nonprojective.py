@@ -11,7 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.structure import matrix_tree_kernels, matrix_tree_torch, spanning_tree_kernels
+from fairseq_struct.structure import (
+    matrix_tree_kernels,
+    matrix_tree_torch,
+    spanning_tree_kernels,
+    spanning_tree_torch,
+)
 from fairseq_struct.structure.compiled import array, run
 from fairseq_struct.structure.log_partition import (
     hessian_product_by_autograd,
@@ -87,8 +92,10 @@ def best_heads(
 ) -> tuple[Tensor, Tensor]:
     """Scores (batch,) of the best trees, -inf without a tree, and their heads (batch, n).
 
-    Heads are integers and not differentiable; the search runs on the CPU wherever scores are.
+    Heads are integers and not differentiable.
     """
+    if backend == "torch":
+        return spanning_tree_torch.best_heads(scores, lengths, single_root)
     best = torch.empty(len(scores), dtype=torch.float64)
     heads = torch.zeros(scores.shape[:2], dtype=torch.int64)
     run(
@@ -96,7 +103,7 @@ def best_heads(
         array(scores), array(lengths, np.int64), single_root, array(best),
         array(heads, np.int64),
     )
-    return best.to(scores.device), heads.to(scores.device)
+    return best, heads
 
 
 def sample_heads(
@@ -174,7 +181,8 @@ def _weights(scores: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
 
 def _last_words(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """Whether there is a tree with a single root, and its root's modifier in the best one."""
-    best, heads = best_heads(scores, lengths, True, "compiled")
+    backend = "compiled" if scores.device.type == "cpu" else "torch"
+    best, heads = best_heads(scores, lengths, True, backend)
     words = torch.arange(heads.size(1), device=heads.device) < lengths[:, None]
     return best > -torch.inf, ((heads == 0) & words).int().argmax(1)
 
