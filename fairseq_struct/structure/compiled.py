@@ -121,6 +121,16 @@ def array(tensor: Tensor, dtype=np.float64) -> np.ndarray:
     return np.ascontiguousarray(tensor.detach().cpu().numpy(), dtype=dtype)
 
 
+def zeros(shape: tuple[int, ...]) -> Tensor:
+    """Zeros in float64, by numpy.
+
+    After every operation on a larger tensor, torch's threads spin for about a millisecond, waiting
+    for another one, and slow down the threads that work here. OMP_WAIT_POLICY=passive in the
+    environment spares that altogether.
+    """
+    return torch.from_numpy(np.zeros(shape))
+
+
 class _announcement:
     """Say so when a call takes long enough to be a compilation."""
 

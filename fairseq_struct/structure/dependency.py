@@ -76,6 +76,7 @@ class DependencyTrees:
             backend = "compiled" if scores.device.type == "cpu" else "torch"
         self.backend = backend
         self._values: tuple[Tensor, Tensor, bool] | None = None
+        self._any_forbidden = False
         self._exact = scores.double()
         if int(lengths.min()) < n:
             self._exact = torch.where(self.within, self._exact, -torch.inf)
@@ -91,7 +92,8 @@ class DependencyTrees:
     def _check(self):
         scores = self._exact.detach()
         if scores.sum().isfinite():
-            return
+            return  # no arc is forbidden, and nothing is wrong
+        self._any_forbidden = True
         wrong = scores.isnan() | (scores == torch.inf)
         if wrong.any():
             b, h, m = wrong.nonzero()[0].tolist()
@@ -239,7 +241,8 @@ class DependencyTrees:
 
     def sample_heads(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:
         """As :meth:`sample`, but heads, (count, batch, n) integers."""
-        self._best  # noqa: B018 - complains where there is no tree
+        if self._any_forbidden:
+            self._best  # noqa: B018 - complains where there is no tree
         return self._trees.sample_heads(
             self._exact.detach(), self.lengths, self.single_root, count, generator, self.backend
         )

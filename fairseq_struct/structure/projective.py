@@ -21,7 +21,7 @@ from fairseq_struct.structure import (
     projective_tangent_kernels,
     projective_torch,
 )
-from fairseq_struct.structure.compiled import array, run
+from fairseq_struct.structure.compiled import array, run, zeros
 from fairseq_struct.structure.heads import heads_of
 from fairseq_struct.structure.log_partition import NO_TREE
 
@@ -41,16 +41,16 @@ def log_partition_and_marginals(
     if backend == "torch":
         return _in_log_domain(scores, lengths, single_root)
     log_partition = scores.new_empty(len(scores))
-    marginals = torch.zeros_like(scores)
+    marginals = zeros(scores.shape)
 
-    def attempt(which: Tensor | slice, weights: Tensor, shift: Tensor) -> Tensor:
+    def attempt(which: Tensor | slice, weights: np.ndarray, shift: Tensor) -> Tensor:
         own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
         everything = isinstance(which, slice)  # then results need not be put into place
-        logs = log_partition if everything else weights.new_empty(len(weights))
-        results = marginals if everything else torch.zeros_like(weights)
+        logs = log_partition if everything else scores.new_empty(len(weights))
+        results = marginals if everything else zeros(weights.shape)
         _run(
             projective_kernels.log_partition_and_marginals, 2, own,
-            array(weights), array(own, np.int64), single_root, want_marginals,
+            weights, array(own, np.int64), single_root, want_marginals,
             array(logs), array(results), array(done, np.bool_),
         )
         logs += shift.sum(1)
@@ -76,16 +76,17 @@ def hessian_product(
     """Hessian of the log-partition function, the Jacobian of the marginals, times direction."""
     if backend == "torch":
         return _hessian_in_log_domain(scores, lengths, single_root, direction)
-    products = torch.zeros_like(scores)
+    products = zeros(scores.shape)
 
-    def attempt(which: Tensor | slice, weights: Tensor, shift: Tensor) -> Tensor:
+    def attempt(which: Tensor | slice, weights: np.ndarray, shift: Tensor) -> Tensor:
         own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
-        results = torch.zeros_like(weights)
+        results = zeros(weights.shape)
         # An arc that cannot be has no tangent, however far the direction points.
-        tangents = weights * direction[which].masked_fill(weights == 0, 0.0)
+        tangents = np.zeros_like(weights)
+        np.multiply(weights, array(direction[which]), out=tangents, where=weights > 0)
         _run(
             projective_tangent_kernels.hessian_products, 4, own,
-            array(weights), array(tangents), array(own, np.int64), single_root,
+            weights, tangents, array(own, np.int64), single_root,
             array(results), array(done, np.bool_),
         )
         products[which] = results
@@ -140,12 +141,12 @@ def sample_heads(
         return heads
     seeds = torch.randint(2**62, (len(scores),), generator=generator)
 
-    def attempt(which: Tensor | slice, weights: Tensor, shift: Tensor) -> Tensor:
+    def attempt(which: Tensor | slice, weights: np.ndarray, shift: Tensor) -> Tensor:
         own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
         results = torch.zeros(count, *weights.shape[:2], dtype=torch.int64)
         _run(
             eisner_kernels.samples, 1, own,
-            array(weights), array(own, np.int64), single_root, array(seeds[which], np.int64),
+            weights, array(own, np.int64), single_root, array(seeds[which], np.int64),
             array(results, np.int64), array(done, np.bool_),
         )
         heads[:, which] = results
@@ -165,7 +166,7 @@ def _persist(
     scores: Tensor,
     lengths: Tensor,
     single_root: bool,
-    attempt: Callable[[Tensor | slice, Tensor, Tensor], Tensor],
+    attempt: Callable[[Tensor | slice, np.ndarray, Tensor], Tensor],
     in_log_domain: Callable[[Tensor], None],
     impossible: Callable[[Tensor], None],
 ):
@@ -174,8 +175,10 @@ def _persist(
     ``attempt(which, weights, shift)`` has exp of the sentences' shifted scores, and returns which
     of the sentences it could do.
     """
-    shift = _finite(scores.amax(1))
-    done = attempt(slice(None), (scores - shift[:, None]).exp_(), shift)
+    values = array(scores)
+    shift = values.max(1)
+    shift[np.isinf(shift)] = 0.0
+    done = attempt(slice(None), _exp(values, shift), torch.from_numpy(shift))
     if done.all():
         return
     which = (~done).nonzero().squeeze(1)
@@ -185,14 +188,17 @@ def _persist(
         impossible(which[without])
         which, heads = which[~without], heads[~without]
     rows = torch.where(heads > 0, heads - 1, torch.arange(scores.size(1)))
-    shift = _finite(scores[which].gather(1, rows[:, None]).squeeze(1))
-    done = attempt(which, (scores[which] - shift[:, None]).exp_(), shift)
+    shift = scores[which].gather(1, rows[:, None]).squeeze(1)
+    shift = shift.masked_fill(shift.isinf(), 0.0)
+    done = attempt(which, _exp(array(scores[which]), array(shift)), shift)
     if not done.all():
         in_log_domain(which[~done])
 
 
-def _finite(shift: Tensor) -> Tensor:
-    return shift.masked_fill(shift.isinf(), 0.0)
+def _exp(scores: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    # By numpy, as ``zeros``: see there.
+    weights = scores - shift[:, None]
+    return np.exp(weights, out=weights)
 
 
 def _run(kernel: Callable, charts: int, lengths: Tensor, *arguments):
