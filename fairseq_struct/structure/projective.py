@@ -198,7 +198,8 @@ def _persist(
 def _exp(scores: np.ndarray, shift: np.ndarray) -> np.ndarray:
     # By numpy, as ``zeros``: see there.
     weights = scores - shift[:, None]
-    return np.exp(weights, out=weights)
+    with np.errstate(over="ignore"):  # the kernels see to it
+        return np.exp(weights, out=weights)
 
 
 def _run(kernel: Callable, charts: int, lengths: Tensor, *arguments):
