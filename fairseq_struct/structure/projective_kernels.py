@@ -243,15 +243,26 @@ def outside(n, lanes, weights, single_root, lengths, first, charts, vectors, par
 
 
 @compiled
-def unload_marginals(own, lanes, lane, charts, vectors, outer, by, marginals):
-    """Marginals of one lane's arcs; whether they are finite and sum to 1 for every word."""
-    n = own
-    for i in range(n):
-        marginals[i, i] = vectors[ROOT_WEIGHT, i, lane] * by[ROOT_WEIGHT, i, lane]
-        for d in range(1, n - i):
-            column = i * lanes + lane
-            marginals[i, i + d] = charts[RIGHT_ARC, d, column] * outer[RIGHT_ARC, d, column]
-            marginals[i + d, i] = charts[LEFT_ARC, d, column] * outer[LEFT_ARC, d, column]
+def unload_marginals(n, lanes, lengths, first, charts, vectors, outer, by, marginals):
+    """Put the marginals of sentences ``first`` and so on, lane by lane, into ``marginals``."""
+    for h in range(n):
+        for m in range(n):
+            kind, row, start = RIGHT_ARC, m - h, h * lanes
+            if h > m:
+                kind, row, start = LEFT_ARC, h - m, m * lanes
+            if h == m:
+                entry, derivative = vectors[ROOT_WEIGHT, h], by[ROOT_WEIGHT, h]
+            else:
+                entry = charts[kind, row, start : start + lanes]
+                derivative = outer[kind, row, start : start + lanes]
+            for lane in range(lanes):
+                if max(h, m) < lengths[first + lane]:
+                    marginals[first + lane, h, m] = entry[lane] * derivative[lane]
+
+
+@compiled
+def sum_to_one(n, marginals):
+    """Whether the marginals of every word's heads sum to 1."""
     totals = np.zeros(n)
     for h in range(n):
         row = marginals[h]
@@ -315,10 +326,9 @@ def log_partition_and_marginals(
         within_range(n, used, charts, lengths, start, within)
         if want_marginals:
             within_range(n, used, outer, lengths, start, within_too)
+            unload_marginals(n, used, lengths, start, charts, vectors, outer, by, marginals)
         for lane in range(used):
             b = start + lane
             done[b] = within[lane] and 0.0 < partition[lane] < LARGEST
             if want_marginals and done[b]:
-                done[b] = within_too[lane] and unload_marginals(
-                    lengths[b], used, lane, charts, vectors, outer, by, marginals[b]
-                )
+                done[b] = within_too[lane] and sum_to_one(lengths[b], marginals[b])

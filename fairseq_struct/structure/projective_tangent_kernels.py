@@ -20,6 +20,7 @@ from fairseq_struct.structure.projective_kernels import (
     ROOT_WEIGHT,
     ROOTED,
     load,
+    sum_to_one,
     unload_marginals,
     within_range,
 )
@@ -300,7 +301,6 @@ def hessian_products(
     batch, size = weights.shape[0], weights.shape[1]
     charts, outer = (charts_value, charts_tangent), (outer_value, outer_tangent)
     spread = spread_value, spread_tangent
-    marginals = np.empty((size, size))
     within, within_too = np.empty(lanes, np.bool_), np.empty(lanes, np.bool_)
     for group in range(first, last):
         start = group * lanes
@@ -316,12 +316,14 @@ def hessian_products(
         )
         within_range(n, used, charts[0], lengths, start, within)
         within_range(n, used, outer[0], lengths, start, within_too)
+        # The products' place serves for the marginals until they have been looked at.
+        unload_marginals(
+            n, used, lengths, start, charts[0], vectors[0], outer[0], by[0], products
+        )
         for lane in range(used):
             b = start + lane
             own = lengths[b]
-            done[b] = within[lane] and within_too[lane] and unload_marginals(
-                own, used, lane, charts[0], vectors[0], outer[0], by[0], marginals
-            )
+            done[b] = within[lane] and within_too[lane] and sum_to_one(own, products[b])
             if done[b]:
                 _unload(own, used, lane, charts, vectors, outer, by, products[b])
                 done[b] = np.isfinite(products[b, :own, :own].sum())
