@@ -106,6 +106,21 @@ def test_the_weight_of_a_loss_does_not_change_the_steps(structure, scores, metho
 
 
 @pytest.mark.parametrize(("structure", "scores"), STRUCTURES)
+@pytest.mark.parametrize("method", PULLED_BACK)
+def test_labels_stay_away_from_what_is_forbidden(structure, scores, method):
+    scores = scores.clone()
+    scores[2].view(-1)[1] = -torch.inf
+
+    def loss(value):  # which would like the forbidden part best
+        return -100 * value.flatten(1)[:, 1]
+
+    got = pulled_back_gradient(scores, structure, method, loss, 1.0, 2)
+    assert got.isfinite().all()
+    assert got[2].view(-1)[1] == 0
+    assert got[0].abs().max() > 0.1  # where it is allowed
+
+
+@pytest.mark.parametrize(("structure", "scores"), STRUCTURES)
 def test_one_step_of_ste_and_spigot_without_a_decoder(structure, scores):
     decoder = Decoder(scores)
     for method in ("ste_identity", "spigot"):

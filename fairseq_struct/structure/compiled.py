@@ -73,7 +73,7 @@ def run(
     """
     batch = len(steps)
     if kernel not in _used:
-        with _announcement():
+        with _announcement(kernel):
             kernel(0, 0, *arguments, *_workspace(workspace))
         _used.add(kernel)
     total = np.concatenate([[0.0], np.cumsum(steps)])
@@ -132,12 +132,20 @@ def zeros(shape: tuple[int, ...]) -> Tensor:
 
 
 class _announcement:
-    """Say so when a call takes long enough to be a compilation."""
+    """Say so when a kernel is not in the cache and its compilation takes longer than a second."""
+
+    def __init__(self, kernel: Callable):
+        self.kernel = kernel
+        self.timer = threading.Timer(1.0, self.say)
+        self.timer.daemon = True
+
+    def say(self):
+        if self.kernel.stats.cache_misses:
+            sys.stderr.write(
+                "fairseq-struct: compiling kernels for this machine (once, then cached) ...\n"
+            )
 
     def __enter__(self):
-        message = "fairseq-struct: compiling kernels for this machine (once, then cached) ...\n"
-        self.timer = threading.Timer(1.0, lambda: sys.stderr.write(message))
-        self.timer.daemon = True
         self.timer.start()
 
     def __exit__(self, *_):

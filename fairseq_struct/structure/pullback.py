@@ -194,19 +194,22 @@ def pulled_back_gradient(
         from_argmax = method in ("ste_identity", "spigot")
         start = distribution.argmax if from_argmax else distribution.marginals
         mu, moved = start, scores
+        # Where a choice is forbidden, the label must not go either.
+        possible = distribution.within & (scores > -torch.inf)
         for step in range(steps):
             if step == 0 and from_argmax and first_gradient is not None:
                 gamma = first_gradient
             else:
                 gamma = _gradient(decoder_loss, mu)
-            gamma = gamma.masked_fill(~distribution.within, 0.0)
+            gamma = gamma.masked_fill(~possible, 0.0)
             if method == "ste_identity":
                 mu = mu - step_size * gamma
             elif method == "spigot_eg":
                 moved = moved - step_size * gamma
                 mu = structure(moved).marginals
             else:
-                mu = structure(mu - step_size * gamma).sparsemap
+                target = mu - step_size * gamma
+                mu = structure(target.masked_fill(~possible, -torch.inf)).sparsemap
         return start - mu
 
 
