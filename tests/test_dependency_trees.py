@@ -196,6 +196,34 @@ def test_both_searches_find_trees_of_the_same_score(kind):
         torch.testing.assert_close(*best)
 
 
+@pytest.mark.parametrize("mask", [-1e9, -1e15, -3e38])
+def test_masks_that_are_finite_leave_the_best_tree_exact(mask):
+    for seed in range(20):
+        scores = random_scores(1, 5, 5, seed=seed)
+        forbidden = random_scores(1, 5, 5, seed=seed + 100) > 0.5
+        forbidden[:, 0] = False  # leaves one tree at least
+        trees = DependencyTrees(
+            scores.masked_fill(forbidden, mask), projective=False, single_root=True
+        )
+        exact = DependencyTrees(
+            scores.masked_fill(forbidden, -torch.inf), projective=False, single_root=True
+        )
+        torch.testing.assert_close(trees.max, exact.max)
+
+
+def test_empty_batches_and_single_words():
+    for param in KINDS:
+        (kind,) = param.values
+        for backend in BACKENDS:
+            empty = DependencyTrees(torch.zeros(0, 3, 3), **kind, backend=backend)
+            assert empty.heads.shape == (0, 3) and empty.marginals.shape == (0, 3, 3)
+            score = torch.tensor([[[0.7]]], dtype=torch.float64, requires_grad=True)
+            word = DependencyTrees(score, **kind, backend=backend)
+            assert word.marginals.item() == pytest.approx(1.0)
+            (gradient,) = torch.autograd.grad(word.entropy.sum() + word.marginals.sum(), score)
+            assert gradient.abs().max() < 1e-12
+
+
 def test_a_sentence_does_not_depend_on_its_batch():
     """Bit for bit: compiled kernels add in the same order whatever lies beside a sentence."""
     lengths = torch.tensor([9, 3, 7, 1, 12, 5, 12, 2, 8, 11])

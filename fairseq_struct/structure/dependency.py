@@ -78,7 +78,7 @@ class DependencyTrees:
         self._values: tuple[Tensor, Tensor, bool] | None = None
         self._any_forbidden = False
         self._exact = scores.double()
-        if int(lengths.min()) < n:
+        if (self.lengths < n).any():
             self._exact = torch.where(self.within, self._exact, -torch.inf)
         self._check()
 
@@ -111,8 +111,8 @@ class DependencyTrees:
         return projective if self.projective else nonprojective
 
     def _require_trees(self, value: Tensor) -> Tensor:
-        if value.detach().min() == -torch.inf:
-            without = value.detach() == -torch.inf
+        without = value.detach() == -torch.inf
+        if without.any():
             b = int(without.nonzero()[0])
             raise ValueError(f"the arcs that sentence {b} allows (score above -inf) form no tree")
         return value

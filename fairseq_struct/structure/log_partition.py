@@ -38,6 +38,8 @@ def hessian_product_by_autograd(
     with torch.enable_grad():
         given = scores.detach().requires_grad_()
         (marginals,) = torch.autograd.grad(function(given).sum(), given, create_graph=True)
+        if not marginals.requires_grad:  # of a single word they are 1, whatever its score
+            return torch.zeros_like(scores)
         (product,) = torch.autograd.grad(marginals, given, direction)
     return product
 

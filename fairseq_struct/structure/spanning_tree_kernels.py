@@ -11,13 +11,24 @@ import numpy as np
 from fairseq_struct.structure.compiled import compiled
 from fairseq_struct.structure.random_kernels import seeded, uniform
 
+MANY = 1 << 40
+
 
 @compiled
-def _best_head(score, active, slot, size):
-    best, chosen = -np.inf, -1
+def _better(score, roots, best, fewest):
+    """Whether an arc beats another: by fewer arcs from the root, where they count, then score.
+
+    A penalty on the root's arcs would do the same, but cost the scores their last digits.
+    """
+    return score > -np.inf and (roots < fewest or (roots == fewest and score > best))
+
+
+@compiled
+def _best_head(score, roots, active, slot, size):
+    best, fewest, chosen = -np.inf, MANY, -1
     for h in range(size):
-        if active[h] and h != slot and score[slot, h] > best:
-            best, chosen = score[slot, h], h
+        if active[h] and h != slot and _better(score[slot, h], roots[slot, h], best, fewest):
+            best, fewest, chosen = score[slot, h], roots[slot, h], h
     return chosen
 
 
@@ -32,20 +43,13 @@ def arborescence(scores, n, single_root, heads):
     score = np.full((size, size), -np.inf)  # score[m, h] of slot h as head of slot m
     source = np.empty((size, size), np.int64)  # word at the arc's upper end
     target = np.empty((size, size), np.int64)  # word at its lower end
-    penalty = 0.0
+    roots = np.zeros((size, size), np.int64)  # arcs from the root, more than instead of it
     if single_root:
-        # With every arc from the root this much worse, no tree has more of them than it must.
-        lowest, highest = np.inf, -np.inf
-        for h in range(n):
-            for m in range(n):
-                if scores[h, m] > -np.inf:
-                    lowest = min(lowest, scores[h, m])
-                    highest = max(highest, scores[h, m])
-        penalty = 1.0 + 2.0 * n * max(highest - lowest, 0.0)
+        roots[1:, 0] = 1
     for m in range(n):
         for h in range(n):
             if h == m:
-                score[m + 1, 0] = scores[m, m] - penalty
+                score[m + 1, 0] = scores[m, m]
             else:
                 score[m + 1, h + 1] = scores[h, m]
             source[m + 1, h + 1], target[m + 1, h + 1] = h + 1, m
@@ -68,7 +72,7 @@ def arborescence(scores, n, single_root, heads):
                 path[length] = slot
                 length += 1
                 state[slot] = 1
-            best[slot] = _best_head(score, active, slot, size)
+            best[slot] = _best_head(score, roots, active, slot, size)
             if best[slot] < 0:
                 return False
             above = best[slot]
@@ -94,18 +98,21 @@ def arborescence(scores, n, single_root, heads):
             for h in range(size):  # arcs into the new node, and out of it
                 if not active[h] or (state[h] == 1 and _on(path, start, length, h)):
                     continue
-                into, at = -np.inf, kept
-                out, by = -np.inf, kept
+                into, at, into_roots = -np.inf, kept, MANY
+                out, by, out_roots = -np.inf, kept, MANY
                 for k in range(start, length):
                     member = path[k]
-                    value = score[member, h] - score[member, best[member]]
-                    if value > into:
-                        into, at = value, member
-                    if score[h, member] > out:
-                        out, by = score[h, member], member
+                    arc = best[member]
+                    value = score[member, h] - score[member, arc]
+                    count = roots[member, h] - roots[member, arc]
+                    if _better(value, count, into, into_roots):
+                        into, at, into_roots = value, member, count
+                    if _better(score[h, member], roots[h, member], out, out_roots):
+                        out, by, out_roots = score[h, member], member, roots[h, member]
                 into_source, into_target = source[at, h], target[at, h]
                 out_source, out_target = source[h, by], target[h, by]
                 score[kept, h], score[h, kept] = into, out
+                roots[kept, h], roots[h, kept] = into_roots, out_roots
                 source[kept, h], target[kept, h] = into_source, into_target
                 source[h, kept], target[h, kept] = out_source, out_target
             for k in range(start + 1, length):
