@@ -248,6 +248,8 @@ def test_results_have_the_precision_of_the_scores():
         half, double = DependencyTrees(scores, **kind), DependencyTrees(exact, **kind)
         assert half.marginals.dtype == half.log_partition.dtype == torch.float16
         torch.testing.assert_close(half.marginals, double.marginals.half())
+        heads = double.heads
+        torch.testing.assert_close(half.log_prob(heads), double.log_prob(heads).half())
         (gradient,) = torch.autograd.grad(half.entropy.sum(), scores)
         (expected,) = torch.autograd.grad(double.entropy.sum(), exact)
         torch.testing.assert_close(gradient, expected.half(), atol=1e-3, rtol=1e-2)

@@ -211,11 +211,14 @@ class DependencyTrees:
 
     def score(self, heads: Tensor) -> Tensor:
         """Score of given trees, (..., batch), by their heads (..., batch, n)."""
+        return self._score(heads).to(self.scores.dtype)
+
+    def _score(self, heads: Tensor) -> Tensor:
         rows = self._rows(heads)
         picked = self._exact.expand(*heads.shape[:-1], *self._exact.shape[1:])
         own = picked.gather(-2, rows.unsqueeze(-2)).squeeze(-2)
         words = torch.arange(heads.size(-1), device=heads.device) < self.lengths[:, None]
-        return own.masked_fill(~words, 0.0).sum(-1).to(self.scores.dtype)
+        return own.masked_fill(~words, 0.0).sum(-1)
 
     def log_prob(self, heads: Tensor) -> Tensor:
         """log p of given trees, (..., batch); -inf for heads that are no tree of this kind.
@@ -227,7 +230,7 @@ class DependencyTrees:
             ValueError: wrong shape, or a head that is no word of its sentence.
         """
         valid = self.is_tree(heads)
-        value = self.score(heads).double() - self._log_partition
+        value = self._score(heads) - self._log_partition
         return value.masked_fill(~valid, -torch.inf).to(self.scores.dtype)
 
     def sample(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:

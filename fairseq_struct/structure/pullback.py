@@ -151,8 +151,9 @@ def latent(
         )
     losses = _Observed.apply(losses, weights)
     if method == "score_function":
-        parts = (scores.masked_fill(value == 0, 0.0) * value).flatten(1).sum(1)
-        log_prob = parts - distribution.log_partition
+        exact = scores.double()  # sums of half-precision scores would overflow
+        parts = exact.masked_fill(value == 0, 0.0).flatten(1).sum(1)
+        log_prob = (parts - structure(exact).log_partition).to(losses.dtype)
         reward = losses.detach() - (baseline(losses) if baseline is not None else 0.0)
         losses = losses + reward * (log_prob - log_prob.detach())
     if known is not None:
