@@ -12,22 +12,47 @@ LATENT = [method for method in LATENT_METHODS if method not in BASELINES]
 
 
 def tiny(clusters=2, size=400, seed=3):
-    return generate_mixture({"train": size, "test": size}, clusters, dim=10, sigma=0.3, seed=seed)
+    samples = {"train": size}, {"test": size}
+    return generate_mixture(samples, clusters, dim=10, sigma=0.3, seed=seed)
 
 
 # Data
 
 
 def test_data_are_the_same_for_the_same_seed_only():
-    first, again, other = (generate_mixture({"train": 50}, seed=s)["train"] for s in (1, 1, 2))
+    first, again, other = (generate_mixture([{"train": 50}], seed=s)["train"] for s in (1, 1, 2))
     for name in ("inputs", "targets", "clusters"):
         assert torch.equal(getattr(first, name), getattr(again, name))
         assert not torch.equal(getattr(first, name), getattr(other, name))
 
 
+def test_default_data_are_the_papers():
+    """Label counts and corners of the data that the published generator draws from seed 42."""
+    mixture = generate_mixture(({"train": 5000, "valid": 1000}, {"test": 1000}), clusters=3)
+    train, test = mixture["train"], mixture["test"]
+    assert torch.bincount(train.clusters).tolist() == [1657, 1711, 1632]
+    assert torch.bincount(test.clusters).tolist() == [356, 322, 322]
+    assert train.targets.sum() == 2482 and test.targets.sum() == 502
+
+
+def test_every_sample_has_balanced_labels_in_every_cluster():
+    """And subsets of one sample are cut from it in order; a cluster may be missing from one."""
+    whole = generate_mixture([{"train": 60}], clusters=40, dim=5)["train"]
+    parts = generate_mixture([{"train": 50, "valid": 10}], clusters=40, dim=5)
+    for name in ("inputs", "targets", "clusters"):
+        joined = torch.cat([getattr(parts[subset], name) for subset in ("train", "valid")])
+        assert torch.equal(getattr(whole, name), joined)
+    counts = torch.bincount(whole.clusters, minlength=40)
+    positive = torch.zeros(40).index_add(0, whole.clusters, whole.targets)
+    assert (counts == 0).any()
+    several = counts > 1
+    assert (positive[several] > 0).all() and (positive < counts)[several].all()
+
+
 def test_data_have_the_stated_distribution():
-    mixture = generate_mixture({"train": 20_000, "valid": 20_000}, clusters=4, dim=30, sigma=0.5)
-    train, valid = mixture["train"], mixture["valid"]
+    samples = {"train": 20_000, "valid": 1}, {"test": 20_000}
+    mixture = generate_mixture(samples, clusters=4, dim=30, sigma=0.5)
+    train, test = mixture["train"], mixture["test"]
     assert torch.bincount(train.clusters).tolist() == pytest.approx([5000] * 4, rel=0.06)
     for cluster in range(4):
         x, y = train.inputs[train.clusters == cluster], train.targets[train.clusters == cluster]
@@ -40,8 +65,8 @@ def test_data_have_the_stated_distribution():
         # Linear in the cluster: the direction that separates the means separates the labels,
         # in the other subsets as well, whose clusters are the same.
         direction = x[y == 1].mean(0) - x[y == 0].mean(0)
-        own = valid.clusters == cluster
-        agree = ((valid.inputs[own] - centre) @ direction > 0) == valid.targets[own].bool()
+        own = test.clusters == cluster
+        agree = ((test.inputs[own] - centre) @ direction > 0) == test.targets[own].bool()
         assert agree.float().mean() > 0.94
 
 
@@ -63,12 +88,12 @@ def test_batches_hold_every_instance_and_are_repeated():
         ({"clusters": 1}, "at least 2 clusters, not 1"),
         ({"dim": 0}, "dimension"),
         ({"sigma": 0.0}, "sigma"),
-        ({"sizes": {"valid": 0}}, "the valid set needs"),
+        ({"samples": [{"train": 5}, {"valid": 0}]}, "the valid set needs"),
     ],
 )
 def test_impossible_data_are_refused(options, message):
     with pytest.raises(InputError, match=message):
-        generate_mixture(**{"sizes": {"train": 5}} | options)
+        generate_mixture(**{"samples": [{"train": 5}]} | options)
 
 
 # V-measure
@@ -97,22 +122,24 @@ def test_v_measure_agrees_with_scikit_learn():
 
 
 def test_gold_decoder_trains_the_rows_of_its_clusters_only():
-    """The gradient of row k is the mean of (p - y) x over the instances of cluster k."""
+    """The gradient of row k is the mean of (p - y) x over the instances of cluster k, for y = 1,
+    and its negative for y = 0."""
     data = tiny(clusters=3)["train"]
     network = LatentClassifier(10, 3, "gold")
     some = data.clusters != 1
     x, y, z = data.inputs[some], data.targets[some], data.clusters[some]
     output = network(x, y, z)
     output.losses.mean().backward()
-    logits = (network.decoder_weight[z] * x).sum(1) + network.decoder_bias
+    zero, one = ((w[z] * x).sum(1) for w in network.decoder_weight)
+    logits = one - zero + network.decoder_bias.diff()
     assert torch.allclose(output.logits, logits.detach(), atol=1e-5)
     assert torch.equal(output.clusters, z)
     gradient = network.decoder_weight.grad
-    assert torch.equal(gradient[1], torch.zeros(10))
+    assert torch.equal(gradient[:, 1], torch.zeros(2, 10))
     error = (logits.sigmoid() - y).detach()
     for k in (0, 2):
         expected = (error * (z == k)) @ x / len(x)
-        assert torch.allclose(gradient[k], expected, atol=1e-6)
+        assert torch.allclose(gradient[:, k], torch.stack((-expected, expected)), atol=1e-6)
 
 
 @pytest.mark.parametrize("method", LATENT)
@@ -148,12 +175,20 @@ def test_evaluation_draws_nothing(method):
 
 
 def _decoded(network, x, z):
-    """z' W x + b as eq. 4.15 has it."""
-    return torch.einsum("bk,kd,bd->b", z, network.decoder_weight, x) + network.decoder_bias
+    """z' W x + b as eq. 4.15 has it, of one label less that of the other."""
+    scores = torch.einsum("bk,ykd,bd->by", z, network.decoder_weight, x) + network.decoder_bias
+    return scores[:, 1] - scores[:, 0]
+
+
+def test_networks_have_the_parameters_of_the_papers():
+    """Thesis, table A.1: 2K without and 3K with an encoder."""
+    for method, expected in (("gold", 2_000), ("spigot", 3_000)):
+        parameters = LatentClassifier(100, 10, method).parameters()
+        assert sum(p.numel() for p in parameters) == pytest.approx(expected, abs=20)
 
 
 def test_baselines_have_no_encoder():
-    assert LatentClassifier(10, 3, "linear").decoder_weight.shape == (1, 10)
+    assert LatentClassifier(10, 3, "linear").decoder_weight.shape == (2, 1, 10)
     assert all(LatentClassifier(10, 3, method).encoder is None for method in BASELINES)
 
 

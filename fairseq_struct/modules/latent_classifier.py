@@ -41,8 +41,12 @@ class LatentClassifier(nn.Module):
     moving average of the loss as control variate. While evaluating, the relaxed methods read
     their mean of choices, without noise, and all others the best choice.
 
-    W_g starts as in ``torch.nn.Bilinear``, with entries up to K^-1/2: rows that differ are what
-    the encoder learns from at first.
+    Each of the two labels has a W_g and a b_g of its own, and the logit is the difference of
+    their scores: with 10 clusters that gives the numbers of parameters of the thesis's table A.1.
+    One W_g would express the same, but a step of Adam would change it half as fast, and it is
+    the speed of the decoder beside the encoder's that decides how well clusters are found. W_g
+    and b_g start as in ``torch.nn.Bilinear``, with entries up to K^-1/2: rows that differ are
+    what the encoder learns from at first.
 
     Args:
         dim: size of x.
@@ -82,10 +86,9 @@ class LatentClassifier(nn.Module):
         self.temperature = temperature
         self.encoder = None if method in BASELINES else nn.Linear(dim, clusters)
         rows = 1 if method == "linear" else clusters
-        self.decoder_weight = nn.Parameter(torch.empty(rows, dim))
-        self.decoder_bias = nn.Parameter(torch.zeros(()))
         bound = (dim if method == "linear" else clusters) ** -0.5
-        nn.init.uniform_(self.decoder_weight, -bound, bound)
+        self.decoder_weight = nn.Parameter(torch.empty(2, rows, dim).uniform_(-bound, bound))
+        self.decoder_bias = nn.Parameter(torch.empty(2).uniform_(-bound, bound))
         if method == "sfe_baseline":
             # A buffer, so that checkpoints carry it; NaN until the first loss is known.
             unknown = torch.full((), torch.nan, dtype=torch.float64)
@@ -100,10 +103,11 @@ class LatentClassifier(nn.Module):
             clusters: true z, (batch,) integers; only ``gold`` reads them.
         """
         # z' (W_g x), in this order: a further call of the decoder costs batch x K products only.
-        projected = nn.functional.linear(inputs, self.decoder_weight)
+        projected = nn.functional.linear(inputs, self.decoder_weight[1] - self.decoder_weight[0])
+        bias = self.decoder_bias[1] - self.decoder_bias[0]
 
         def decode(z: Tensor) -> Tensor:
-            return (z * projected).sum(1) + self.decoder_bias
+            return (z * projected).sum(1) + bias
 
         def losses_of(z: Tensor) -> Tensor:
             return binary_cross_entropy_with_logits(decode(z), targets, reduction="none")

@@ -22,7 +22,8 @@ class LatentClustersConfig(FairseqDataclass):
     valid_size: int = field(default=1000, metadata={"help": "number of validation instances"})
     test_size: int = field(default=1000, metadata={"help": "number of test instances"})
     data_seed: int = field(
-        default=1, metadata={"help": "seed of the data, which do not depend on --seed"}
+        default=42,
+        metadata={"help": "seed of the data, which do not depend on --seed; 42: the paper's"},
     )
     batches_per_epoch: int = field(
         default=100,
@@ -55,8 +56,8 @@ class LatentClustersTask(FairseqTask):
             raise InputError(f"--batches-per-epoch must not be negative: {cfg.batches_per_epoch}")
         self.dim = cfg.dim
         self.clusters = cfg.clusters
-        sizes = {"train": cfg.train_size, "valid": cfg.valid_size, "test": cfg.test_size}
-        self.mixture = generate_mixture(sizes, cfg.clusters, cfg.dim, cfg.sigma, cfg.data_seed)
+        samples = {"train": cfg.train_size, "valid": cfg.valid_size}, {"test": cfg.test_size}
+        self.mixture = generate_mixture(samples, cfg.clusters, cfg.dim, cfg.sigma, cfg.data_seed)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
         """Make one of the subsets available.

@@ -68,15 +68,15 @@ check_variant() {
 # Sets learning_rate and step_size as in the last block of table A.1. Its row of Gumbel-Softmax
 # is taken for ST-Gumbel and the score function estimators, too, which have none. The step size
 # of ste_identity only scales the encoder's gradient, to which Adam is indifferent.
-# A step is eta times the gradient of the instance's own loss, as algorithm 1 has it; the code
-# published with the paper takes the gradient of the mean over the batch, 5000 times smaller.
+# The thesis's step sizes belong to the gradient of the mean loss over the 5000 instances of the
+# batch, ours to that of the instance's own loss, as in algorithm 1: 0.1 there is 0.1/5000 here.
 tuned() {
     learning_rate=0.001 step_size=1
     case "$1" in
         softmax | gumbel_softmax | st_gumbel | sfe | sfe_baseline | ste_softmax)
             learning_rate=0.002 ;;
-        spigot) learning_rate=0.002 step_size=0.1 ;;
-        spigot_ce | spigot_eg) step_size=0.1 ;;
+        spigot) learning_rate=0.002 step_size=0.00002 ;;
+        spigot_ce | spigot_eg) step_size=0.00002 ;;
     esac
 }
 

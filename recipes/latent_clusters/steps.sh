@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Figure 4.3: accuracy and V-measure against the number of pullback steps, 10 clusters.
 #   recipes/latent_clusters/steps.sh
-# Every number of steps with every step size: 48 runs for each of SEEDS. With fewer UPDATES than
-# 10000 the figure says so. The environment variables are explained in common.sh.
+# Every number of steps with every step size, from that of table.sh up: 48 runs for each of SEEDS.
+# With fewer UPDATES than 10000 the figure says so. The environment variables are explained in
+# common.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -10,7 +11,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 for variant in ste_identity spigot spigot_ce spigot_eg; do
     for steps in 1 2 3 5; do
         echo "== $variant, $steps steps"
-        for step_size in 0.1 1 2; do
+        for step_size in 0.00002 0.1 1; do
             for seed in "${seeds[@]}"; do
                 in_parallel train 10 "$variant" "$seed" "$steps" "$step_size"
             done
