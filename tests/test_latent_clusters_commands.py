@@ -89,6 +89,7 @@ def test_bad_options_end_in_one_sentence(option, message, tmp_path):
 
 def test_recipe_makes_summarises_and_keeps_runs(tmp_path):
     environment = {"OUT": str(tmp_path), "UPDATES": "2", "SEEDS": "1", "RECORD": "0"}
+    environment["LEARNING_RATES"] = ".001 0.01"
     command = ["bash", ROOT / "recipes/latent_clusters/table.sh"]
     process = start(*command, "gold", **environment)
     output = process.communicate(timeout=120)[0]
@@ -97,7 +98,7 @@ def test_recipe_makes_summarises_and_keeps_runs(tmp_path):
     assert [line.split(":")[0] for line in lines] == ["clusters_3 gold", "clusters_10 gold"]
     assert all("V-measure 100.00 ± 0.00  (paper: accuracy " in line for line in lines)
     logs = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("train.log")}
-    assert len(logs) == 2
+    assert len(logs) == 4
     process = start(*command, "gold", **environment)
     assert process.communicate(timeout=120)[0] == output
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("train.log")} == logs
@@ -108,6 +109,7 @@ def test_recipe_makes_summarises_and_keeps_runs(tmp_path):
     [
         ("spiggot", {}, "unknown variant 'spiggot'"),
         ("gold", {"UPDATES": "many"}, "UPDATES must be a whole number above 0, not 'many'"),
+        ("gold", {"LEARNING_RATES": "1e-3"}, "LEARNING_RATES must be numbers between 0 and 1"),
         ("gold", {"SEEDS": "1 x"}, "SEEDS must be a whole number above 0, not 'x'"),
     ],
 )
@@ -118,31 +120,53 @@ def test_recipe_refuses_bad_settings(argument, environment, message, tmp_path):
     assert process.returncode == 2
 
 
+def log_of_a_run(valid_accuracy):
+    lines = []
+    for update in (100, 200):
+        for subset, accuracy in (("valid", valid_accuracy), ("test", 60)):
+            entry = {f"{subset}_accuracy": str(accuracy), f"{subset}_v_measure": "50.5"}
+            entry[f"{subset}_num_updates"] = str(update)
+            lines.append(f"now | INFO | {subset} | {json.dumps(entry)}")
+    return "\n".join([*lines, "now | INFO | fairseq_cli.train | done training in 1.5 seconds"])
+
+
+def write_run(folder, rate, seed, valid_accuracy):
+    folder = folder / f"rate_{rate}" / "updates_200" / f"seed_{seed}"
+    folder.mkdir(parents=True)
+    (folder / "train.log").write_text(log_of_a_run(valid_accuracy))
+    return folder / "train.log"
+
+
+def test_learning_rate_is_that_of_the_highest_median_validation_accuracy(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "recipes/latent_clusters"))
+    import summarise
+
+    for rate, accuracies in {"0.1": (50, 60, 99), "0.2": (61, 62, 63)}.items():
+        for seed, accuracy in enumerate(accuracies):
+            write_run(tmp_path, rate, seed, accuracy)
+    rate, runs = summarise.runs_with_best_rate(tmp_path, ["0.1", "0.2"], 200, [0, 1, 2])
+    assert rate == "0.2" and [run[-1].valid["accuracy"] for run, _ in runs] == [61, 62, 63]
+    with pytest.raises(InputError, match=r"rate_0\.3.*no such run"):
+        summarise.runs_with_best_rate(tmp_path, ["0.1", "0.3"], 200, [0, 1, 2])
+
+
 def test_figures_from_logs(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "recipes/latent_clusters"))
     import figures
     import summarise
 
-    lines = []
-    for update in (100, 200):
-        for subset in ("valid", "test"):
-            entry = {f"{subset}_accuracy": "60", f"{subset}_v_measure": "50.5"}
-            entry[f"{subset}_num_updates"] = str(update)
-            lines.append(f"now | INFO | {subset} | {json.dumps(entry)}")
-    log = "\n".join([*lines, "now | INFO | fairseq_cli.train | done training in 1.5 seconds"])
     names = list(figures.CURVES)
     names += [f"{method}.steps_{steps}.size_{size}" for method in figures.PULLED_BACK
               for steps in figures.STEPS for size in figures.STEP_SIZES]  # fmt: skip
     for name in names:
-        folder = tmp_path / "clusters_10" / name / "updates_200" / "seed_1"
-        folder.mkdir(parents=True)
-        (folder / "train.log").write_text(log)
-    validations, seconds = summarise.read_run(folder / "train.log")
+        log = write_run(tmp_path / "clusters_10" / name, "0.002", 1, 55)
+    validations, seconds = summarise.read_run(log)
     assert seconds == 1.5 and [at.update for at in validations] == [100, 200]
     assert validations[1].test == {"accuracy": 60.0, "v_measure": 50.5}
     for figure in ("4.2", "4.3"):
         picture = tmp_path / f"{figure}.png"
         arguments = ["--runs", tmp_path, "--updates", 200, "--seeds", 1, "--output", picture]
+        arguments += ["--learning-rates", "0.002"]
         monkeypatch.setattr(sys, "argv", ["figures.py", figure, *map(str, arguments)])
         figures.main()
         assert picture.read_bytes().startswith(b"\x89PNG")

@@ -4,10 +4,12 @@
 #   OUT      where runs and figures go (runs/latent_clusters)
 #   SEEDS    seeds of the runs behind one number ("1 2 3 4")
 #   UPDATES  training updates (10000)
+#   LEARNING_RATES  to choose from by validation accuracy, for each row ("0.001 0.002": of the
+#            thesis's three, those that are best for any row in its table A.1)
 #   JOBS     runs at a time (1)
 #   THREADS  CPU threads of each run (1)
 #   RECORD   0 keeps a table out of results.jsonl, 1 appends it; without it, only tables with the
-#            recipe's own SEEDS and UPDATES are appended
+#            recipe's own SEEDS, UPDATES and LEARNING_RATES are appended
 # Finished runs are kept and not made again; one that was interrupted starts anew.
 
 set -euo pipefail
@@ -24,6 +26,7 @@ variants=(
 )
 default_seeds="1 2 3 4"
 default_updates=10000
+default_learning_rates="0.001 0.002"
 
 fail() {
     echo "error: $*" >&2
@@ -39,10 +42,16 @@ out=${OUT:-$root/runs/latent_clusters}
 updates=${UPDATES:-$default_updates}
 jobs=${JOBS:-1}
 read -ra seeds <<<"${SEEDS:-$default_seeds}"
+read -ra learning_rates <<<"${LEARNING_RATES:-$default_learning_rates}"
 number UPDATES "$updates"
 number JOBS "$jobs"
 number THREADS "${THREADS:-1}"
 [ ${#seeds[@]} -gt 0 ] || fail "SEEDS names no seed"
+[ ${#learning_rates[@]} -gt 0 ] || fail "LEARNING_RATES names no learning rate"
+for learning_rate in "${learning_rates[@]}"; do
+    [[ $learning_rate =~ ^0?\.[0-9]*[1-9][0-9]*$ ]] ||
+        fail "LEARNING_RATES must be numbers between 0 and 1 such as 0.001, not '$learning_rate'"
+done
 for seed in "${seeds[@]}"; do
     number SEEDS "$seed"
 done
@@ -50,11 +59,12 @@ export OMP_NUM_THREADS=${THREADS:-1}
 command -v fairseq-train >/dev/null || fail "fairseq-struct is not installed: make install"
 
 settings="" # of this call, for the command in the record
-for name in SEEDS UPDATES; do
+for name in SEEDS UPDATES LEARNING_RATES; do
     [ -z "${!name:-}" ] || settings+="$name='${!name}' "
 done
 scale=paper
-if [ "${seeds[*]} $updates" != "$default_seeds $default_updates" ]; then
+if [ "${seeds[*]} $updates ${learning_rates[*]}" != \
+    "$default_seeds $default_updates $default_learning_rates" ]; then
     scale=reduced
 fi
 
@@ -65,31 +75,25 @@ check_variant() {
     esac
 }
 
-# Sets learning_rate and step_size as in the last block of table A.1. Its row of Gumbel-Softmax
-# is taken for ST-Gumbel and the score function estimators, too, which have none. The step size
-# of ste_identity only scales the encoder's gradient, to which Adam is indifferent.
-# The thesis's step sizes belong to the gradient of the mean loss over the 5000 instances of the
-# batch, ours to that of the instance's own loss, as in algorithm 1: 0.1 there is 0.1/5000 here.
-tuned() {
-    learning_rate=0.001 step_size=1
+# Prints the size of the steps towards the pulled-back label: 0.1, best for all three SPIGOTs in
+# table A.1. It belongs to the gradient of the mean loss over the 5000 instances of the batch
+# there, here to that of the instance's own loss, as in algorithm 1: 0.1/5000. For ste_identity
+# it only scales the encoder's gradient, to which Adam is indifferent.
+step_size_of() {
     case "$1" in
-        softmax | gumbel_softmax | st_gumbel | sfe | sfe_baseline | ste_softmax)
-            learning_rate=0.002 ;;
-        spigot) learning_rate=0.002 step_size=0.00002 ;;
-        spigot_ce | spigot_eg) step_size=0.00002 ;;
+        spigot | spigot_ce | spigot_eg) echo 0.00002 ;;
+        *) echo 1 ;;
     esac
 }
 
-# train CLUSTERS VARIANT SEED [STEPS STEP_SIZE]: one run; its log goes to FOLDER/train.log. The
-# test set is only looked at: what is chosen is chosen by the validation set, which comes first.
+# train CLUSTERS VARIANT SEED LEARNING_RATE [STEPS STEP_SIZE]: one run; its log goes to
+# FOLDER/train.log. The test set is only looked at: what is chosen is chosen by the validation
+# set, which comes first.
 train() {
-    local clusters=$1 variant=$2 seed=$3 steps=${4:-1} learning_rate step_size name=$2
-    tuned "$variant"
-    if [ $# -gt 3 ]; then
-        step_size=$5
-        name=$variant.steps_$steps.size_$step_size
-    fi
-    local folder=$out/clusters_$clusters/$name/updates_$updates/seed_$seed
+    local clusters=$1 variant=$2 seed=$3 learning_rate=$4 steps=${5:-1} name=$2
+    local step_size=${6:-$(step_size_of "$variant")}
+    [ $# -le 4 ] || name=$variant.steps_$steps.size_$step_size
+    local folder=$out/clusters_$clusters/$name/rate_$learning_rate/updates_$updates/seed_$seed
     [ ! -e "$folder/finished" ] || return 0
     rm -rf "$folder"
     mkdir -p "$folder"

@@ -2,13 +2,14 @@
 
 import argparse
 import statistics
+from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from summarise import METRICS, Validation, median_and_error, read_run  # noqa: E402
+from summarise import METRICS, Validation, median_and_error, runs_with_best_rate  # noqa: E402
 
 from fairseq_struct.errors import report_plainly  # noqa: E402
 
@@ -28,16 +29,26 @@ STEP_SIZES = ("0.00002", "0.1", "1")
 AXES = {"accuracy": "accuracy (%)", "v_measure": "V-measure"}
 
 
-def runs_of(runs: Path, name: str, updates: int, seeds: list[int]) -> list[list[Validation]]:
-    """The validations of each seed's run with 10 clusters."""
-    folder = runs / "clusters_10" / name / f"updates_{updates}"
-    return [read_run(folder / f"seed_{seed}" / "train.log")[0] for seed in seeds]
+@dataclass(frozen=True)
+class Runs:
+    """Which runs with 10 clusters are drawn: see the options."""
+
+    folder: Path
+    learning_rates: list[str]
+    updates: int
+    seeds: list[int]
+
+    def of(self, name: str) -> list[list[Validation]]:
+        """The validations of each seed's run, with the learning rate that is best for them."""
+        folder = self.folder / "clusters_10" / name
+        runs = runs_with_best_rate(folder, self.learning_rates, self.updates, self.seeds)[1]
+        return [validations for validations, _ in runs]
 
 
-def draw_curves(panels, runs: Path, updates: int, seeds: list[int]):
+def draw_curves(panels, runs: Runs):
     """Figure 4.2: metrics of the validation set over updates, median and range of the seeds."""
     for method in CURVES:
-        found = runs_of(runs, method, updates, seeds)
+        found = runs.of(method)
         at = [validation.update for validation in found[0]]
         for metric, panel in zip(METRICS, panels, strict=True):
             values = list(zip(*([v.valid[metric] for v in run] for run in found), strict=True))
@@ -50,7 +61,7 @@ def draw_curves(panels, runs: Path, updates: int, seeds: list[int]):
             panel.set_ylabel(f"validation {AXES[metric]}")
 
 
-def draw_steps(panels, runs: Path, updates: int, seeds: list[int]):
+def draw_steps(panels, runs: Runs):
     """Figure 4.3: metrics of the test set by number of steps, the best step size at each.
 
     The best is the one whose median validation accuracy after the last update is highest.
@@ -59,13 +70,12 @@ def draw_steps(panels, runs: Path, updates: int, seeds: list[int]):
         chosen = []
         for steps in STEPS:
             candidates = [
-                [run[-1] for run in runs_of(runs, f"{method}.steps_{steps}.size_{size}", updates,
-                                            seeds)]
+                [run[-1] for run in runs.of(f"{method}.steps_{steps}.size_{size}")]
                 for size in STEP_SIZES
-            ]  # fmt: skip
+            ]
             chosen.append(max(candidates, key=_validation_accuracy))
         for metric, panel in zip(METRICS, panels, strict=True):
-            points = [median_and_error([last.test[metric] for last in runs]) for runs in chosen]
+            points = [median_and_error([last.test[metric] for last in best]) for best in chosen]
             medians, errors = zip(*points, strict=True)
             panel.errorbar(STEPS, medians, errors, label=LABELS[method], color=COLOURS[method],
                            marker="o", capsize=3)  # fmt: skip
@@ -83,6 +93,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("figure", choices=("4.2", "4.3"), help="which figure")
     parser.add_argument("--runs", type=Path, required=True, help="folder that is OUT of the recipe")
+    parser.add_argument("--learning-rates", nargs="+", default=["0.001", "0.002"],
+                        help="learning rates to choose from by validation accuracy")  # fmt: skip
     parser.add_argument("--updates", type=int, default=10_000, help="updates of the runs")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4], help="their seeds")
     parser.add_argument("--output", type=Path, required=True, help="PNG file to write")
@@ -90,7 +102,7 @@ def main():
 
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
     draw = draw_curves if args.figure == "4.2" else draw_steps
-    draw(panels, args.runs, args.updates, args.seeds)
+    draw(panels, Runs(args.runs, args.learning_rates, args.updates, args.seeds))
     for panel in panels:
         panel.grid(alpha=0.3)
     panels[1].legend(frameon=False)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Figure 4.3: accuracy and V-measure against the number of pullback steps, 10 clusters.
 #   recipes/latent_clusters/steps.sh
-# Every number of steps with every step size, from that of table.sh up: 48 runs for each of SEEDS.
-# With fewer UPDATES than 10000 the figure says so. The environment variables are explained in
-# common.sh.
+# Every number of steps with every step size, from that of table.sh up, and with the first of
+# LEARNING_RATES: 48 runs for each of SEEDS. With fewer UPDATES than 10000 the figure says so. The
+# environment variables are explained in common.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -13,11 +13,11 @@ for variant in ste_identity spigot spigot_ce spigot_eg; do
         echo "== $variant, $steps steps"
         for step_size in 0.00002 0.1 1; do
             for seed in "${seeds[@]}"; do
-                in_parallel train 10 "$variant" "$seed" "$steps" "$step_size"
+                in_parallel train 10 "$variant" "$seed" "${learning_rates[0]}" "$steps" "$step_size"
             done
         done
     done
 done
 wait_for_all
 python "$here/figures.py" 4.3 --runs "$out" --updates "$updates" --seeds "${seeds[@]}" \
-    --output "$out/figure_4_3.png"
+    --learning-rates "${learning_rates[0]}" --output "$out/figure_4_3.png"

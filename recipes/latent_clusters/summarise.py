@@ -52,6 +52,34 @@ def read_run(log: Path) -> tuple[list[Validation], float]:
     return validations, float(seconds[1])
 
 
+def runs_with_best_rate(
+    folder: Path, learning_rates: list[str], updates: int, seeds: list[int]
+) -> tuple[str, list[tuple[list[Validation], float]]]:
+    """The learning rate whose median validation accuracy after the last update is highest.
+
+    Args:
+        folder: where the runs of one row are.
+        learning_rates: as the folders below are named.
+        updates, seeds: which runs.
+
+    Returns:
+        That learning rate (the first of several), and what :func:`read_run` tells of each seed.
+    """
+    candidates = {
+        rate: [
+            read_run(folder / f"rate_{rate}" / f"updates_{updates}" / f"seed_{seed}" / "train.log")
+            for seed in seeds
+        ]
+        for rate in learning_rates
+    }
+
+    def validation_accuracy(rate: str) -> float:
+        return statistics.median(run[-1].valid["accuracy"] for run, _ in candidates[rate])
+
+    best = max(candidates, key=validation_accuracy)
+    return best, candidates[best]
+
+
 def median_and_error(values: list[float]) -> tuple[float, float]:
     """Median, and standard error of the mean (0 for a single value)."""
     error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
@@ -86,7 +114,8 @@ def in_words(metrics: dict[str, float]) -> str:
 def main():
     report_plainly()
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=Path, required=True, help="folder of seed_SEED/train.log")
+    parser.add_argument("--runs", type=Path, required=True, help="folder that is OUT of the recipe")
+    parser.add_argument("--learning-rates", nargs="+", required=True, help="to choose from")
     parser.add_argument("--experiment", required=True, help="clusters_3 or clusters_10")
     parser.add_argument("--variant", required=True, help="row of table 4.1")
     parser.add_argument("--seeds", type=int, nargs="+", required=True, help="seeds of the runs")
@@ -96,7 +125,9 @@ def main():
     parser.add_argument("--results", type=Path, help="file to append the record to")
     args = parser.parse_args()
 
-    runs = [read_run(args.runs / f"seed_{seed}" / "train.log") for seed in args.seeds]
+    rate, runs = runs_with_best_rate(
+        args.runs / args.experiment / args.variant, args.learning_rates, args.updates, args.seeds
+    )
     last = summary([validations[-1].test for validations, _ in runs])
     best = summary([max(v, key=lambda at: at.valid["accuracy"]).test for v, _ in runs])
     paper = paper_values(args.experiment, args.variant)
@@ -105,7 +136,7 @@ def main():
         result = Result(
             experiment=args.experiment,
             variant=args.variant,
-            metrics=last,
+            metrics=last | {"learning_rate_thousandths": float(rate) * 1000},
             paper=paper,
             scale=args.scale,
             data=f"{DATA}; test set; medians and standard errors over seeds {seeds}",
@@ -117,7 +148,8 @@ def main():
         )
         append_result(args.results, result)
     print(f"{args.experiment} {args.variant}: {in_words(last)}  (paper: {in_words(paper)})")
-    print(f"    best by validation accuracy: {in_words(best)}", flush=True)
+    print(f"    learning rate {rate}; where validation accuracy is highest: {in_words(best)}",
+          flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
