@@ -196,19 +196,33 @@ def test_both_searches_find_trees_of_the_same_score(kind):
         torch.testing.assert_close(*best)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("mask", [-1e9, -1e15, -3e38])
-def test_masks_that_are_finite_leave_the_best_tree_exact(mask):
+def test_masks_that_are_finite_leave_the_best_tree_exact(mask, backend):
     for seed in range(20):
         scores = random_scores(1, 5, 5, seed=seed)
         forbidden = random_scores(1, 5, 5, seed=seed + 100) > 0.5
         forbidden[:, 0] = False  # leaves one tree at least
         trees = DependencyTrees(
-            scores.masked_fill(forbidden, mask), projective=False, single_root=True
+            scores.masked_fill(forbidden, mask), projective=False, single_root=True, backend=backend
         )
         exact = DependencyTrees(
             scores.masked_fill(forbidden, -torch.inf), projective=False, single_root=True
         )
         torch.testing.assert_close(trees.max, exact.max)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.values[0]["projective"]])
+def test_best_trees_of_float32_scores_are_best_up_to_rounding(kind):
+    """They are found in float32, unless the scores are too large for it."""
+    for scale in (1e-3, 1.0, 1e3, 1e37):
+        scores = random_scores(40, 40, 40, scale=scale, dtype=torch.float32)
+        lengths = torch.arange(1, 41)
+        trees = DependencyTrees(scores, lengths, **kind)
+        exact = DependencyTrees(scores.double(), lengths, **kind)
+        assert trees.is_tree(trees.heads).all()
+        torch.testing.assert_close(exact.score(trees.heads), exact.max, rtol=1e-5, atol=0)
+        assert (trees.heads == exact.heads).float().mean() > 0.99
 
 
 def test_empty_batches_and_single_words():

@@ -101,6 +101,16 @@ def test_steps_that_do_not_suffice_leave_a_gap_that_bounds_the_error():
         assert (error <= 2 * solution.gaps + 1e-12).all()
 
 
+def test_scores_beyond_float32_are_solved_as_well():
+    """Where every tree has an arc of score -inf in float32, only the search in float64 helps."""
+    scores = torch.tensor([[[0.0, -1e39], [-2e39, 0.0]]], dtype=torch.float64)
+    trees = DependencyTrees(scores, single_root=True)
+    assert trees.sparsemap.tolist() == [[[1.0, 1.0], [0.0, 0.0]]]
+    scores = 1e50 * random_scores(3, 8, 8)
+    trees = DependencyTrees(scores)
+    torch.testing.assert_close(trees.sparsemap, trees.argmax, atol=1e-7, rtol=0)
+
+
 @pytest.mark.parametrize("scale", [0.0, 1e-6, 1e6])
 def test_ties_and_extremes_end(scale):
     """Tied scores make degenerate faces; huge ones leave a single tree."""

@@ -11,9 +11,10 @@ import hashlib
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -59,17 +60,27 @@ def compiled(function: Callable) -> Callable:
     return dispatcher
 
 
-def run(
-    kernel: Callable, steps: np.ndarray, *arguments, workspace: tuple[tuple[int, ...], ...] = ()
-):
+class Space(NamedTuple):
+    """An array to work in.
+
+    Args:
+        shape: its shape.
+        dtype: what it holds.
+    """
+
+    shape: tuple[int, ...]
+    dtype: type = np.float64
+
+
+def run(kernel: Callable, steps: np.ndarray, *arguments, workspace: Sequence[Space] = ()):
     """Call ``kernel(first, last, *arguments, *workspace)`` on all sentences, by torch's threads.
 
     Args:
         kernel: a function made by :func:`compiled`.
         steps: (batch,) estimate of the elementary steps that each sentence takes.
         arguments: passed on; the kernel writes its results into arrays among them.
-        workspace: shapes of arrays to work in; each thread has its own and keeps them, because
-            the system takes longer to hand out fresh memory than the kernels to fill it.
+        workspace: arrays to work in; each thread has its own and keeps them, because the system
+            takes longer to hand out fresh memory than the kernels to fill it.
     """
     batch = len(steps)
     if kernel not in _used:
@@ -104,15 +115,15 @@ def run(
         helper.result()
 
 
-def _workspace(shapes: tuple[tuple[int, ...], ...]) -> list[np.ndarray]:
+def _workspace(spaces: Sequence[Space]) -> list[np.ndarray]:
     """This thread's arrays, the last ones of their kind if those are large enough."""
     kept = _own.__dict__.setdefault("arrays", {})
     found = []
-    for place, shape in enumerate(shapes):
+    for place, (shape, dtype) in enumerate(spaces):
         size = int(np.prod(shape))
-        if place not in kept or kept[place].size < size:
-            kept[place] = np.empty(size)
-        found.append(kept[place][:size].reshape(shape))
+        if (place, dtype) not in kept or kept[place, dtype].size < size:
+            kept[place, dtype] = np.empty(size, dtype)
+        found.append(kept[place, dtype][:size].reshape(shape))
     return found
 
 

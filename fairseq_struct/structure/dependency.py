@@ -23,8 +23,8 @@ class DependencyTrees:
 
     Projective trees: Eisner's algorithm (1996) and its inside and outside sums. All trees: Chu,
     Liu (1965) and Edmonds (1967), the matrix-tree theorem (Koo et al., 2007) by subtraction-free
-    elimination, Wilson's sampler (1996). All of it is computed in float64, whatever the scores'
-    precision; results have the scores'.
+    elimination, Wilson's sampler (1996). All is computed in float64, whatever the scores' precision
+    (but best projective trees of float32 scores in float32); results have the scores' precision.
 
     Differentiable are ``log_partition``, ``marginals``, ``entropy``, ``log_prob`` and ``kl``, to
     any order, and ``sparsemap`` (its Jacobian is piecewise constant).
@@ -111,17 +111,19 @@ class DependencyTrees:
         return projective if self.projective else nonprojective
 
     def _require_trees(self, value: Tensor) -> Tensor:
-        without = value.detach() == -torch.inf
-        if without.any():
+        if (without := value.detach() == -torch.inf).any():
             b = int(without.nonzero()[0])
             raise ValueError(f"the arcs that sentence {b} allows (score above -inf) form no tree")
         return value
 
     @cached_property
     def _best(self) -> tuple[Tensor, Tensor]:
-        best, heads = self._trees.best_heads(
-            self._exact.detach(), self.lengths, self.single_root, self.backend
-        )
+        scores = self._exact.detach()
+        if self.backend == "compiled" and self.scores.dtype != torch.float64 and len(scores):
+            finite = scores.masked_fill(scores.isinf(), 0.0) if self._any_forbidden else scores
+            if max(map(abs, map(float, finite.aminmax()))) < 1e30:  # sums stay far from overflow
+                scores = scores.float()
+        best, heads = self._trees.best_heads(scores, self.lengths, self.single_root, self.backend)
         return self._require_trees(best), heads
 
     @property

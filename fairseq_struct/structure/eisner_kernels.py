@@ -195,7 +195,7 @@ def best_trees(
     for group in range(first, last):
         start = group * lanes
         used = min(lanes, batch - start)
-        vectors = np.empty((3, size + 1, used))
+        vectors = np.empty((3, size + 1, used), charts.dtype)
         n = load(scores, lengths, start, used, -np.inf, spread, vectors[ROOT_WEIGHT])
         inside_maximum(n, used, spread, single_root, lengths, start, charts, vectors, highest)
         for lane in range(used):

@@ -85,16 +85,16 @@ def load(values, lengths, first, lanes, padding, weights, root):
     for lane in range(lanes):
         n = max(n, lengths[first + lane])
     for h in range(n):
-        for m in range(n):
-            if h < m:
-                row, start = weights[RIGHT_WEIGHT, m - h], h * lanes
-            else:
-                row, start = weights[LEFT_WEIGHT, h - m], m * lanes
-            if h == m:
-                row, start = root[h], 0
-            for lane in range(lanes):
-                within = max(h, m) < lengths[first + lane]
-                row[start + lane] = values[first + lane, h, m] if within else padding
+        for lane in range(lanes):
+            row = values[first + lane, h]
+            within = lengths[first + lane] if h < lengths[first + lane] else 0
+            for m in range(h):
+                value = row[m] if m < within else padding
+                weights[LEFT_WEIGHT, h - m, m * lanes + lane] = value
+            root[h, lane] = row[h] if h < within else padding
+            for m in range(h + 1, n):
+                value = row[m] if m < within else padding
+                weights[RIGHT_WEIGHT, m - h, h * lanes + lane] = value
     return n
 
 
@@ -179,7 +179,9 @@ def outside(n, lanes, weights, single_root, lengths, first, charts, vectors, par
     right_arc, left_arc = charts[RIGHT_ARC], charts[LEFT_ARC]
     by_right, by_left = outer[RIGHT], outer[LEFT]
     by_right_arc, by_left_arc = outer[RIGHT_ARC], outer[LEFT_ARC]
-    outer[:, :n, : n * lanes] = 0.0
+    for chart in range(4):
+        for d in range(n):
+            outer[chart, d, : (n - d) * lanes] = 0.0
     by[:, : n + 1] = 0.0
     prefix, rooted, root = vectors[PREFIX], vectors[ROOTED], vectors[ROOT_WEIGHT]
     by_prefix, by_rooted, by_root = by[PREFIX], by[ROOTED], by[ROOT_WEIGHT]
@@ -246,18 +248,18 @@ def outside(n, lanes, weights, single_root, lengths, first, charts, vectors, par
 def unload_marginals(n, lanes, lengths, first, charts, vectors, outer, by, marginals):
     """Put the marginals of sentences ``first`` and so on, lane by lane, into ``marginals``."""
     for h in range(n):
-        for m in range(n):
-            kind, row, start = RIGHT_ARC, m - h, h * lanes
-            if h > m:
-                kind, row, start = LEFT_ARC, h - m, m * lanes
-            if h == m:
-                entry, derivative = vectors[ROOT_WEIGHT, h], by[ROOT_WEIGHT, h]
-            else:
-                entry = charts[kind, row, start : start + lanes]
-                derivative = outer[kind, row, start : start + lanes]
-            for lane in range(lanes):
-                if max(h, m) < lengths[first + lane]:
-                    marginals[first + lane, h, m] = entry[lane] * derivative[lane]
+        for lane in range(lanes):
+            within = lengths[first + lane]
+            if h >= within:
+                continue
+            row = marginals[first + lane, h]
+            for m in range(h):
+                d, t = h - m, m * lanes + lane
+                row[m] = charts[LEFT_ARC, d, t] * outer[LEFT_ARC, d, t]
+            row[h] = vectors[ROOT_WEIGHT, h, lane] * by[ROOT_WEIGHT, h, lane]
+            for m in range(h + 1, within):
+                d, t = m - h, h * lanes + lane
+                row[m] = charts[RIGHT_ARC, d, t] * outer[RIGHT_ARC, d, t]
 
 
 @compiled

@@ -3,14 +3,15 @@
 Chu, Liu (1965) and Edmonds (1967) in rounds: every node takes its best head, all cycles that this
 closes are contracted at the same time, and so on until there are none; then the rounds are undone
 in reverse, every contracted cycle keeping all its arcs but the one to the node it is entered by.
-The path taken on a GPU, and the oracle of the compiled search.
+The path taken on a GPU, and the oracle of the compiled search. As there, where the root is to have
+one modifier, arcs are compared by how many more arcs from the root they mean, then by score: a
+penalty on the root's arcs would do the same, but cost the scores their last digits.
 """
 
 import torch
 from torch import Tensor
 
-# Stands for -inf, whose differences would not be numbers.
-FORBIDDEN = -1e15
+MANY = 1 << 40
 
 
 @torch.no_grad()
@@ -27,20 +28,14 @@ def best_heads(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tens
     size = n + 1
     words = torch.arange(n, device=device)
     padding = words >= lengths[:, None]
-    own = scores.diagonal(0, 1, 2).masked_fill(padding, 0.0)
-    if single_root:
-        # With every arc from the root this much worse, no tree has more of them than it must.
-        finite = scores.masked_fill(scores == -torch.inf, 0.0)
-        spread = finite.amax((1, 2)) - finite.amin((1, 2))
-        penalty = 1 + 2 * n * spread
-        own = torch.where(padding, own, own - penalty[:, None])
     # Node 0 is the root; weight[b, m, h] is that of h as head of m.
     weight = scores.new_full((batch, size, size), -torch.inf)
     weight[:, 1:, 1:] = scores.transpose(1, 2)
-    weight[:, 1:, 0] = own
+    weight[:, 1:, 0] = scores.diagonal(0, 1, 2).masked_fill(padding, 0.0)
     weight.diagonal(0, 1, 2).fill_(-torch.inf)
-    weight[:, 0] = -torch.inf
-    weight.clamp_(min=FORBIDDEN)
+    roots = torch.zeros(batch, size, size, dtype=torch.long, device=device)
+    if single_root:
+        roots[:, 1:, 0] = (~padding).long()
     nodes = torch.arange(size, device=device).expand(batch, size)
     # The words that the arc between two contracted nodes really connects.
     source = nodes[:, None, :].expand(batch, size, size)
@@ -50,7 +45,10 @@ def best_heads(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tens
     rounds = []
     while True:
         allowed = active[:, None, :] & active[:, :, None] & (nodes[:, :, None] != nodes[:, None])
-        best = weight.masked_fill(~allowed, 2 * FORBIDDEN).argmax(2)
+        possible = allowed & (weight > -torch.inf)
+        counts = roots.masked_fill(~possible, MANY)
+        possible &= counts == counts.amin(2, keepdim=True)
+        best = weight.masked_fill(~possible, -torch.inf).argmax(2)
         best = torch.where(active, best, 0)
         best[:, 0] = 0
         cycle, name = _cycles(best)
@@ -59,9 +57,11 @@ def best_heads(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tens
         if not cycle.any():
             break
         rounds.append((cycle, name, member, *arcs))
-        known = weight.gather(2, arc).squeeze(2)
-        weight = torch.where(cycle[:, :, None], weight - known[:, :, None], weight)
-        weight, source, target = _merge(weight, source, target, name)
+        on_cycle = cycle.unsqueeze(2)
+        weight = torch.where(on_cycle, weight - weight.gather(2, arc), weight)
+        roots = torch.where(on_cycle, roots - roots.gather(2, arc), roots)
+        for side in (1, 2):  # the modifiers' names, then the heads'
+            weight, roots, source, target = _merge(side, name, weight, roots, source, target)
         active = active & (name == nodes)
         member = name.gather(1, member)
     head, modifier = arcs
@@ -97,18 +97,18 @@ def _cycles(best: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _merge(
-    weight: Tensor, source: Tensor, target: Tensor, name: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Best arcs between nodes after renaming them; first on the modifiers' side, then on heads'."""
-    for side in (1, 2):
-        shape = (-1, -1, weight.size(2)) if side == 1 else (-1, weight.size(1), -1)
-        names = name.unsqueeze(3 - side).expand(*shape)
-        best = torch.full_like(weight, 2 * FORBIDDEN).scatter_reduce(side, names, weight, "amax")
-        places = torch.arange(weight.size(side), device=weight.device)
-        places = places.view(1, -1, 1) if side == 1 else places.view(1, 1, -1)
-        winners = torch.where(weight == best.gather(side, names), places, -1)
-        which = torch.full_like(names, -1).scatter_reduce(side, names, winners, "amax")
-        which = torch.where(which < 0, places, which)
-        weight = best
-        source, target = source.gather(side, which), target.gather(side, which)
-    return weight, source, target
+    side: int, name: Tensor, weight: Tensor, roots: Tensor, source: Tensor, target: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Rename the nodes of one dimension; of the arcs that then coincide the best is left."""
+    names = name.unsqueeze(3 - side).expand_as(weight)
+    counts = roots.masked_fill(weight == -torch.inf, MANY)
+    fewest = torch.full_like(counts, MANY).scatter_reduce(side, names, counts, "amin")
+    behind = counts > fewest.gather(side, names)
+    values = weight.masked_fill(behind, -torch.inf)
+    best = torch.full_like(weight, -torch.inf).scatter_reduce(side, names, values, "amax")
+    places = torch.arange(weight.size(side), device=weight.device)
+    places = places.view(1, -1, 1) if side == 1 else places.view(1, 1, -1)
+    winners = torch.where((values == best.gather(side, names)) & ~behind, places, -1)
+    which = torch.full_like(names, -1).scatter_reduce(side, names, winners, "amax")
+    which = torch.where(which < 0, places, which)
+    return best, fewest, source.gather(side, which), target.gather(side, which)

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure import sparsemap_kernels
-from fairseq_struct.structure.compiled import array, run
+from fairseq_struct.structure.compiled import Space, array, run
 
 # Sentences that go side by side.
-BLOCK = 16
+BLOCK = 32
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,9 @@ def solve(
         array(scores - shift), own, projective, single_root, most_steps, tolerance,
         trees, weights, sizes, gaps,
         workspace=(
-            (block, room, room), (block, n, n), (4, n, n * block), (2, n, n * block)
+            Space((block, room, room)), Space((block, n, n)),
+            Space((4, n, n * block)), Space((2, n, n * block)),
+            Space((4, n, n * block), np.float32), Space((2, n, n * block), np.float32),
         ),
     )
     most = max(int(sizes.max(initial=0)), 1)

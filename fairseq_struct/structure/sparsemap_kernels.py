@@ -86,8 +86,12 @@ def _remove(factor, size, which):
 
 @compiled
 def _solve_on_trees(factor, size, values, total, solution, ones):
-    """Weights that sum to ``total`` and solve the problem on the trees at hand (step 1)."""
-    _lower_solve(factor, size, values, solution)
+    """Weights that sum to ``total`` and solve the problem on the trees at hand (step 1).
+
+    Only differences of values count; from the highest on they keep their digits.
+    """
+    solution[:size] = values[:size] - values[:size].max()
+    _lower_solve(factor, size, solution, solution)
     _upper_solve(factor, size, solution)
     ones[:size] = 1.0
     _lower_solve(factor, size, ones, ones)
@@ -139,11 +143,82 @@ def _residual(scores, n, size, trees, alpha, residual):
 
 
 @compiled
+def _best_trees(
+    waiting, residuals, lengths, projective, single_root, charts, spread, stack, highest, heads
+):
+    """The best tree of each of the first ``waiting`` residuals, in the charts' precision."""
+    if not projective:
+        for lane in range(waiting):
+            found = arborescence(residuals[lane], lengths[lane], single_root, heads[lane])
+            highest[lane] = 0.0 if found else -np.inf
+        return
+    no_state = np.empty(0, np.uint64)
+    vectors = np.empty((3, residuals.shape[1] + 1, waiting), charts.dtype)
+    n = load(residuals, lengths, 0, waiting, -np.inf, spread, vectors[ROOT_WEIGHT])
+    inside_maximum(n, waiting, spread, single_root, lengths, 0, charts, vectors, highest)
+    for lane in range(waiting):
+        if highest[lane] > -np.inf:
+            decode(
+                lengths[lane], waiting, lane, single_root, charts, vectors, no_state, stack,
+                heads[lane],
+            )
+
+
+@compiled
+def _pursue(
+    start, waiting, unfinished, scores, lengths, projective, single_root, most_steps, tolerance,
+    trees, alpha, sizes, gaps, steps, values, factors, residuals, charts, spread,
+):
+    """Add best trees to the ``waiting`` sentences ``start + unfinished`` until none is better."""
+    longest, most = scores.shape[1], trees.shape[1]
+    work, ones, highest = np.empty(most), np.empty(most), np.empty(waiting)
+    heads, own = np.empty((waiting, longest), np.int64), np.empty(waiting, np.int64)
+    stack = np.empty((3 * longest + 3, 3), np.int64)
+    while waiting > 0:
+        for lane in range(waiting):
+            b = start + unfinished[lane]
+            own[lane] = lengths[b]
+            _residual(scores[b], own[lane], sizes[b], trees[b], alpha[b], residuals[lane])
+        _best_trees(
+            waiting, residuals, own, projective, single_root, charts, spread, stack, highest, heads
+        )
+        left = 0
+        for lane in range(waiting):
+            place = unfinished[lane]
+            b, n = start + place, own[lane]
+            if highest[lane] == -np.inf:
+                continue
+            steps[place] += 1
+            size = sizes[b]
+            if size > 0:
+                at_mu = 0.0
+                for a in range(size):
+                    at_mu += alpha[b, a] * _score(residuals[lane], n, trees[b, a])
+                gaps[b] = max(_score(residuals[lane], n, heads[lane]) - at_mu, 0.0)
+                if gaps[b] <= tolerance or steps[place] >= most_steps or size >= most:
+                    continue
+            if not _append(factors[place], size, trees[b], heads[lane], n, work):
+                continue
+            trees[b, size, :n] = heads[lane, :n]
+            alpha[b, size] = 0.0 if size > 0 else 1.0
+            values[place, size] = _score(scores[b], n, heads[lane])
+            sizes[b] = _improve(
+                n, size + 1, trees[b], alpha[b], values[place], factors[place], work, ones
+            )
+            unfinished[left] = place
+            left += 1
+        waiting = left
+
+
+@compiled
 def sparsemap(
     first, last, block, scores, lengths, projective, single_root, most_steps, tolerance,
-    trees, alpha, sizes, gaps, factors, residuals, charts, spread,
+    trees, alpha, sizes, gaps, factors, residuals, charts, spread, rough_charts, rough_spread,
 ):
     """SparseMAP of sentences ``first * block`` .. ``last * block - 1``.
+
+    Projective trees are first looked for in float32, which is faster; the last ones, and with
+    them the gaps, come from a search in float64.
 
     Args:
         scores: (batch, n, n), every word's shifted by their maximum.
@@ -154,19 +229,17 @@ def sparsemap(
         gaps: (batch,) gaps at the end; infinite where there is no tree.
         factors, residuals, charts, spread: (block, most, most), (block, n, n),
             (4, n, n * block) and (2, n, n * block) arrays to work in.
+        rough_charts, rough_spread: as charts and spread, in float32.
     """
-    batch, longest, most = scores.shape[0], scores.shape[1], trees.shape[1]
+    batch, most = scores.shape[0], trees.shape[1]
     values = np.empty((block, most))
     work, ones = np.empty(most), np.empty(most)
-    heads = np.empty((block, longest), np.int64)
-    highest = np.empty(block)
-    stack, no_state = np.empty((3 * longest + 3, 3), np.int64), np.empty(0, np.uint64)
-    unfinished, own = np.empty(block, np.int64), np.empty(block, np.int64)
+    unfinished, steps = np.empty(block, np.int64), np.empty(block, np.int64)
     for group in range(first, last):
         start = group * block
-        waiting = min(block, batch - start)
-        for place in range(waiting):
-            unfinished[place] = place
+        count = min(block, batch - start)
+        steps[:] = 0
+        for place in range(count):
             b = start + place
             given, sizes[b], gaps[b] = sizes[b], 0, np.inf
             for a in range(given):
@@ -181,54 +254,18 @@ def sparsemap(
                     lengths[b], sizes[b], trees[b], alpha[b], values[place], factors[place],
                     work, ones,
                 )
-        steps = 0
-        while waiting > 0:
-            steps += 1
-            for lane in range(waiting):
-                b = start + unfinished[lane]
-                own[lane] = lengths[b]
-                _residual(scores[b], own[lane], sizes[b], trees[b], alpha[b], residuals[lane])
-            if projective:
-                vectors = np.empty((3, longest + 1, waiting))
-                n = load(residuals, own, 0, waiting, -np.inf, spread, vectors[ROOT_WEIGHT])
-                inside_maximum(
-                    n, waiting, spread, single_root, own, 0, charts, vectors, highest
-                )
-                for lane in range(waiting):
-                    if highest[lane] > -np.inf:
-                        decode(
-                            own[lane], waiting, lane, single_root, charts, vectors, no_state,
-                            stack, heads[lane],
-                        )
-            else:
-                for lane in range(waiting):
-                    found = arborescence(residuals[lane], own[lane], single_root, heads[lane])
-                    highest[lane] = 0.0 if found else -np.inf
-            left = 0
-            for lane in range(waiting):
-                place = unfinished[lane]
-                b, n = start + place, own[lane]
-                if highest[lane] == -np.inf:
-                    continue
-                size = sizes[b]
-                if size > 0:
-                    at_mu = 0.0
-                    for a in range(size):
-                        at_mu += alpha[b, a] * _score(residuals[lane], n, trees[b, a])
-                    gaps[b] = max(_score(residuals[lane], n, heads[lane]) - at_mu, 0.0)
-                    if gaps[b] <= tolerance or steps >= most_steps or size >= most:
-                        continue
-                if not _append(factors[place], size, trees[b], heads[lane], n, work):
-                    continue
-                trees[b, size, :n] = heads[lane, :n]
-                alpha[b, size] = 0.0 if size > 0 else 1.0
-                values[place, size] = _score(scores[b], n, heads[lane])
-                sizes[b] = _improve(
-                    n, size + 1, trees[b], alpha[b], values[place], factors[place], work, ones
-                )
-                unfinished[left] = place
-                left += 1
-            waiting = left
+        if projective and most_steps > 1:
+            unfinished[:count] = np.arange(count)
+            _pursue(
+                start, count, unfinished, scores, lengths, projective, single_root,
+                most_steps - 1, tolerance, trees, alpha, sizes, gaps, steps, values, factors,
+                residuals, rough_charts, rough_spread,
+            )
+        unfinished[:count] = np.arange(count)
+        _pursue(
+            start, count, unfinished, scores, lengths, projective, single_root, most_steps,
+            tolerance, trees, alpha, sizes, gaps, steps, values, factors, residuals, charts, spread,
+        )
 
 
 @compiled
