@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from tree_kinds import BACKENDS, KINDS, Enumerated, random_scores
 
+from fairseq_struct.structure.categorical import Categorical
 from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.enumeration import all_heads, is_projective, is_tree
 from fairseq_struct.structure.heads import heads_of
@@ -325,6 +326,32 @@ def test_is_tree_agrees_with_its_definition():
 def test_bad_scores_are_refused(scores, options, message):
     with pytest.raises(ValueError, match=message):
         DependencyTrees(scores, **options)
+
+
+def test_things_that_are_no_scores_and_no_counts_are_refused():
+    with pytest.raises(TypeError, match="scores must be a tensor, not list"):
+        DependencyTrees([[[0.0]]])
+    with pytest.raises(TypeError, match="scores must be a tensor, not ndarray"):
+        Categorical(torch.zeros(1, 2).numpy())
+    for distribution in (DependencyTrees(torch.zeros(1, 2, 2)), Categorical(torch.zeros(1, 2))):
+        with pytest.raises(ValueError, match="count must be 1 or more, not -1"):
+            distribution.sample(-1)
+        with pytest.raises(TypeError, match=r"count must be an integer, not 1\.5"):
+            distribution.sample(1.5)
+    trees = DependencyTrees(torch.zeros(1, 2, 2))
+    with pytest.raises(ValueError, match="most_steps must be 1 or more"):
+        trees.solve_sparsemap(most_steps=0)
+    with pytest.raises(ValueError, match="tolerance must be above 0"):
+        trees.solve_sparsemap(tolerance=0.0)
+
+
+def test_scores_of_inference_mode_can_be_used_outside():
+    layer = torch.nn.Linear(3, 3)
+    with torch.inference_mode():
+        scores = layer(torch.ones(2, 3, 3))
+    trees = DependencyTrees(scores)
+    assert trees.marginals.isfinite().all() and trees.log_partition.isfinite().all()
+    assert trees.sparsemap.isfinite().all()
 
 
 def test_bad_heads_are_refused():

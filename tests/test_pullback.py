@@ -306,13 +306,14 @@ def test_aliases_are_the_same_methods():
         ({"method": "sfe"}, "score_function needs decoder_loss"),
         ({"method": "spigot", "steps": 0}, "steps must be 1 or more"),
         ({"method": "spigot", "step_size": 0.0}, "step_size must be above 0"),
+        ({"method": "spigot", "steps": 1.5}, r"steps must be an integer, not 1\.5"),
         ({"method": "st_gumbel", "temperature": float("nan")}, "temperature must be above 0"),
         ({"method": "spigot", "baseline": MovingAverage()}, "baseline belongs to score_function"),
         ({"method": "softmax", "known": torch.zeros(3)}, "marginals needs decoder_loss"),
     ],
 )
 def test_impossible_requests_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         latent(random_scores(3, 5), Categorical, **options)
     with pytest.raises(ValueError, match="one loss per instance"):
         latent(random_scores(3, 5), Categorical, "softmax", lambda value: value.sum())
@@ -320,6 +321,10 @@ def test_impossible_requests_are_refused(options, message):
 
 def test_pulled_back_gradient_stands_alone():
     scores = random_scores(3, 5)
+    with pytest.raises(ValueError, match="method must be one of ste_identity, .* not 'softmax'"):
+        pulled_back_gradient(scores, Categorical, "softmax", None)
+    with pytest.raises(ValueError, match="spigot needs decoder_loss"):
+        pulled_back_gradient(scores, Categorical, "spigot", None)
     decoder = Decoder(scores)
     for method in PULLED_BACK:
         got = pulled_back_gradient(scores, Categorical, method, decoder, 0.4, 2)

@@ -4,6 +4,8 @@ import torch
 from entmax import entmax15, sparsemax
 from torch import Tensor
 
+from fairseq_struct.structure import checks
+
 # From this many choices on only the highest scores are sorted at first.
 MANY = 256
 
@@ -18,23 +20,18 @@ class Categorical:
         scores: (batch, k) scores; -inf forbids a choice.
 
     Raises:
+        TypeError: scores that are no tensor.
         ValueError: wrong shape, scores that are NaN or +inf, or no choice allowed.
     """
 
     def __init__(self, scores: Tensor):
-        if scores.dim() != 2 or scores.size(1) == 0 or not scores.is_floating_point():
+        scores = checks.scores_as_given(scores)
+        if scores.dim() != 2 or scores.size(1) == 0:
             raise ValueError(
-                f"scores must be floating point numbers of shape (batch, k) with k >= 1, not "
-                f"{scores.dtype} of shape {tuple(scores.shape)}"
+                f"scores must have shape (batch, k) with k >= 1, not {tuple(scores.shape)}"
             )
         given = scores.detach()
-        wrong = given.isnan() | (given == torch.inf)
-        if wrong.any():
-            b, k = wrong.nonzero()[0].tolist()
-            raise ValueError(
-                f"the score of choice {k} in instance {b} is {float(given[b, k])}: scores must "
-                "be finite, or -inf for choices that are forbidden"
-            )
+        checks.refuse_nan_and_infinity(given, "choice {1} in instance {0}")
         nothing = (given == -torch.inf).all(1)
         if nothing.any():
             b = int(nothing.nonzero()[0])
@@ -112,7 +109,12 @@ class Categorical:
         return self._as_given(logs.gather(-1, labels.unsqueeze(-1)).squeeze(-1))
 
     def sample(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:
-        """Choices drawn from p, (count, batch, k) one-hot."""
+        """Choices drawn from p, (count, batch, k) one-hot.
+
+        Raises:
+            TypeError, ValueError: ``count`` is no integer, or below 1.
+        """
+        count = checks.whole_number("count", count, 1)
         probabilities = self._exact.detach().softmax(1)
         drawn = torch.multinomial(probabilities, count, replacement=True, generator=generator)
         return self.one_hot(drawn.T)

@@ -5,8 +5,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from fairseq_struct.structure import checks, nonprojective, projective, sparsemap
 from fairseq_struct.structure import heads as heads_module
-from fairseq_struct.structure import nonprojective, projective, sparsemap
 from fairseq_struct.structure.enumeration import all_heads
 from fairseq_struct.structure.log_partition import LogPartition, Marginals
 
@@ -38,6 +38,7 @@ class DependencyTrees:
             by where the scores are. (SparseMAP is solved on the CPU whatever the backend.)
 
     Raises:
+        TypeError: scores that are no tensor.
         ValueError: wrong shape, scores that are NaN or +inf, a length below 1 or above n, or a
             word all of whose arcs are forbidden.
     """
@@ -50,26 +51,15 @@ class DependencyTrees:
         single_root: bool = False,
         backend: str = "auto",
     ):
+        scores = checks.scores_as_given(scores)
         if scores.dim() != 3 or scores.size(1) != scores.size(2) or scores.size(1) == 0:
             raise ValueError(
                 f"arc scores must have shape (batch, n, n) with n >= 1, not {tuple(scores.shape)}"
             )
         if backend not in BACKENDS:
             raise ValueError(f"unknown backend {backend!r}; choose one of {', '.join(BACKENDS)}")
-        if not scores.is_floating_point():
-            raise ValueError(f"arc scores must be floating point numbers, not {scores.dtype}")
-        batch, n, _ = scores.shape
-        if lengths is None:
-            lengths = torch.full((batch,), n, device=scores.device)
-        lengths = torch.as_tensor(lengths, device=scores.device)
-        if lengths.shape != (batch,) or lengths.is_floating_point():
-            raise ValueError(f"lengths must be {batch} integers, not {lengths.tolist()}")
-        wrong = (lengths < 1) | (lengths > n)
-        if wrong.any():
-            b = int(wrong.nonzero()[0])
-            raise ValueError(f"sentence {b} has length {int(lengths[b])}; allowed are 1 to {n}")
         self.scores = scores
-        self.lengths = lengths.long()
+        self.lengths = checks.sentence_lengths(lengths, scores)
         self.projective = projective
         self.single_root = single_root
         if backend == "auto":
@@ -78,7 +68,7 @@ class DependencyTrees:
         self._values: tuple[Tensor, Tensor, bool] | None = None
         self._any_forbidden = False
         self._exact = scores.double()
-        if (self.lengths < n).any():
+        if (self.lengths < scores.size(1)).any():
             self._exact = torch.where(self.within, self._exact, -torch.inf)
         self._check()
 
@@ -94,13 +84,7 @@ class DependencyTrees:
         if scores.sum().isfinite():
             return  # no arc is forbidden, and nothing is wrong
         self._any_forbidden = True
-        wrong = scores.isnan() | (scores == torch.inf)
-        if wrong.any():
-            b, h, m = wrong.nonzero()[0].tolist()
-            raise ValueError(
-                f"the score of arc {h} -> {m} in sentence {b} is {float(scores[b, h, m])}: "
-                "scores must be finite, or -inf for arcs that are forbidden"
-            )
+        checks.refuse_nan_and_infinity(scores, "arc {1} -> {2} in sentence {0}")
         orphan = (scores.amax(1) == -torch.inf) & self.within.any(1)
         if orphan.any():
             b, m = orphan.nonzero()[0].tolist()
@@ -241,11 +225,15 @@ class DependencyTrees:
         Args:
             count: how many, independent of each other.
             generator: source of randomness, on the scores' device.
+
+        Raises:
+            TypeError, ValueError: ``count`` is no integer, or below 1.
         """
         return self._arcs(self.sample_heads(count, generator))
 
     def sample_heads(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:
         """As :meth:`sample`, but heads, (count, batch, n) integers."""
+        count = checks.whole_number("count", count, 1)
         if self._any_forbidden:
             self._best  # noqa: B018 - complains where there is no tree
         return self._trees.sample_heads(

@@ -86,7 +86,8 @@ def hessian_product(
         results = zeros(weights.shape)
         # An arc that cannot be has no tangent, however far the direction points.
         tangents = np.zeros_like(weights)
-        np.multiply(weights, array(direction[which]), out=tangents, where=weights > 0)
+        with np.errstate(over="ignore", invalid="ignore"):  # the kernel sees to it
+            np.multiply(weights, array(direction[which]), out=tangents, where=weights > 0)
         _run(
             projective_tangent_kernels.hessian_products, 4, own,
             weights, tangents, array(own, np.int64), single_root,

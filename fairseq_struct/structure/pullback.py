@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fairseq_struct.structure.checks import whole_number
+
 # What the decoder reads, and what carries its gradient to the scores.
 RELAXED = ("marginals", "sparsemap", "gumbel_softmax")
 PULLED_BACK = ("ste_identity", "spigot", "spigot_ce", "spigot_eg")
@@ -113,6 +115,7 @@ def latent(
         supervision_weight: weight of that term.
 
     Raises:
+        TypeError: ``steps`` is no integer.
         ValueError: unknown method, a missing decoder loss, or a number out of range.
     """
     method = ALIASES.get(method, method)
@@ -188,7 +191,14 @@ def pulled_back_gradient(
 
     Returns:
         As the scores, 0 outside of each structure.
+
+    Raises:
+        TypeError: ``steps`` is no integer.
+        ValueError: not such a method, a missing decoder loss, or a number out of range.
     """
+    if method not in PULLED_BACK:
+        raise ValueError(f"method must be one of {', '.join(PULLED_BACK)}, not {method!r}")
+    _check_steps(step_size, steps)
     scores = scores.detach()
     with torch.no_grad():
         distribution = structure(scores)
@@ -200,6 +210,8 @@ def pulled_back_gradient(
         for step in range(steps):
             if step == 0 and from_argmax and first_gradient is not None:
                 gamma = first_gradient
+            elif decoder_loss is None:
+                raise ValueError(f"{method} needs decoder_loss here: it calls the decoder itself")
             else:
                 gamma = _gradient(decoder_loss, mu)
             gamma = gamma.masked_fill(~possible, 0.0)
@@ -218,10 +230,7 @@ def _check(method, decoder_loss, step_size, steps, temperature, baseline, known)
     if method not in METHODS:
         names = ", ".join((*METHODS, *ALIASES))
         raise ValueError(f"unknown method {method!r}; choose one of {names}")
-    if not 0 < step_size < float("inf"):
-        raise ValueError(f"step_size must be above 0 and finite, not {step_size}")
-    if steps < 1:
-        raise ValueError(f"steps must be 1 or more, not {steps}")
+    _check_steps(step_size, steps)
     if not 0 < temperature < float("inf"):
         raise ValueError(f"temperature must be above 0 and finite, not {temperature}")
     inner = method in ("spigot_ce", "spigot_eg") or (method in PULLED_BACK and steps > 1)
@@ -229,6 +238,12 @@ def _check(method, decoder_loss, step_size, steps, temperature, baseline, known)
         raise ValueError(f"{method} needs decoder_loss here: it calls the decoder itself")
     if baseline is not None and method != "score_function":
         raise ValueError(f"a baseline belongs to score_function, not to {method}")
+
+
+def _check_steps(step_size: float, steps: int):
+    if not 0 < step_size < float("inf"):
+        raise ValueError(f"step_size must be above 0 and finite, not {step_size}")
+    whole_number("steps", steps, 1)
 
 
 def _gradient(decoder_loss: Loss, mu: Tensor) -> Tensor:

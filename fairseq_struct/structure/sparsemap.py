@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure import sparsemap_kernels
+from fairseq_struct.structure.checks import whole_number
 from fairseq_struct.structure.compiled import Space, array, run
 
 # Sentences that go side by side.
@@ -54,9 +55,14 @@ def solve(
         most_steps: most calls for a best tree, 100 + 3 n if not given. Scores near 0 would take
             thousands; what has been reached then is returned, and its gap says how good it is.
         start: trees to begin with, such as the solution for similar scores.
+
+    Raises:
+        TypeError, ValueError: ``most_steps`` is no integer or below 1, ``tolerance`` not above 0.
     """
     batch, n, _ = scores.shape
-    most_steps = 100 + 3 * n if most_steps is None else most_steps
+    most_steps = 100 + 3 * n if most_steps is None else whole_number("most_steps", most_steps, 1)
+    if not tolerance > 0:
+        raise ValueError(f"tolerance must be above 0, not {tolerance}")
     room = most_steps + 1 + (start.trees.size(1) if start is not None else 0)
     trees = np.zeros((batch, room, n), np.int64)
     weights, gaps = np.zeros((batch, room)), np.zeros(batch)

@@ -1,0 +1,76 @@
+"""What users hand in, checked before any work is done on it."""
+
+from operator import index
+
+import torch
+from torch import Tensor
+
+
+def scores_as_given(scores: Tensor) -> Tensor:
+    """The scores, as a tensor that gradients may go through.
+
+    Raises:
+        TypeError: they are no tensor.
+        ValueError: they are no floating point numbers.
+    """
+    if not isinstance(scores, Tensor):
+        raise TypeError(f"scores must be a tensor, not {type(scores).__name__}")
+    if not scores.is_floating_point():
+        raise ValueError(f"scores must be floating point numbers, not {scores.dtype}")
+    if scores.is_inference() and not torch.is_inference_mode_enabled():
+        return scores.clone()  # which, unlike the original, may be saved for a backward pass
+    return scores
+
+
+def whole_number(name: str, value: int, least: int) -> int:
+    """``value``, if it is an integer and ``least`` or more.
+
+    Raises:
+        TypeError: it is no integer.
+        ValueError: it is too small.
+    """
+    try:
+        number = index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, not {value!r}") from None
+    if number < least:
+        raise ValueError(f"{name} must be {least} or more, not {number}")
+    return number
+
+
+def sentence_lengths(lengths: Tensor | None, scores: Tensor) -> Tensor:
+    """Lengths (batch,) of sentences with scores (batch, n, ...), n where not given.
+
+    Raises:
+        ValueError: wrong shape, no integers, or a length below 1 or above n.
+    """
+    batch, n = scores.shape[:2]
+    if lengths is None:
+        return torch.full((batch,), n, device=scores.device)
+    lengths = torch.as_tensor(lengths, device=scores.device)
+    if lengths.shape != (batch,) or lengths.is_floating_point():
+        raise ValueError(f"lengths must be {batch} integers, not {lengths.tolist()}")
+    wrong = (lengths < 1) | (lengths > n)
+    if wrong.any():
+        b = int(wrong.nonzero()[0])
+        raise ValueError(f"sentence {b} has length {int(lengths[b])}; allowed are 1 to {n}")
+    return lengths.long()
+
+
+def refuse_nan_and_infinity(scores: Tensor, what: str):
+    """Complain about NaN and +inf in scores (batch, ...); ``what`` names an entry.
+
+    Args:
+        scores: -inf is fine.
+        what: with places for the indices, the batch's first: ``"choice {1} in instance {0}"``.
+
+    Raises:
+        ValueError: with the first such entry.
+    """
+    wrong = scores.isnan() | (scores == torch.inf)
+    if wrong.any():
+        place = wrong.nonzero()[0].tolist()
+        raise ValueError(
+            f"the score of {what.format(*place)} is {float(scores[tuple(place)])}: scores must be "
+            "finite, or -inf for what is forbidden"
+        )
