@@ -9,7 +9,7 @@ import pytest
 import torch
 from tree_kinds import KINDS, random_scores
 
-from fairseq_struct.structure import matrix_tree_torch
+from fairseq_struct.structure import compiled, matrix_tree_torch
 from fairseq_struct.structure.dependency import DependencyTrees
 
 
@@ -108,7 +108,23 @@ def same(ours, theirs):
     return all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
-def test_the_number_of_threads_changes_nothing():
+@pytest.fixture
+def threads_for_little(monkeypatch):
+    """As many threads as there are, however little there is to do."""
+    monkeypatch.setattr(compiled, "STEPS_WORTH_A_THREAD", 1.0)
+
+
+def test_threads_are_for_work_that_is_worth_it():
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        assert compiled.threads_for(1000.0) == 1
+        assert compiled.threads_for(1e9) == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_number_of_threads_changes_nothing(threads_for_little):
     scores, before = random_scores(37, 14, 14), torch.get_num_threads()
     try:
         results = []
@@ -120,7 +136,7 @@ def test_the_number_of_threads_changes_nothing():
         torch.set_num_threads(before)
 
 
-def test_threads_may_call_at_the_same_time():
+def test_threads_may_call_at_the_same_time(threads_for_little):
     scores, before = random_scores(16, 20, 20), torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -144,7 +160,7 @@ def in_worker(scores, connection):
     connection.send([value.tolist() for value in everything(scores)])
 
 
-def test_forked_workers_can_call_after_the_parent_did():
+def test_forked_workers_can_call_after_the_parent_did(threads_for_little):
     scores, before = random_scores(12, 20, 20), torch.get_num_threads()
     torch.set_num_threads(2)
     try:

@@ -26,8 +26,9 @@ from torch import Tensor
 # meaning, because kernels look for them.
 REORDERED = {"reassoc", "contract", "nsz", "arcp"}
 
-# One more thread costs about as much as these many elementary steps.
-STEPS_WORTH_A_THREAD = 50_000.0
+# One more thread pays from these many elementary steps on, which take about half a millisecond: it
+# has to wake up, and torch's own threads may still be spinning (see ``zeros``).
+STEPS_WORTH_A_THREAD = 2.0**21
 
 _used: set[Callable] = set()
 _pool: ThreadPoolExecutor | None = None
@@ -88,7 +89,7 @@ def run(kernel: Callable, steps: np.ndarray, *arguments, workspace: Sequence[Spa
             kernel(0, 0, *arguments, *_workspace(workspace))
         _used.add(kernel)
     total = np.concatenate([[0.0], np.cumsum(steps)])
-    threads = min(torch.get_num_threads(), batch, int(total[-1] / STEPS_WORTH_A_THREAD) + 1)
+    threads = min(batch, threads_for(total[-1]))
     if threads <= 1:
         kernel(0, batch, *arguments, *_workspace(workspace))
         return
@@ -113,6 +114,11 @@ def run(kernel: Callable, steps: np.ndarray, *arguments, workspace: Sequence[Spa
     work()
     for helper in helpers:
         helper.result()
+
+
+def threads_for(steps: float) -> int:
+    """How many of torch's threads so many elementary steps are worth."""
+    return min(torch.get_num_threads(), int(steps / STEPS_WORTH_A_THREAD) + 1)
 
 
 def _workspace(spaces: Sequence[Space]) -> list[np.ndarray]:

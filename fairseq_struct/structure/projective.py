@@ -22,7 +22,7 @@ from fairseq_struct.structure import (
     projective_tangent_kernels,
     projective_torch,
 )
-from fairseq_struct.structure.compiled import Space, array, run, zeros
+from fairseq_struct.structure.compiled import Space, array, run, threads_for, zeros
 from fairseq_struct.structure.heads import heads_of
 from fairseq_struct.structure.log_partition import NO_TREE
 
@@ -215,13 +215,12 @@ def _run(kernel: Callable, charts: int, lengths: Tensor, *arguments, dtype: type
     batch = len(lengths)
     if batch == 0:
         return
-    longest = int(lengths.max())
+    longest, steps = int(lengths.max()), charts * lengths**3
     size = np.dtype(dtype).itemsize
     fitting = max(1, min(LANE_BYTES // size, CHART_BYTES // (4 * size * charts * longest**2)))
-    groups = max(-(-batch // fitting), min(torch.get_num_threads(), batch))
+    groups = max(-(-batch // fitting), min(threads_for(float(steps.sum())), batch))
     lanes = -(-batch // groups)
-    steps = torch.zeros(-(-batch // lanes) * lanes, dtype=torch.float64)
-    steps[:batch] = lengths**3
+    steps = torch.nn.functional.pad(steps.double(), (0, -batch % lanes))
     chart = Space((4, longest, longest * lanes), dtype)
     spread = Space((2, longest, longest * lanes), dtype)
     run(

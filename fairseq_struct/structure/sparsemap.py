@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairseq_struct.structure import sparsemap_kernels
 from fairseq_struct.structure.checks import whole_number
-from fairseq_struct.structure.compiled import Space, array, run
+from fairseq_struct.structure.compiled import Space, array, run, threads_for
 
 # Sentences that go side by side.
 BLOCK = 32
@@ -75,11 +75,11 @@ def solve(
     # A word's scores may all be moved together: every tree takes one of them.
     shift = scores.amax(1, keepdim=True)
     shift = shift.masked_fill(shift.isinf(), 0.0)
-    share = -(-batch // torch.get_num_threads())
-    block = max(1, min(BLOCK, share))
     own = array(lengths, np.int64)
-    steps = np.zeros(-(-batch // block) * block)
-    steps[:batch] = 50.0 * own.astype(np.float64) ** 3
+    steps = 50.0 * own.astype(np.float64) ** 3
+    share = -(-batch // threads_for(steps.sum()))
+    block = max(1, min(BLOCK, share))
+    steps = np.pad(steps, (0, -batch % block))
     run(
         sparsemap_kernels.sparsemap, steps.reshape(-1, block).sum(1), block,
         array(scores - shift), own, projective, single_root, most_steps, tolerance,
