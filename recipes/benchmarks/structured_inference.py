@@ -5,6 +5,7 @@ Peers: torch-struct 0.5, supar where it is installed, networkx for the best tree
 arcs, and a bare LU factorisation (torch.linalg) for the matrix-tree theorem.
 
     pip install torch-struct==0.5 networkx
+    pip install supar==1.1.4    # optional
     python recipes/benchmarks/structured_inference.py [--threads 1] [--growth] [--append]
 """
 
@@ -27,6 +28,7 @@ from fairseq_struct.metrics.results import Result, append_result, device_name
 from fairseq_struct.structure.dependency import DependencyTrees
 
 RESULTS = Path(__file__).with_name("results.jsonl")
+LENGTHS = (10, 20, 40, 70, 100)
 
 
 class Peer:
@@ -72,6 +74,24 @@ def by_networkx(scores: torch.Tensor):
             for m, weight in enumerate(row):
                 graph.add_edge(-1 if h == m else h, m, weight=weight)
         networkx.maximum_spanning_arborescence(graph)
+
+
+def by_supar(scores: torch.Tensor, verb: str, gradient: bool) -> Callable:
+    """The same by supar, whose scores are [modifier, head], the root being word 0."""
+    from supar.structs import DependencyCRF
+
+    batch, n, _ = scores.shape
+    leaf = torch.zeros(batch, n + 1, n + 1)
+    leaf[:, 1:, 1:] = scores.transpose(1, 2)
+    leaf[:, 1:, 0] = scores.diagonal(0, 1, 2)
+    leaf.requires_grad_(gradient)
+    lengths = torch.full((batch,), n)
+
+    def call():
+        value = getattr(DependencyCRF(leaf, lengths, multiroot=True), verb)
+        return torch.autograd.grad(value.sum(), leaf) if gradient else value
+
+    return call
 
 
 def rows(batch: int, n: int) -> dict[str, dict[str, Callable | float]]:
@@ -138,16 +158,11 @@ def rows(batch: int, n: int) -> dict[str, dict[str, Callable | float]]:
         },
     }
     if find_spec("supar"):
-        from supar.structs import DependencyCRF
-
-        def supar():
-            leaf = torch.zeros(batch, n + 1, n + 1)
-            leaf[:, 1:, 1:] = scores.transpose(1, 2)
-            leaf.requires_grad_()
-            value = DependencyCRF(leaf, torch.full((batch,), n), multiroot=True).log_partition
-            return torch.autograd.grad(value.sum(), leaf)
-
-        found["log_partition_gradient"]["supar"] = supar
+        for name, verb in (
+            ("log_partition_gradient", "log_partition"), ("entropy", "entropy"),
+            ("argmax", "argmax"),
+        ):
+            found[name]["supar"] = by_supar(scores, verb, gradient=name.endswith("gradient"))
     return found
 
 
@@ -202,14 +217,14 @@ def main():
     parser.add_argument("--length", type=int, default=40, help="words per sentence")
     parser.add_argument("--repeats", type=int, default=15, help="timed calls of each")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads")
-    parser.add_argument("--growth", action="store_true", help="lengths 10, 20, 40, 70, 100")
+    parser.add_argument("--growth", action="store_true", help=f"lengths {LENGTHS}")
     parser.add_argument("--rows", nargs="+", help="only these rows")
     parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
     setting = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(setting.threads)
-    lengths = (10, 20, 40, 70, 100) if setting.growth else (setting.length,)
-    for n in lengths:
+    grown: dict[str, dict[str, float]] = {}
+    for n in LENGTHS if setting.growth else (setting.length,):
         found = rows(setting.batch, n)
         found = {name: found[name] for name in setting.rows or found}
         print(f"\nbatch {setting.batch}, {n} words, {setting.threads} threads; milliseconds")
@@ -223,9 +238,20 @@ def main():
                 f"{row['target']:8.1f}", flush=True,
             )
             if "supar" in times:
-                print(f"{'  supar':<36}{times['supar']:10.2f}")
-            if setting.append:
+                print(f"{'  supar':<36}{'':>20}{times['supar']:10.2f}")
+            columns = grown.setdefault(name, {})
+            columns[f"milliseconds_{n}"] = round(times["ours"], 3)
+            columns[f"peer_to_ours_{n}"] = round(ratio, 2)
+            if setting.append and not setting.growth:
                 append_result(RESULTS, record_of(setting, n, name, times, ratio))
+    if setting.append and setting.growth:
+        for name, columns in grown.items():
+            append_result(RESULTS, Result(
+                experiment=f"structured_inference_growth_{setting.threads}_threads", variant=name,
+                metrics=columns, data=f"batch {setting.batch}, {min(LENGTHS)} to {max(LENGTHS)} "
+                "words, milliseconds of the compiled backend and ratio peer / ours",
+                device=device_name(setting.threads), command=command(),
+            ))  # fmt: skip
     if setting.append and setting.threads == 1 and not setting.growth:
         seconds = compile_seconds()
         print(json.dumps(seconds))
@@ -246,8 +272,15 @@ def record_of(setting, n: int, name: str, times: dict[str, float], ratio: float 
         metrics=metrics,
         data=f"batch {setting.batch}, {n} words, unit-normal scores unless the name says otherwise",
         device=device_name(setting.threads),
-        command=" ".join(["python recipes/benchmarks/structured_inference.py", *sys.argv[1:]]),
+        command=command(),
     )
+
+
+def command() -> str:
+    """How this run was called."""
+    policy = os.environ.get("OMP_WAIT_POLICY")
+    call = f"OMP_WAIT_POLICY={policy} python" if policy else "python"
+    return " ".join([call, "recipes/benchmarks/structured_inference.py", *sys.argv[1:]])
 
 
 if __name__ == "__main__":
