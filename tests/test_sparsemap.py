@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 from tree_kinds import KINDS, Enumerated, random_scores
 
 from fairseq_struct.structure.dependency import DependencyTrees
+from fairseq_struct.structure.sparsemap import SparseDistribution
 
 
 def quadratic_program(scores, oracle):
@@ -109,6 +110,34 @@ def test_scores_beyond_float32_are_solved_as_well():
     scores = 1e50 * random_scores(3, 8, 8)
     trees = DependencyTrees(scores)
     torch.testing.assert_close(trees.sparsemap, trees.argmax, atol=1e-7, rtol=0)
+
+
+def test_a_sentence_that_is_given_up_on_does_not_depend_on_its_batch():
+    scores = random_scores(6, 14, 14, scale=0.01)
+    lengths = torch.tensor([14, 9, 5, 14, 11, 12])
+    trees = DependencyTrees(scores, lengths)
+    solution = trees.sparse_distribution
+    assert not solution.converged.all()
+    assert torch.equal(solution.converged, solution.gaps <= 1e-8)
+    for b, n in enumerate(lengths.tolist()):
+        alone = DependencyTrees(scores[b : b + 1, :n, :n]).sparsemap[0]
+        torch.testing.assert_close(trees.sparsemap[b, :n, :n], alone, atol=1e-12, rtol=0)
+
+
+def test_a_start_that_does_not_fit_is_refused():
+    scores = random_scores(2, 5, 5)
+    heads = torch.tensor([[3, 4, 0, 0, 1], [0, 1, 2, 3, 4]])  # the first: two roots, crossing arcs
+    ones = torch.ones(2, 1, dtype=torch.float64)
+    start = SparseDistribution(heads[:, None], ones, torch.tensor([1, 1]), torch.zeros(2))
+    for kind in ({"single_root": True}, {"projective": True}):
+        with pytest.raises(ValueError, match="tree 0 to start sentence 0 from"):
+            DependencyTrees(scores, **{"projective": False, **kind}).solve_sparsemap(start=start)
+    forbidden = scores.clone()
+    forbidden[1, 0, 0] = -torch.inf
+    with pytest.raises(ValueError, match="to start sentence 1 from"):
+        DependencyTrees(forbidden, projective=False).solve_sparsemap(start=start)
+    with pytest.raises(ValueError, match="for 2 sentences of up to 5 words, not for 3 of up to 4"):
+        DependencyTrees(random_scores(3, 4, 4)).solve_sparsemap(start=start)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-6, 1e6])

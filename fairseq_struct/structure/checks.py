@@ -48,13 +48,19 @@ def sentence_lengths(lengths: Tensor | None, scores: Tensor) -> Tensor:
     if lengths is None:
         return torch.full((batch,), n, device=scores.device)
     lengths = torch.as_tensor(lengths, device=scores.device)
-    if lengths.shape != (batch,) or lengths.is_floating_point():
+    if lengths.shape != (batch,) or not is_integral(lengths):
         raise ValueError(f"lengths must be {batch} integers, not {lengths.tolist()}")
     wrong = (lengths < 1) | (lengths > n)
     if wrong.any():
         b = int(wrong.nonzero()[0])
         raise ValueError(f"sentence {b} has length {int(lengths[b])}; allowed are 1 to {n}")
-    return lengths.long()
+    with torch.inference_mode(False):
+        return lengths.clone().long() if lengths.is_inference() else lengths.long()
+
+
+def is_integral(tensor: Tensor) -> bool:
+    """Whether it holds integers (booleans are none)."""
+    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
 
 
 def refuse_nan_and_infinity(scores: Tensor, what: str):
@@ -74,3 +80,20 @@ def refuse_nan_and_infinity(scores: Tensor, what: str):
             f"the score of {what.format(*place)} is {float(scores[tuple(place)])}: scores must be "
             "finite, or -inf for what is forbidden"
         )
+
+
+def refuse_words_without_head(scores: Tensor, lengths: Tensor):
+    """Complain about words all of whose arcs are forbidden.
+
+    Args:
+        scores: (batch, n, n), -inf for arcs that are forbidden.
+        lengths: (batch,).
+
+    Raises:
+        ValueError: with the first such word.
+    """
+    words = torch.arange(scores.size(1), device=scores.device)
+    orphan = (scores.amax(1) == -torch.inf) & (words < lengths[:, None])
+    if orphan.any():
+        b, m = orphan.nonzero()[0].tolist()
+        raise ValueError(f"all arcs to word {m} in sentence {b} are forbidden (-inf)")

@@ -30,7 +30,7 @@ REORDERED = {"reassoc", "contract", "nsz", "arcp"}
 # has to wake up, and torch's own threads may still be spinning (see ``zeros``).
 STEPS_WORTH_A_THREAD = 2.0**21
 
-_used: set[Callable] = set()
+_used: set[tuple] = set()  # kernels, and the kinds of arguments they are compiled for
 _pool: ThreadPoolExecutor | None = None
 _pool_threads = 0
 _lock = threading.Lock()
@@ -38,7 +38,7 @@ _own = threading.local()
 
 
 class _Cache(FunctionCache):
-    """Numba's cache on disk, told apart by the text of all kernels.
+    """Numba's cache on disk, told apart by the text of all kernels and of this file.
 
     Numba itself looks at the file of the function only, and would go on using machine code that
     contains functions of other files as they were.
@@ -50,7 +50,7 @@ class _Cache(FunctionCache):
 
 @functools.cache
 def _text_of_kernels() -> str:
-    files = sorted(Path(__file__).parent.glob("*_kernels.py"))
+    files = [Path(__file__), *sorted(Path(__file__).parent.glob("*_kernels.py"))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
@@ -84,10 +84,11 @@ def run(kernel: Callable, steps: np.ndarray, *arguments, workspace: Sequence[Spa
             takes longer to hand out fresh memory than the kernels to fill it.
     """
     batch = len(steps)
-    if kernel not in _used:
+    kinds = (kernel, *(a.dtype if isinstance(a, np.ndarray) else type(a) for a in arguments))
+    if kinds not in _used:
         with _announcement(kernel):
             kernel(0, 0, *arguments, *_workspace(workspace))
-        _used.add(kernel)
+        _used.add(kinds)
     total = np.concatenate([[0.0], np.cumsum(steps)])
     threads = min(batch, threads_for(total[-1]))
     if threads <= 1:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from fairseq_struct.structure import checks, nonprojective, projective, sparsemap
 from fairseq_struct.structure import heads as heads_module
+from fairseq_struct.structure.arc_scores import ArcScores
 from fairseq_struct.structure.enumeration import all_heads
 from fairseq_struct.structure.log_partition import LogPartition, Marginals
 
@@ -24,7 +25,9 @@ class DependencyTrees:
     Projective trees: Eisner's algorithm (1996) and its inside and outside sums. All trees: Chu,
     Liu (1965) and Edmonds (1967), the matrix-tree theorem (Koo et al., 2007) by subtraction-free
     elimination, Wilson's sampler (1996). All is computed in float64, whatever the scores' precision
-    (but best projective trees of float32 scores in float32); results have the scores' precision.
+    (but best projective trees of less precise scores in float32, by the compiled kernels); results
+    have the scores' precision. In sums over trees, a score more than 1e12 below the best of its
+    word counts as 1e12 below it; -inf is the way to forbid an arc.
 
     Differentiable are ``log_partition``, ``marginals``, ``entropy``, ``log_prob`` and ``kl``, to
     any order, and ``sparsemap`` (its Jacobian is piecewise constant).
@@ -60,35 +63,22 @@ class DependencyTrees:
             raise ValueError(f"unknown backend {backend!r}; choose one of {', '.join(BACKENDS)}")
         self.scores = scores
         self.lengths = checks.sentence_lengths(lengths, scores)
-        self.projective = projective
-        self.single_root = single_root
+        self.projective = bool(projective)
+        self.single_root = bool(single_root)
         if backend == "auto":
             backend = "compiled" if scores.device.type == "cpu" else "torch"
         self.backend = backend
         self._values: tuple[Tensor, Tensor, bool] | None = None
-        self._any_forbidden = False
-        self._exact = scores.double()
-        if (self.lengths < scores.size(1)).any():
-            self._exact = torch.where(self.within, self._exact, -torch.inf)
-        self._check()
+        self._arc_scores = ArcScores(scores, self.lengths)
 
-    @cached_property
+    @property
     def within(self) -> Tensor:
         """Which arcs are inside of their sentence, (batch, n, n) booleans."""
-        words = torch.arange(self.scores.size(1), device=self.scores.device)
-        within = words < self.lengths[:, None]
-        return within[:, :, None] & within[:, None, :]
+        return self._arc_scores.within
 
-    def _check(self):
-        scores = self._exact.detach()
-        if scores.sum().isfinite():
-            return  # no arc is forbidden, and nothing is wrong
-        self._any_forbidden = True
-        checks.refuse_nan_and_infinity(scores, "arc {1} -> {2} in sentence {0}")
-        orphan = (scores.amax(1) == -torch.inf) & self.within.any(1)
-        if orphan.any():
-            b, m = orphan.nonzero()[0].tolist()
-            raise ValueError(f"all arcs to word {m} in sentence {b} are forbidden (-inf)")
+    @property
+    def _differentiable(self) -> Tensor:
+        return self._arc_scores.differentiable()
 
     @property
     def _trees(self):
@@ -102,11 +92,12 @@ class DependencyTrees:
 
     @cached_property
     def _best(self) -> tuple[Tensor, Tensor]:
-        scores = self._exact.detach()
-        if self.backend == "compiled" and self.scores.dtype != torch.float64 and len(scores):
-            finite = scores.masked_fill(scores.isinf(), 0.0) if self._any_forbidden else scores
-            if max(map(abs, map(float, finite.aminmax()))) < 1e30:  # sums stay far from overflow
-                scores = scores.float()
+        scores = self._arc_scores.exact
+        if self.backend == "torch" and self.projective:  # which is in the log domain, as sums are
+            scores = self._arc_scores.bounded
+        precise = self.scores.dtype == torch.float64 or not self._arc_scores.fit_float32
+        if self.backend == "compiled" and not precise:
+            scores = scores.float()
         best, heads = self._trees.best_heads(scores, self.lengths, self.single_root, self.backend)
         return self._require_trees(best), heads
 
@@ -131,9 +122,11 @@ class DependencyTrees:
     def _known(self, want_marginals: bool) -> tuple[Tensor, Tensor]:
         """Values of the log-partition function and of the marginals, computed once."""
         if self._values is None or (want_marginals and not self._values[2]):
-            value, marginals = self._trees.log_partition_and_marginals(
-                self._exact.detach(), self.lengths, self.single_root, self.backend, want_marginals
-            )
+            with torch.inference_mode(False):  # whose tensors would be of no use later on
+                value, marginals = self._trees.log_partition_and_marginals(
+                    self._arc_scores.bounded, self.lengths, self.single_root, self.backend,
+                    want_marginals,
+                )
             self._values = self._require_trees(value), marginals, want_marginals
         return self._values[:2]
 
@@ -141,27 +134,28 @@ class DependencyTrees:
     def _how(self) -> tuple:
         return self._trees, self.single_root, self.backend
 
-    @cached_property
-    def _log_partition(self) -> Tensor:
-        needed = self._exact.requires_grad and torch.is_grad_enabled()
-        return LogPartition.apply(self._exact, self.lengths, *self._known(needed), *self._how)
+    def _log_partition(self, scores: Tensor) -> Tensor:
+        """Of the scores less each word's best, given :attr:`_differentiable`."""
+        return LogPartition.apply(
+            scores, self.lengths, *self._known(scores.requires_grad), *self._how
+        )
+
+    def _marginals(self, scores: Tensor) -> Tensor:
+        return Marginals.apply(scores, self.lengths, self._known(True)[1], *self._how)
 
     @property
     def log_partition(self) -> Tensor:
         """log Z, (batch,): log of the sum over all trees of exp(score)."""
-        return self._log_partition.to(self.scores.dtype)
-
-    @cached_property
-    def _marginals(self) -> Tensor:
-        return Marginals.apply(self._exact, self.lengths, self._known(True)[1], *self._how)
+        value = self._log_partition(self._differentiable) + self._arc_scores.shift.sum(1)
+        return value.to(self.scores.dtype)
 
     @property
     def marginals(self) -> Tensor:
         """P(arc is in the tree), (batch, n, n): the mean of z (Mihaylova's thesis, eq. 2.6)."""
-        return self._marginals.to(self.scores.dtype)
+        return self._marginals(self._differentiable).to(self.scores.dtype)
 
     def _mean_score(self, scores: Tensor, marginals: Tensor) -> Tensor:
-        if not scores.detach().sum().isfinite():
+        if self._arc_scores.any_forbidden:
             # A forbidden arc has probability 0, and 0 times -inf counts as 0.
             scores = scores.masked_fill(marginals.detach() == 0, 0.0)
         return (scores * marginals).sum((1, 2))
@@ -169,9 +163,9 @@ class DependencyTrees:
     @property
     def entropy(self) -> Tensor:
         """H(p) = log Z - E[score], (batch,), in nats."""
-        marginals = self._marginals
-        mean = self._mean_score(self._exact, marginals)
-        return (self._log_partition - mean).to(self.scores.dtype)
+        scores = self._differentiable
+        mean = self._mean_score(scores, self._marginals(scores))
+        return (self._log_partition(scores) - mean).to(self.scores.dtype)
 
     def kl(self, other: "DependencyTrees") -> Tensor:
         """KL(p || q) = E_p[log p - log q], (batch,), in nats; inf if q forbids what p allows.
@@ -189,19 +183,19 @@ class DependencyTrees:
         )
         if not same:
             raise ValueError("kl needs two distributions over the same sentences and trees")
-        marginals = self._marginals
-        difference = self._mean_score(self._exact, marginals) - self._mean_score(
-            other._exact, marginals
-        )
-        return (difference - self._log_partition + other._log_partition).to(self.scores.dtype)
+        scores, others = self._differentiable, other._differentiable
+        marginals = self._marginals(scores)
+        mean = self._mean_score(scores, marginals) - other._mean_score(others, marginals)
+        value = mean - self._log_partition(scores) + other._log_partition(others)
+        return value.to(self.scores.dtype)
 
     def score(self, heads: Tensor) -> Tensor:
         """Score of given trees, (..., batch), by their heads (..., batch, n)."""
-        return self._score(heads).to(self.scores.dtype)
+        return self._score(self._arc_scores.in_float64(), heads).to(self.scores.dtype)
 
-    def _score(self, heads: Tensor) -> Tensor:
+    def _score(self, scores: Tensor, heads: Tensor) -> Tensor:
         rows = self._rows(heads)
-        picked = self._exact.expand(*heads.shape[:-1], *self._exact.shape[1:])
+        picked = scores.expand(*heads.shape[:-1], *scores.shape[1:])
         own = picked.gather(-2, rows.unsqueeze(-2)).squeeze(-2)
         words = torch.arange(heads.size(-1), device=heads.device) < self.lengths[:, None]
         return own.masked_fill(~words, 0.0).sum(-1)
@@ -215,8 +209,8 @@ class DependencyTrees:
         Raises:
             ValueError: wrong shape, or a head that is no word of its sentence.
         """
-        valid = self.is_tree(heads)
-        value = self._score(heads) - self._log_partition
+        valid, scores = self.is_tree(heads), self._differentiable
+        value = self._score(scores, heads) - self._log_partition(scores)
         return value.masked_fill(~valid, -torch.inf).to(self.scores.dtype)
 
     def sample(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:
@@ -234,16 +228,17 @@ class DependencyTrees:
     def sample_heads(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:
         """As :meth:`sample`, but heads, (count, batch, n) integers."""
         count = checks.whole_number("count", count, 1)
-        if self._any_forbidden:
+        if self._arc_scores.any_forbidden:
             self._best  # noqa: B018 - complains where there is no tree
         return self._trees.sample_heads(
-            self._exact.detach(), self.lengths, self.single_root, count, generator, self.backend
+            self._arc_scores.bounded, self.lengths, self.single_root, count, generator, self.backend
         )
 
     def perturbed(self, generator: torch.Generator | None = None) -> "DependencyTrees":
         """The same scores under standard Gumbel noise on every arc."""
-        noise = torch.empty_like(self._exact).uniform_(generator=generator)
-        return self._like(self._exact - noise.clamp_min_(2.0**-60).log_().neg_().log_())
+        noise = torch.empty_like(self._arc_scores.exact).uniform_(generator=generator)
+        noise = noise.clamp_min_(2.0**-60).log_().neg_().log_()
+        return self._like(self._arc_scores.in_float64() - noise)
 
     def perturb_and_map(self, generator: torch.Generator | None = None) -> Tensor:
         """Best tree under Gumbel noise on every arc, (batch, n, n) (Papandreou, Yuille, 2011).
@@ -260,17 +255,23 @@ class DependencyTrees:
                 beyond a sentence's end.
 
         Raises:
-            ValueError: as for :meth:`log_prob`, or what is known fits no tree (on use).
+            ValueError: as for :meth:`log_prob`, a word is its own head, or what is known fits no
+                tree (on use).
         """
-        words = torch.arange(known.size(-1), device=known.device)
-        unknown = known < 0
-        rows = self._rows(known.masked_fill(unknown, 0))
+        heads_module.check_known(known, self.lengths, self.scores.shape[:2])
+        unknown, words = known < 0, torch.arange(known.size(-1), device=known.device)
+        rows = heads_module.rows_of(known.clamp_min(0), self.lengths)
         possible = unknown[:, None, :] | (words[:, None] == rows[:, None, :])
-        return self._like(self._exact.masked_fill(~possible, -torch.inf))
+        scores = self._arc_scores.in_float64()
+        return self._like(scores.masked_fill(~possible, -torch.inf))
 
     @cached_property
     def sparse_distribution(self) -> sparsemap.SparseDistribution:
-        """The few trees whose mean is :attr:`sparsemap`, their weights, and the gap reached."""
+        """The few trees whose mean is :attr:`sparsemap`, their weights, and the gap reached.
+
+        Scores near 0 (as of an untrained parser) would take thousands of trees; the search then
+        ends early, which ``gaps`` and ``converged`` tell. :meth:`solve_sparsemap` can go on.
+        """
         return self.solve_sparsemap()
 
     def solve_sparsemap(
@@ -280,10 +281,11 @@ class DependencyTrees:
         start: sparsemap.SparseDistribution | None = None,
     ) -> sparsemap.SparseDistribution:
         """As :attr:`sparse_distribution`, with options of :func:`.sparsemap.solve`."""
-        solution = sparsemap.solve(
-            self._exact.detach(), self.lengths, self.projective, self.single_root, tolerance,
-            most_steps, start,
-        )
+        with torch.inference_mode(False):  # as in _known
+            solution = sparsemap.solve(
+                self._arc_scores.exact, self.lengths, self.projective, self.single_root, tolerance,
+                most_steps, start,
+            )
         self._require_trees(torch.where(solution.sizes > 0, 0.0, -torch.inf))
         return solution
 
@@ -291,9 +293,12 @@ class DependencyTrees:
     def sparsemap(self) -> Tensor:
         """argmax_mu <s, mu> - |mu|^2 / 2 over means of trees, (batch, n, n) (eq. 2.8).
 
-        Its gradient is that of the face of the marginal polytope where the solution lies.
+        Its gradient is that of the face of the marginal polytope where the solution lies. Where
+        :attr:`sparse_distribution` has not converged, both are near the exact ones only.
         """
-        mean = sparsemap.SparseMean.apply(self._exact, self.lengths, self.sparse_distribution)
+        mean = sparsemap.SparseMean.apply(
+            self._differentiable, self.lengths, self.sparse_distribution
+        )
         return mean.to(self.scores.dtype)
 
     def enumerate(self) -> list[Tensor]:
@@ -324,12 +329,7 @@ class DependencyTrees:
         return heads_module.rows_of(heads, self.lengths)
 
     def _check_heads(self, heads: Tensor):
-        if heads.shape[-2:] != self.scores.shape[:2] or heads.is_floating_point():
-            raise ValueError(
-                f"heads must be integers of shape (..., {self.scores.size(0)}, "
-                f"{self.scores.size(1)}), not {heads.dtype} of shape {tuple(heads.shape)}"
-            )
-        heads_module.check(heads, self.lengths)
+        heads_module.check(heads, self.lengths, self.scores.shape[:2])
 
     def _like(self, scores: Tensor) -> "DependencyTrees":
         return type(self)(

@@ -8,13 +8,30 @@ modifier m, counted from 0, and [m, m] for the root.
 import torch
 from torch import Tensor
 
+from fairseq_struct.structure.checks import is_integral
 
-def check(heads: Tensor, lengths: Tensor):
+
+def check(heads: Tensor, lengths: Tensor, shape: tuple[int, ...] | None = None):
     """Complain about heads (..., batch, n) that are no words of their sentences.
 
+    Args:
+        heads: what to check.
+        lengths: (batch,).
+        shape: what batch and n have to be, if that is known.
+
     Raises:
-        ValueError: with the word, the sentence and the head.
+        TypeError: they are no tensor.
+        ValueError: wrong shape, no integers, or a head out of range, with its word and sentence.
     """
+    if not isinstance(heads, Tensor):
+        raise TypeError(f"heads must be a tensor, not {type(heads).__name__}")
+    size = "batch, n" if shape is None else ", ".join(map(str, shape))
+    wrong = heads.dim() < 2 if shape is None else heads.shape[-2:] != torch.Size(shape)
+    if wrong or not is_integral(heads):
+        raise ValueError(
+            f"heads must be integers of shape (..., {size}), not {heads.dtype} of shape "
+            f"{tuple(heads.shape)}"
+        )
     words = torch.arange(heads.size(-1), device=heads.device)
     wrong = ((heads < 0) | (heads > lengths[:, None])) & (words < lengths[:, None])
     if wrong.any():
@@ -23,6 +40,22 @@ def check(heads: Tensor, lengths: Tensor):
             f"word {place[-1]} of sentence {place[-2]} has head {int(heads[tuple(place)])}; "
             f"heads are 0 (root) to {int(lengths[place[-2]])}"
         )
+
+
+def check_known(known: Tensor, lengths: Tensor, shape: tuple[int, ...]):
+    """Complain about partly known heads (batch, n), below 0 where unknown, as :func:`check`.
+
+    Raises:
+        TypeError, ValueError: as :func:`check`, or a word is said to be its own head.
+    """
+    if isinstance(known, Tensor) and known.dim() != 2:
+        raise ValueError(f"known heads must have 2 dimensions, not {known.dim()}")
+    check(known * (known >= 0) if isinstance(known, Tensor) else known, lengths, shape)
+    words = torch.arange(known.size(-1), device=known.device)
+    own = (known == words + 1) & (words < lengths[:, None])
+    if own.any():
+        b, m = own.nonzero()[0].tolist()
+        raise ValueError(f"word {m} of sentence {b} is its own head; 0 stands for the root")
 
 
 def rows_of(heads: Tensor, lengths: Tensor) -> Tensor:

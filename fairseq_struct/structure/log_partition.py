@@ -11,9 +11,7 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-# Below this, a log-partition function in the log domain is that of no tree at all: it contains a
-# score that stands for -inf.
-NO_TREE = -0.5e15
+from fairseq_struct.structure.log_domain import as_sums, no_tree
 
 
 def marginals_by_autograd(
@@ -24,11 +22,8 @@ def marginals_by_autograd(
         given = scores.detach().requires_grad_()
         value = function(given)
         (marginals,) = torch.autograd.grad(value.sum(), given)
-    without = value < NO_TREE
-    return (
-        value.detach().masked_fill(without, -torch.inf),
-        marginals.masked_fill(without[:, None, None], 0.0),
-    )
+    value = value.detach()
+    return as_sums(value), marginals.masked_fill(no_tree(value)[:, None, None], 0.0)
 
 
 def hessian_product_by_autograd(

@@ -8,8 +8,7 @@ compiled kernels' numbers leave the range of float64; and the oracle of those ke
 import torch
 from torch import Tensor
 
-# Stands for -inf where a sum of such has to be finite; its exp is 0.
-FORBIDDEN = -1e15
+from fairseq_struct.structure.log_domain import FORBIDDEN, without_forbidden
 
 
 def log_partition(scores: Tensor, lengths: Tensor, last_words: Tensor | None = None) -> Tensor:
@@ -22,13 +21,13 @@ def log_partition(scores: Tensor, lengths: Tensor, last_words: Tensor | None = N
             root's modifier in some tree; None for any number of modifiers.
 
     Returns:
-        (batch,); below ``FORBIDDEN / 2`` where there is no tree.
+        (batch,); below ``log_domain.NO_TREE`` where there is no tree.
     """
     batch, n, _ = scores.shape
     single_root = last_words is not None
     words = torch.arange(n, device=scores.device)
     padding = words >= lengths[:, None]
-    scores = scores.clamp_min(FORBIDDEN)
+    scores = without_forbidden(scores)
     # Padding hangs on one node by an arc of weight 1 and is nobody's head.
     outside = padding[:, None, :] | padding[:, :, None]
     own = torch.eye(n, dtype=torch.bool, device=scores.device)

@@ -17,7 +17,7 @@ from fairseq_struct.structure import (
     spanning_tree_kernels,
     spanning_tree_torch,
 )
-from fairseq_struct.structure.compiled import array, run
+from fairseq_struct.structure.compiled import array, run, zeros
 from fairseq_struct.structure.log_partition import (
     hessian_product_by_autograd,
     marginals_by_autograd,
@@ -42,7 +42,7 @@ def log_partition_and_marginals(
         return _in_log_domain(scores, lengths, single_root)
     possible, last = _last_words(scores, lengths) if single_root else (None, lengths - 1)
     weights, shift = _weights(scores, single_root)
-    log_partition, marginals = scores.new_empty(len(scores)), torch.zeros_like(scores)
+    log_partition, marginals = scores.new_empty(len(scores)), zeros(scores.shape)
     done = torch.zeros(len(scores), dtype=torch.bool)
     run(
         matrix_tree_kernels.log_partition_and_marginals, _steps(lengths, 3),
@@ -71,7 +71,7 @@ def hessian_product(
     weights, _ = _weights(scores, single_root)
     # An arc that cannot be has no tangent, however far the direction points.
     tangents = torch.where(weights > 0, weights * direction, 0.0)
-    products, done = torch.zeros_like(scores), torch.zeros(len(scores), dtype=torch.bool)
+    products, done = zeros(scores.shape), torch.zeros(len(scores), dtype=torch.bool)
     run(
         matrix_tree_kernels.hessian_products, 3 * _steps(lengths, 3),
         array(weights), array(tangents), array(lengths, np.int64), single_root,

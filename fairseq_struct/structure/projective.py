@@ -1,10 +1,10 @@
 """Inference over projective dependency trees: which of its ways to take, for each sentence.
 
-Sums over trees are first tried in probability space with every word's scores shifted by their
-maximum; where that leaves the range of float64, shifted by the scores of the best tree, which
-then weighs 1; where even that does, in the log domain.
+Sums over trees are first tried in probability space, the best score of every word being 0; where
+that leaves the range of float64, shifted by the scores of the best tree, which then weighs 1;
+where even that does, in the log domain.
 
-All functions take scores (batch, n, n) in float64 without NaN or +inf, -inf outside of each
+All functions take scores (batch, n, n) in float64, the best of every word 0, -inf outside of each
 sentence (in float32 they may be where the best trees are all that is asked for), ``lengths``
 (batch,), and whether the root has exactly one modifier. ``backend`` is ``compiled`` (scores on a
 CPU) or ``torch``.
@@ -24,7 +24,7 @@ from fairseq_struct.structure import (
 )
 from fairseq_struct.structure.compiled import Space, array, run, threads_for, zeros
 from fairseq_struct.structure.heads import heads_of
-from fairseq_struct.structure.log_partition import NO_TREE
+from fairseq_struct.structure.log_domain import as_sums, no_tree
 
 # The charts of the sentences that share one should fit into a processor's second-level cache.
 CHART_BYTES = 2**22
@@ -121,7 +121,7 @@ def best_heads(
         best, arcs = projective_torch.first_order(
             scores, lengths, single_root, projective_torch.best_one
         )
-        return best.masked_fill(best < NO_TREE, -torch.inf), heads_of(arcs)
+        return as_sums(best), heads_of(arcs)
     values = array(scores, np.float32 if scores.dtype == torch.float32 else np.float64)
     best = torch.empty(len(scores), dtype=torch.float64)
     heads = torch.zeros(scores.shape[:2], dtype=torch.int64)
@@ -183,10 +183,8 @@ def _persist(
     ``attempt(which, weights, shift)`` has exp of the sentences' shifted scores, and returns which
     of the sentences it could do.
     """
-    values = array(scores)
-    shift = values.max(1)
-    shift[np.isinf(shift)] = 0.0
-    done = attempt(slice(None), _exp(values, shift), torch.from_numpy(shift))
+    weights, shift = np.exp(array(scores)), scores.new_zeros(scores.shape[:2])
+    done = attempt(slice(None), weights, shift)
     if done.all():
         return
     which = (~done).nonzero().squeeze(1)
@@ -231,11 +229,7 @@ def _run(kernel: Callable, charts: int, lengths: Tensor, *arguments, dtype: type
 
 def _in_log_domain(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
     value, marginals = projective_torch.first_order(scores, lengths, single_root)
-    without = value < NO_TREE
-    return (
-        value.masked_fill(without, -torch.inf),
-        marginals.masked_fill(without[:, None, None], 0.0),
-    )
+    return as_sums(value), marginals.masked_fill(no_tree(value)[:, None, None], 0.0)
 
 
 def _hessian_in_log_domain(

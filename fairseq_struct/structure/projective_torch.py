@@ -22,9 +22,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-# Stands for -inf where a sum of such would have to be finite: no tree costs as much, and its exp
-# is 0 all the same.
-FORBIDDEN = -1e15
+from fairseq_struct.structure.log_domain import FORBIDDEN, without_forbidden
 
 
 def rows(chart: Tensor, offset: int, d: int) -> Tensor:
@@ -51,7 +49,7 @@ def alternatives(complete: Tensor, incomplete: Tensor, d: int) -> Iterator[tuple
 
 def with_root(scores: Tensor) -> Tensor:
     """(batch, n + 1, n + 1) scores, the root's in row 0, and none into it."""
-    above = scores.clamp_min(FORBIDDEN)
+    above = without_forbidden(scores)
     moved = torch.nn.functional.pad(above, (1, 0, 1, 0), value=FORBIDDEN)
     root = above.diagonal(0, 1, 2)
     return torch.cat([torch.nn.functional.pad(root, (1, 0))[:, None], moved[:, 1:]], 1)
@@ -66,7 +64,7 @@ def log_partition(scores: Tensor, lengths: Tensor, single_root: bool) -> Tensor:
         single_root: whether the root has exactly one modifier.
 
     Returns:
-        (batch,); below ``FORBIDDEN / 2`` where there is no tree.
+        (batch,); below ``log_domain.NO_TREE`` where there is no tree.
     """
     arcs = with_root(scores)
     complete, incomplete = torch.zeros_like(arcs), torch.zeros_like(arcs)

@@ -8,7 +8,6 @@ would have liked better than z, and is the gradient of a loss that pulls s towar
 """
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -115,7 +114,7 @@ def latent(
         supervision_weight: weight of that term.
 
     Raises:
-        TypeError: ``steps`` is no integer.
+        TypeError: ``steps`` is no integer, or the losses are no tensor.
         ValueError: unknown method, a missing decoder loss, or a number out of range.
     """
     method = ALIASES.get(method, method)
@@ -138,6 +137,7 @@ def latent(
 
         def surrogate(gradient: Tensor) -> Tensor:
             scale = weights.of(gradient) if weights is not None else 1.0
+            gradient = _at_least_float32(gradient)
             first = torch.where(scale != 0, gradient / scale, 0.0) if weights else gradient
             return scale * pulled_back_gradient(
                 scores.detach(), structure, method, decoder_loss, step_size, steps, first
@@ -147,6 +147,8 @@ def latent(
     if decoder_loss is None:
         return Latent(value, None)
     losses = decoder_loss(value)
+    if not isinstance(losses, Tensor):
+        raise TypeError(f"decoder_loss must return a tensor, not {type(losses).__name__}")
     if losses.shape != scores.shape[:1]:
         raise ValueError(
             f"decoder_loss must return one loss per instance, {tuple(scores.shape[:1])}, "
@@ -160,8 +162,9 @@ def latent(
         reward = losses.detach() - (baseline(losses) if baseline is not None else 0.0)
         losses = losses + reward * (log_prob - log_prob.detach())
     if known is not None:
-        given = distribution.observe(known).log_partition
-        losses = losses + supervision_weight * (distribution.log_partition - given)
+        exact = structure(scores.double())  # the difference of two large numbers
+        missing = exact.log_partition - exact.observe(known).log_partition
+        losses = losses + supervision_weight * missing.to(losses.dtype)
     return Latent(value, losses)
 
 
@@ -190,7 +193,8 @@ def pulled_back_gradient(
         first_gradient: gamma at the argmax, where it is at hand.
 
     Returns:
-        As the scores, 0 outside of each structure.
+        As the scores, but in float32 at least; 0 outside of each structure, NaN for instances
+        where the decoder's gradient is not finite.
 
     Raises:
         TypeError: ``steps`` is no integer.
@@ -199,7 +203,8 @@ def pulled_back_gradient(
     if method not in PULLED_BACK:
         raise ValueError(f"method must be one of {', '.join(PULLED_BACK)}, not {method!r}")
     _check_steps(step_size, steps)
-    scores = scores.detach()
+    given = scores.detach()
+    scores = _at_least_float32(given)  # a small step is less than half precision can tell
     with torch.no_grad():
         distribution = structure(scores)
         from_argmax = method in ("ste_identity", "spigot")
@@ -207,14 +212,18 @@ def pulled_back_gradient(
         mu, moved = start, scores
         # Where a choice is forbidden, the label must not go either.
         possible = distribution.within & (scores > -torch.inf)
+        lost = torch.zeros(len(scores), dtype=torch.bool, device=scores.device)
         for step in range(steps):
             if step == 0 and from_argmax and first_gradient is not None:
                 gamma = first_gradient
             elif decoder_loss is None:
                 raise ValueError(f"{method} needs decoder_loss here: it calls the decoder itself")
             else:
-                gamma = _gradient(decoder_loss, mu)
-            gamma = gamma.masked_fill(~possible, 0.0)
+                gamma = _gradient(decoder_loss, mu.to(given.dtype))
+            gamma = gamma.to(scores.dtype).masked_fill(~possible, 0.0)
+            # An overflow in the decoder is for the trainer to see, not for the structure.
+            lost |= ~gamma.flatten(1).isfinite().all(1)
+            gamma = gamma.nan_to_num(0.0, 0.0, 0.0)
             if method == "ste_identity":
                 mu = mu - step_size * gamma
             elif method == "spigot_eg":
@@ -223,7 +232,13 @@ def pulled_back_gradient(
             else:
                 target = mu - step_size * gamma
                 mu = structure(target.masked_fill(~possible, -torch.inf)).sparsemap
-        return start - mu
+        gradient = start - mu
+        gradient[lost] = torch.nan
+        return gradient
+
+
+def _at_least_float32(tensor: Tensor) -> Tensor:
+    return tensor if tensor.dtype == torch.float64 else tensor.float()
 
 
 def _check(method, decoder_loss, step_size, steps, temperature, baseline, known):
@@ -235,7 +250,11 @@ def _check(method, decoder_loss, step_size, steps, temperature, baseline, known)
         raise ValueError(f"temperature must be above 0 and finite, not {temperature}")
     inner = method in ("spigot_ce", "spigot_eg") or (method in PULLED_BACK and steps > 1)
     if decoder_loss is None and (inner or method == "score_function" or known is not None):
-        raise ValueError(f"{method} needs decoder_loss here: it calls the decoder itself")
+        raise ValueError(
+            "known needs decoder_loss: it is a further term of the losses"
+            if known is not None
+            else f"{method} needs decoder_loss here: it calls the decoder itself"
+        )
     if baseline is not None and method != "score_function":
         raise ValueError(f"a baseline belongs to score_function, not to {method}")
 
@@ -249,7 +268,10 @@ def _check_steps(step_size: float, steps: int):
 def _gradient(decoder_loss: Loss, mu: Tensor) -> Tensor:
     with torch.enable_grad():
         mu = mu.detach().requires_grad_()
-        (gradient,) = torch.autograd.grad(decoder_loss(mu).sum(), mu)
+        loss = decoder_loss(mu).sum()
+        if not loss.requires_grad:  # the decoder does not read it
+            return torch.zeros_like(mu)
+        (gradient,) = torch.autograd.grad(loss, mu, allow_unused=True, materialize_grads=True)
     return gradient
 
 
@@ -266,7 +288,7 @@ def _in_same_precision(surrogate: Callable[[Tensor], Tensor]) -> Callable[[Tenso
     dtype = torch.get_autocast_dtype(device)
 
     def wrapped(gradient: Tensor) -> Tensor:
-        with torch.autocast(device, dtype=dtype) if dtype else nullcontext():
+        with torch.autocast(device, dtype=dtype):
             return surrogate(gradient)
 
     return wrapped
@@ -296,7 +318,9 @@ class _Weights:
     seen: Tensor | None = None
 
     def of(self, gradient: Tensor) -> Tensor:
-        return self.seen.to(gradient.dtype).view(-1, *[1] * (gradient.dim() - 1))
+        if self.seen is None:  # what was differentiated does not contain the losses
+            return torch.ones_like(gradient[:1].flatten()[:1])
+        return _at_least_float32(self.seen).view(-1, *[1] * (gradient.dim() - 1))
 
 
 class _Observed(torch.autograd.Function):

@@ -13,6 +13,7 @@ from torch import Tensor
 from fairseq_struct.structure import sparsemap_kernels
 from fairseq_struct.structure.checks import whole_number
 from fairseq_struct.structure.compiled import Space, array, run, threads_for
+from fairseq_struct.structure.heads import is_tree, rows_of
 
 # Sentences that go side by side.
 BLOCK = 32
@@ -28,12 +29,19 @@ class SparseDistribution:
         sizes: (batch,) number of trees.
         gaps: (batch,) optimality gaps: max_z <s - mu, z> - <s - mu, mu>. The squared distance
             of mu from the exact solution is at most twice the gap.
+        tolerance: gap at which the search stopped where it could.
     """
 
     trees: Tensor
     weights: Tensor
     sizes: Tensor
     gaps: Tensor
+    tolerance: float = 1e-8
+
+    @property
+    def converged(self) -> Tensor:
+        """(batch,) whether the gap is within the tolerance that was asked for."""
+        return self.gaps <= self.tolerance
 
 
 def solve(
@@ -48,22 +56,29 @@ def solve(
     """The active set method, sentence by sentence, on the CPU.
 
     Args:
-        scores: (batch, n, n) in float64, -inf outside of each sentence.
+        scores: (batch, n, n) in float64, the best of every word 0, -inf outside of each sentence.
         lengths: (batch,).
         projective, single_root: which trees.
         tolerance: gap at which to stop.
-        most_steps: most calls for a best tree, 100 + 3 n if not given. Scores near 0 would take
-            thousands; what has been reached then is returned, and its gap says how good it is.
+        most_steps: most calls for a best tree; for a sentence of n words 100 + 3 n if not given.
+            Scores near 0 would take thousands; what has been reached then is returned, and its gap
+            says how good it is.
         start: trees to begin with, such as the solution for similar scores.
 
     Raises:
-        TypeError, ValueError: ``most_steps`` is no integer or below 1, ``tolerance`` not above 0.
+        TypeError, ValueError: ``most_steps`` is no integer or below 1, ``tolerance`` not above 0,
+            or ``start`` has trees of another kind, of other sentences, or with forbidden arcs.
     """
     batch, n, _ = scores.shape
-    most_steps = 100 + 3 * n if most_steps is None else whole_number("most_steps", most_steps, 1)
+    own = array(lengths, np.int64)
+    limit = 100 + 3 * own
+    if most_steps is not None:
+        limit[:] = whole_number("most_steps", most_steps, 1)
     if not tolerance > 0:
         raise ValueError(f"tolerance must be above 0, not {tolerance}")
-    room = most_steps + 1 + (start.trees.size(1) if start is not None else 0)
+    if start is not None:
+        _check_start(start, scores, lengths, projective, single_root)
+    room = int(limit.max(initial=0)) + 1 + (start.trees.size(1) if start is not None else 0)
     trees = np.zeros((batch, room, n), np.int64)
     weights, gaps = np.zeros((batch, room)), np.zeros(batch)
     sizes = np.zeros(batch, np.int64)
@@ -72,17 +87,13 @@ def solve(
         trees[:, :given] = array(start.trees, np.int64)
         weights[:, :given] = array(start.weights)
         sizes[:] = array(start.sizes, np.int64)
-    # A word's scores may all be moved together: every tree takes one of them.
-    shift = scores.amax(1, keepdim=True)
-    shift = shift.masked_fill(shift.isinf(), 0.0)
-    own = array(lengths, np.int64)
     steps = 50.0 * own.astype(np.float64) ** 3
     share = -(-batch // threads_for(steps.sum()))
     block = max(1, min(BLOCK, share))
     steps = np.pad(steps, (0, -batch % block))
     run(
         sparsemap_kernels.sparsemap, steps.reshape(-1, block).sum(1), block,
-        array(scores - shift), own, projective, single_root, most_steps, tolerance,
+        array(scores), own, projective, single_root, limit, tolerance,
         trees, weights, sizes, gaps,
         workspace=(
             Space((block, room, room)), Space((block, n, n)),
@@ -100,7 +111,30 @@ def solve(
         torch.from_numpy(weights).to(device),
         torch.from_numpy(sizes).to(device),
         torch.from_numpy(gaps).to(device),
+        tolerance,
     )
+
+
+def _check_start(
+    start: SparseDistribution, scores: Tensor, lengths: Tensor, projective: bool, single_root: bool
+):
+    batch, most, n = start.trees.shape
+    if (batch, n) != scores.shape[:2]:
+        raise ValueError(
+            f"the solution to start from is for {batch} sentences of up to {n} words, not for "
+            f"{scores.size(0)} of up to {scores.size(1)}"
+        )
+    trees = start.trees.transpose(0, 1)
+    fits = is_tree(trees, lengths, projective, single_root)
+    picked = scores.expand(most, -1, -1, -1).gather(2, rows_of(trees, lengths).unsqueeze(2))
+    words = torch.arange(n, device=scores.device) < lengths[:, None]
+    fits &= ((picked.squeeze(2) > -torch.inf) | ~words).all(-1)
+    behind = torch.arange(most, device=scores.device)[:, None] >= start.sizes
+    if not (fits | behind).all():
+        a, b = (~(fits | behind)).nonzero()[0].tolist()
+        raise ValueError(
+            f"tree {a} to start sentence {b} from is none of the trees to choose from here"
+        )
 
 
 class SparseMean(torch.autograd.Function):

@@ -19,7 +19,7 @@ import numpy as np
 from fairseq_struct.structure.compiled import compiled
 from fairseq_struct.structure.eisner_kernels import decode, inside_maximum
 from fairseq_struct.structure.projective_kernels import ROOT_WEIGHT, load
-from fairseq_struct.structure.spanning_tree_kernels import arborescence
+from fairseq_struct.structure.spanning_tree_kernels import arborescence, tree_score
 
 # A tree whose distance from the span of those at hand is less than this is one of them.
 DEPENDENT = 1e-9
@@ -125,14 +125,6 @@ def _improve(n, size, trees, alpha, values, factor, solution, ones):
 
 
 @compiled
-def _score(scores, n, heads):
-    total = 0.0
-    for m in range(n):
-        total += scores[m, m] if heads[m] == 0 else scores[heads[m] - 1, m]
-    return total
-
-
-@compiled
 def _residual(scores, n, size, trees, alpha, residual):
     """residual = scores - mu."""
     residual[:n, :n] = scores[:n, :n]
@@ -167,9 +159,12 @@ def _best_trees(
 @compiled
 def _pursue(
     start, waiting, unfinished, scores, lengths, projective, single_root, most_steps, tolerance,
-    trees, alpha, sizes, gaps, steps, values, factors, residuals, charts, spread,
+    trees, alpha, sizes, gaps, steps, values, factors, residuals, charts, spread, rough,
 ):
-    """Add best trees to the ``waiting`` sentences ``start + unfinished`` until none is better."""
+    """Add best trees to the ``waiting`` sentences ``start + unfinished`` until none is better.
+
+    A search that is only ``rough`` leaves one step for another one.
+    """
     longest, most = scores.shape[1], trees.shape[1]
     work, ones, highest = np.empty(most), np.empty(most), np.empty(waiting)
     heads, own = np.empty((waiting, longest), np.int64), np.empty(waiting, np.int64)
@@ -193,15 +188,15 @@ def _pursue(
             if size > 0:
                 at_mu = 0.0
                 for a in range(size):
-                    at_mu += alpha[b, a] * _score(residuals[lane], n, trees[b, a])
-                gaps[b] = max(_score(residuals[lane], n, heads[lane]) - at_mu, 0.0)
-                if gaps[b] <= tolerance or steps[place] >= most_steps or size >= most:
+                    at_mu += alpha[b, a] * tree_score(residuals[lane], n, trees[b, a])
+                gaps[b] = max(tree_score(residuals[lane], n, heads[lane]) - at_mu, 0.0)
+                if gaps[b] <= tolerance or steps[place] >= most_steps[b] - rough or size >= most:
                     continue
             if not _append(factors[place], size, trees[b], heads[lane], n, work):
                 continue
             trees[b, size, :n] = heads[lane, :n]
             alpha[b, size] = 0.0 if size > 0 else 1.0
-            values[place, size] = _score(scores[b], n, heads[lane])
+            values[place, size] = tree_score(scores[b], n, heads[lane])
             sizes[b] = _improve(
                 n, size + 1, trees[b], alpha[b], values[place], factors[place], work, ones
             )
@@ -222,7 +217,7 @@ def sparsemap(
 
     Args:
         scores: (batch, n, n), every word's shifted by their maximum.
-        most_steps: most trees to ask for, per sentence.
+        most_steps: (batch,) most trees to ask for.
         tolerance: gap at which to stop.
         trees, alpha, sizes: (batch, most, n), (batch, most), (batch,): the trees and weights to
             begin with, and the results.
@@ -246,7 +241,7 @@ def sparsemap(
                 size = sizes[b]
                 if _append(factors[place], size, trees[b], trees[b, a], lengths[b], work):
                     trees[b, size], alpha[b, size] = trees[b, a], alpha[b, a]
-                    values[place, size] = _score(scores[b], lengths[b], trees[b, a])
+                    values[place, size] = tree_score(scores[b], lengths[b], trees[b, a])
                     sizes[b] += 1
             if sizes[b] > 0:
                 alpha[b, : sizes[b]] /= alpha[b, : sizes[b]].sum()
@@ -254,17 +249,21 @@ def sparsemap(
                     lengths[b], sizes[b], trees[b], alpha[b], values[place], factors[place],
                     work, ones,
                 )
-        if projective and most_steps > 1:
-            unfinished[:count] = np.arange(count)
-            _pursue(
-                start, count, unfinished, scores, lengths, projective, single_root,
-                most_steps - 1, tolerance, trees, alpha, sizes, gaps, steps, values, factors,
-                residuals, rough_charts, rough_spread,
-            )
+        waiting = 0
+        for place in range(count):
+            if projective and most_steps[start + place] > 1:
+                unfinished[waiting] = place
+                waiting += 1
+        _pursue(
+            start, waiting, unfinished, scores, lengths, projective, single_root, most_steps,
+            tolerance, trees, alpha, sizes, gaps, steps, values, factors, residuals, rough_charts,
+            rough_spread, True,
+        )
         unfinished[:count] = np.arange(count)
         _pursue(
             start, count, unfinished, scores, lengths, projective, single_root, most_steps,
-            tolerance, trees, alpha, sizes, gaps, steps, values, factors, residuals, charts, spread,
+            tolerance, trees, alpha, sizes, gaps, steps, values, factors, residuals, charts,
+            spread, False,
         )
 
 
@@ -294,7 +293,7 @@ def jacobian_products(first, last, lengths, trees, sizes, direction, products):
         for a in range(sizes[b]):
             if _append(factor, size, chosen, trees[b, a], n, work):
                 chosen[size] = trees[b, a, :n]
-                values[size] = _score(direction[b], n, trees[b, a])
+                values[size] = tree_score(direction[b], n, trees[b, a])
                 size += 1
         if size < 2:
             continue

@@ -1,0 +1,78 @@
+"""Arc scores made ready for inference: in float64, checked, and each word's best one at 0."""
+
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from fairseq_struct.structure import checks
+from fairseq_struct.structure.log_domain import LOWEST
+
+
+class ArcScores:
+    """Scores s' = s - max_h s(h -> m), -inf for arcs forbidden or outside of their sentence.
+
+    Every tree takes one arc of each word, so that moving all scores of a word moves those of all
+    trees alike. What is left are differences, of which sums over trees keep all digits.
+
+    ``exact`` holds s', ``bounded`` max(s', -1e12), for sums: an arc this far below the best of its
+    word is in no tree unless all trees need such arcs, and then sums must stay sums of numbers
+    that are not too large. ``shift`` (batch, n) is what was taken off.
+
+    Args:
+        scores: (batch, n, n), the root's on the diagonal, -inf for forbidden arcs.
+        lengths: (batch,) words per sentence.
+
+    Raises:
+        ValueError: a score that is NaN or +inf, or a word all of whose arcs are forbidden.
+    """
+
+    def __init__(self, scores: Tensor, lengths: Tensor):
+        self._given = scores
+        self.lengths = lengths
+        self._padded = bool((lengths < scores.size(1)).any())
+        with torch.inference_mode(False):  # whose tensors would be of no use outside of it
+            exact = self._within_sentences(scores.detach().double())
+            self.any_forbidden = not bool(exact.sum().isfinite())
+            if self.any_forbidden:
+                checks.refuse_nan_and_infinity(exact, "arc {1} -> {2} in sentence {0}")
+                checks.refuse_words_without_head(exact, lengths)
+            shift = exact.amax(1)
+            self.shift = shift.masked_fill(shift.isinf(), 0.0) if self._padded else shift
+            exact = exact - self.shift[:, None]
+            low = (exact < LOWEST) & (exact > -torch.inf)
+            self.exact = self.bounded = exact.contiguous()
+            self._low = low if low.any() else None
+            if self._low is not None:
+                self.bounded = self.exact.masked_fill(low, LOWEST)
+
+    @property
+    def fit_float32(self) -> bool:
+        """Whether sums of scores stay far from overflow in float32."""
+        return self._low is None
+
+    @cached_property
+    def within(self) -> Tensor:
+        """Which arcs are inside of their sentence, (batch, n, n) booleans."""
+        words = torch.arange(self._given.size(1), device=self._given.device)
+        within = words < self.lengths[:, None]
+        return within[:, :, None] & within[:, None, :]
+
+    def _within_sentences(self, scores: Tensor) -> Tensor:
+        return torch.where(self.within, scores, -torch.inf) if self._padded else scores
+
+    def in_float64(self) -> Tensor:
+        """The scores as given, -inf outside of sentences."""
+        return self._within_sentences(self._given.double())
+
+    def differentiable(self) -> Tensor:
+        """``bounded`` as a function of the scores given.
+
+        Made anew each time, so that no graph is used twice, nor one missed that grad mode forbade.
+        """
+        if not (self._given.requires_grad and torch.is_grad_enabled()):
+            return self.bounded
+        scores = self.in_float64() - self.shift[:, None]
+        if self._low is None:
+            return scores
+        return torch.where(self._low, LOWEST + (scores - scores.detach()), scores)
