@@ -86,7 +86,11 @@ def test_observed_choices():
         (lambda: Categorical(torch.tensor([[0.0, torch.nan]])), "choice 1 in instance 0 is nan"),
         (lambda: Categorical(torch.full((1, 2), -torch.inf)), "all choices of instance 0"),
         (lambda: Categorical(SCORES).log_prob(torch.tensor([0, 1, 2, 6])), "label 6 is none"),
-        (lambda: Categorical(SCORES).observe(torch.tensor([0])), r"must have shape \(4,\)"),
+        (lambda: Categorical(SCORES).observe(torch.tensor([0])), r"of shape \(..., 4\)"),
+        (lambda: Categorical(SCORES).observe(torch.tensor(0)), "1 dimension, not 0"),
+        (lambda: Categorical(SCORES).observe(torch.tensor([True] * 4)), "must be integers"),
+        (lambda: Categorical(SCORES).log_prob(torch.zeros(4)), "must be integers"),
+        (lambda: Categorical(SCORES).log_prob(torch.zeros(4, 2).long()), "must be integers"),
         (lambda: Categorical(SCORES).kl(Categorical(SCORES[:2])), "same choices"),
     ],
 )

@@ -17,7 +17,13 @@ def contingency_table(classes: Tensor, clusters: Tensor, count: int) -> Tensor:
 
     Returns:
         (count, count) integers, classes by clusters.
+
+    Raises:
+        ValueError: a class or a cluster out of range.
     """
+    for name, labels in (("class", classes), ("cluster", clusters)):
+        if ((labels < 0) | (labels >= count)).any():
+            raise ValueError(f"a {name} is none of 0 to {count - 1}")
     cells = torch.bincount(classes * count + clusters, minlength=count * count)
     return cells.view(count, count)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.structure.categorical import Categorical
@@ -73,6 +73,8 @@ class LatentClassifier(nn.Module):
         if method not in LATENT_METHODS:
             names = ", ".join(LATENT_METHODS)
             raise InputError(f"unknown latent method {method!r}; choose one of {names}")
+        if dim < 1:
+            raise InputError(f"inputs need at least 1 dimension, not {dim}")
         if clusters < 2:
             raise InputError(f"a latent choice needs at least 2 clusters, not {clusters}")
         for name, value in (("pullback step size", step_size), ("temperature", temperature)):
@@ -114,7 +116,7 @@ class LatentClassifier(nn.Module):
 
         if self.encoder is None:
             chosen = clusters if self.method == "gold" else torch.zeros_like(clusters)
-            z = Categorical(projected.detach()).one_hot(chosen)
+            z = one_hot(chosen, projected.size(1)).to(projected.dtype)
             losses = losses_of(z)
         else:
             scores = self.encoder(inputs)

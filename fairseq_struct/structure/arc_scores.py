@@ -1,6 +1,7 @@
 """Arc scores made ready for inference: in float64, checked, and each word's best one at 0."""
 
 from functools import cached_property
+from math import isfinite
 
 import torch
 from torch import Tensor
@@ -33,18 +34,22 @@ class ArcScores:
         self._padded = bool((lengths < scores.size(1)).any())
         with torch.inference_mode(False):  # whose tensors would be of no use outside of it
             exact = self._within_sentences(scores.detach().double())
-            self.any_forbidden = not bool(exact.sum().isfinite())
+            least, best = _least_and_best(scores)
+            # Most scores are finite and close to each other, which two numbers tell.
+            self.any_forbidden = self._padded or not isfinite(least + best)
             if self.any_forbidden:
                 checks.refuse_nan_and_infinity(exact, "arc {1} -> {2} in sentence {0}")
                 checks.refuse_words_without_head(exact, lengths)
             shift = exact.amax(1)
             self.shift = shift.masked_fill(shift.isinf(), 0.0) if self._padded else shift
             exact = exact - self.shift[:, None]
-            low = (exact < LOWEST) & (exact > -torch.inf)
             self.exact = self.bounded = exact.contiguous()
-            self._low = low if low.any() else None
-            if self._low is not None:
-                self.bounded = self.exact.masked_fill(low, LOWEST)
+            self._low = None
+            if not best - least <= -LOWEST:
+                low = (exact < LOWEST) & (exact > -torch.inf)
+                if low.any():
+                    self._low = low
+                    self.bounded = self.exact.masked_fill(low, LOWEST)
 
     @property
     def fit_float32(self) -> bool:
@@ -76,3 +81,11 @@ class ArcScores:
         if self._low is None:
             return scores
         return torch.where(self._low, LOWEST + (scores - scores.detach()), scores)
+
+
+def _least_and_best(scores: Tensor) -> tuple[float, float]:
+    """The smallest and the largest score, NaN if one is."""
+    if not scores.numel():
+        return 0.0, 0.0
+    least, best = scores.detach().aminmax()
+    return float(least), float(best)

@@ -102,7 +102,7 @@ class Categorical:
         """log p of choices, (..., batch) for labels (..., batch).
 
         Raises:
-            ValueError: a label below 0, or k or above.
+            TypeError, ValueError: labels that are no integers, of another batch, or out of range.
         """
         self._check_labels(labels)
         logs = self._exact.log_softmax(1).expand(*labels.shape, -1)
@@ -120,7 +120,11 @@ class Categorical:
         return self.one_hot(drawn.T)
 
     def perturbed(self, generator: torch.Generator | None = None) -> "Categorical":
-        """The same scores under Gumbel noise; its argmax is an exact sample from p."""
+        """The same scores under Gumbel noise; its argmax is an exact sample from p.
+
+        (Up to the resolution of uniform numbers, which for scores below float64 is 2^-24: choices
+        less likely than that are drawn more rarely than p says.)
+        """
         noise = torch.rand(
             self._exact.shape, generator=generator, device=self._exact.device,
             dtype=self._exact.dtype,
@@ -133,12 +137,14 @@ class Categorical:
         return self._as_given(self.perturbed(generator).argmax)
 
     def observe(self, known: Tensor) -> "Categorical":
-        """The distribution given what is known: labels (batch,), -1 where nothing is."""
-        if known.shape != self.scores.shape[:1]:
-            raise ValueError(
-                f"known labels must have shape ({self.scores.size(0)},), not {tuple(known.shape)}"
-            )
-        self._check_labels(known.clamp_min(0))
+        """The distribution given what is known: labels (batch,), -1 where nothing is.
+
+        Raises:
+            TypeError, ValueError: as for :meth:`log_prob`, or a known label that is forbidden.
+        """
+        if isinstance(known, Tensor) and known.dim() != 1:
+            raise ValueError(f"known labels must have 1 dimension, not {known.dim()}")
+        self._check_labels(known * (known >= 0) if isinstance(known, Tensor) else known)
         possible = (known < 0)[:, None] | self.one_hot(known.clamp_min(0)).bool()
         return type(self)(self.scores.masked_fill(~possible, -torch.inf))
 
@@ -155,6 +161,14 @@ class Categorical:
         return zeros.scatter_(-1, labels.unsqueeze(-1), 1.0)
 
     def _check_labels(self, labels: Tensor):
+        if not isinstance(labels, Tensor):
+            raise TypeError(f"labels must be a tensor, not {type(labels).__name__}")
+        batch = self.scores.size(0)
+        if labels.dim() < 1 or labels.size(-1) != batch or not checks.is_integral(labels):
+            raise ValueError(
+                f"labels must be integers of shape (..., {batch}), not {labels.dtype} of shape "
+                f"{tuple(labels.shape)}"
+            )
         wrong = (labels < 0) | (labels >= self.scores.size(1))
         if wrong.any():
             value = int(labels[wrong][0])

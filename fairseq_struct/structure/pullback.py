@@ -103,7 +103,8 @@ def latent(
             ``spigot``, whose first gradient is at hand, ``steps`` times for the other two.
             Those calls do not touch the decoder's gradients; they draw dropout of their own.
             Not needed for methods that call it once; then whoever computes the loss must sum
-            it over instances, because a mean over instances would make every step smaller.
+            it over instances, because a mean over instances would make every step smaller. A
+            second loss of the same value belongs into it, too: steps are taken by its gradient.
         step_size: eta, the size of the steps towards the pulled-back label.
         steps: k, their number.
         temperature: of the two methods with Gumbel noise.

@@ -211,12 +211,20 @@ def compile_seconds() -> dict[str, float]:
     return seconds
 
 
+def positive(text: str) -> int:
+    """An argument that is a whole number above 0."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
+    return number
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--batch", type=int, default=32, help="sentences")
-    parser.add_argument("--length", type=int, default=40, help="words per sentence")
-    parser.add_argument("--repeats", type=int, default=15, help="timed calls of each")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads")
+    parser.add_argument("--batch", type=positive, default=32, help="sentences")
+    parser.add_argument("--length", type=positive, default=40, help="words per sentence")
+    parser.add_argument("--repeats", type=positive, default=15, help="timed calls of each")
+    parser.add_argument("--threads", type=positive, default=1, help="CPU threads")
     parser.add_argument("--growth", action="store_true", help=f"lengths {LENGTHS}")
     parser.add_argument("--rows", nargs="+", help="only these rows")
     parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
@@ -226,6 +234,8 @@ def main():
     grown: dict[str, dict[str, float]] = {}
     for n in LENGTHS if setting.growth else (setting.length,):
         found = rows(setting.batch, n)
+        if unknown := set(setting.rows or ()) - set(found):
+            parser.error(f"unknown rows: {', '.join(unknown)}; choose from {', '.join(found)}")
         found = {name: found[name] for name in setting.rows or found}
         print(f"\nbatch {setting.batch}, {n} words, {setting.threads} threads; milliseconds")
         print(f"{'':<36}{'compiled':>10}{'torch':>10}{'peer':>10}{'ratio':>8}{'target':>8}")

@@ -55,6 +55,7 @@ done
 for seed in "${seeds[@]}"; do
     number SEEDS "$seed"
 done
+[ -z "$(printf '%s\n' "${seeds[@]}" | sort | uniq -d)" ] || fail "SEEDS has a seed twice: ${seeds[*]}"
 export OMP_NUM_THREADS=${THREADS:-1}
 command -v fairseq-train >/dev/null || fail "fairseq-struct is not installed: make install"
 

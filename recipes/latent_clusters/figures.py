@@ -25,7 +25,7 @@ COLOURS = dict(zip(LABELS, ("#7f7f7f", "#1b6ca8", "#c44536", "#2a8c4a", "#8a5fbf
 CURVES = ("softmax", "spigot", "ste_identity", "spigot_ce")
 PULLED_BACK = ("ste_identity", "spigot", "spigot_ce", "spigot_eg")
 STEPS = (1, 2, 3, 5)
-STEP_SIZES = ("0.00002", "0.1", "1")
+STEP_SIZES = ("0.00002", "0.0002", "0.0004")
 AXES = {"accuracy": "accuracy (%)", "v_measure": "V-measure"}
 
 
