@@ -73,7 +73,8 @@ def _append(factor, size, trees, tree, n, work):
 def _remove(factor, size, which):
     """Delete row ``which`` and make the factor triangular again by plane rotations."""
     for i in range(which, size - 1):
-        factor[i, : i + 2] = factor[i + 1, : i + 2]
+        for a in range(i + 2):
+            factor[i, a] = factor[i + 1, a]
     for i in range(which, size - 1):
         x, y = factor[i, i], factor[i, i + 1]
         length = np.hypot(x, y)
@@ -90,15 +91,20 @@ def _solve_on_trees(factor, size, values, total, solution, ones):
 
     Only differences of values count; from the highest on they keep their digits.
     """
-    solution[:size] = values[:size] - values[:size].max()
-    _lower_solve(factor, size, solution, solution)
-    _upper_solve(factor, size, solution)
-    ones[:size] = 1.0
-    _lower_solve(factor, size, ones, ones)
-    _upper_solve(factor, size, ones)
-    tau = (solution[:size].sum() - total) / ones[:size].sum()
+    highest = -np.inf
     for a in range(size):
-        solution[a] -= tau * ones[a]
+        highest = max(highest, values[a])
+    for a in range(size):
+        solution[a], ones[a] = values[a] - highest, 1.0
+    for vector in (solution, ones):
+        _lower_solve(factor, size, vector, vector)
+        _upper_solve(factor, size, vector)
+    excess, of_ones = -total, 0.0
+    for a in range(size):
+        excess += solution[a]
+        of_ones += ones[a]
+    for a in range(size):
+        solution[a] -= excess / of_ones * ones[a]
 
 
 @compiled
@@ -113,21 +119,25 @@ def _improve(n, size, trees, alpha, values, factor, solution, ones):
                 if bound < step or blocking < 0:
                     step, blocking = bound, a
         if blocking < 0:
-            alpha[:size] = solution[:size]
+            for a in range(size):
+                alpha[a] = solution[a]
             return size
         for a in range(size):
             alpha[a] += step * (solution[a] - alpha[a])
         _remove(factor, size, blocking)
         for a in range(blocking, size - 1):
             alpha[a], values[a] = alpha[a + 1], values[a + 1]
-            trees[a, :n] = trees[a + 1, :n]
+            for m in range(n):
+                trees[a, m] = trees[a + 1, m]
         size -= 1
 
 
 @compiled
 def _residual(scores, n, size, trees, alpha, residual):
     """residual = scores - mu."""
-    residual[:n, :n] = scores[:n, :n]
+    for h in range(n):
+        for m in range(n):
+            residual[h, m] = scores[h, m]
     for a in range(size):
         for m in range(n):
             head = trees[a, m] - 1 if trees[a, m] > 0 else m
@@ -135,19 +145,15 @@ def _residual(scores, n, size, trees, alpha, residual):
 
 
 @compiled
-def _best_trees(
-    waiting, residuals, lengths, projective, single_root, charts, spread, stack, highest, heads
+def _best_projective(
+    waiting, residuals, lengths, single_root, charts, spread, stack, highest, heads
 ):
     """The best tree of each of the first ``waiting`` residuals, in the charts' precision."""
-    if not projective:
-        for lane in range(waiting):
-            found = arborescence(residuals[lane], lengths[lane], single_root, heads[lane])
-            highest[lane] = 0.0 if found else -np.inf
-        return
     no_state = np.empty(0, np.uint64)
     vectors = np.empty((3, residuals.shape[1] + 1, waiting), charts.dtype)
-    n = load(residuals, lengths, 0, waiting, -np.inf, spread, vectors[ROOT_WEIGHT])
-    inside_maximum(n, waiting, spread, single_root, lengths, 0, charts, vectors, highest)
+    first = np.int64(0)  # for a plain 0 Numba would compile these functions once more
+    n = load(residuals, lengths, first, waiting, -np.inf, spread, vectors[ROOT_WEIGHT])
+    inside_maximum(n, waiting, spread, single_root, lengths, first, charts, vectors, highest)
     for lane in range(waiting):
         if highest[lane] > -np.inf:
             decode(
@@ -159,7 +165,8 @@ def _best_trees(
 @compiled
 def _pursue(
     start, waiting, unfinished, scores, lengths, projective, single_root, most_steps, tolerance,
-    trees, alpha, sizes, gaps, steps, values, factors, residuals, charts, spread, rough,
+    trees, alpha, sizes, gaps, steps, values, factors, residuals, charts, spread, rough_charts,
+    rough_spread, rough,
 ):
     """Add best trees to the ``waiting`` sentences ``start + unfinished`` until none is better.
 
@@ -174,9 +181,19 @@ def _pursue(
             b = start + unfinished[lane]
             own[lane] = lengths[b]
             _residual(scores[b], own[lane], sizes[b], trees[b], alpha[b], residuals[lane])
-        _best_trees(
-            waiting, residuals, own, projective, single_root, charts, spread, stack, highest, heads
-        )
+        if not projective:
+            for lane in range(waiting):
+                found = arborescence(residuals[lane], own[lane], single_root, heads[lane])
+                highest[lane] = 0.0 if found else -np.inf
+        elif rough:
+            _best_projective(
+                waiting, residuals, own, single_root, rough_charts, rough_spread, stack, highest,
+                heads,
+            )
+        else:
+            _best_projective(
+                waiting, residuals, own, single_root, charts, spread, stack, highest, heads
+            )
         left = 0
         for lane in range(waiting):
             place = unfinished[lane]
@@ -194,7 +211,8 @@ def _pursue(
                     continue
             if not _append(factors[place], size, trees[b], heads[lane], n, work):
                 continue
-            trees[b, size, :n] = heads[lane, :n]
+            for m in range(n):
+                trees[b, size, m] = heads[lane, m]
             alpha[b, size] = 0.0 if size > 0 else 1.0
             values[place, size] = tree_score(scores[b], n, heads[lane])
             sizes[b] = _improve(
@@ -240,31 +258,32 @@ def sparsemap(
             for a in range(given):
                 size = sizes[b]
                 if _append(factors[place], size, trees[b], trees[b, a], lengths[b], work):
-                    trees[b, size], alpha[b, size] = trees[b, a], alpha[b, a]
+                    alpha[b, size] = alpha[b, a]
+                    for m in range(lengths[b]):
+                        trees[b, size, m] = trees[b, a, m]
                     values[place, size] = tree_score(scores[b], lengths[b], trees[b, a])
                     sizes[b] += 1
             if sizes[b] > 0:
-                alpha[b, : sizes[b]] /= alpha[b, : sizes[b]].sum()
+                total = 0.0
+                for a in range(sizes[b]):
+                    total += alpha[b, a]
+                for a in range(sizes[b]):
+                    alpha[b, a] /= total
                 sizes[b] = _improve(
                     lengths[b], sizes[b], trees[b], alpha[b], values[place], factors[place],
                     work, ones,
                 )
-        waiting = 0
-        for place in range(count):
-            if projective and most_steps[start + place] > 1:
-                unfinished[waiting] = place
-                waiting += 1
-        _pursue(
-            start, waiting, unfinished, scores, lengths, projective, single_root, most_steps,
-            tolerance, trees, alpha, sizes, gaps, steps, values, factors, residuals, rough_charts,
-            rough_spread, True,
-        )
-        unfinished[:count] = np.arange(count)
-        _pursue(
-            start, count, unfinished, scores, lengths, projective, single_root, most_steps,
-            tolerance, trees, alpha, sizes, gaps, steps, values, factors, residuals, charts,
-            spread, False,
-        )
+        for rough in (True, False):
+            waiting = np.int64(0)  # as above
+            for place in range(count):
+                if not rough or (projective and most_steps[start + place] > 1):
+                    unfinished[waiting] = place
+                    waiting += 1
+            _pursue(
+                start, waiting, unfinished, scores, lengths, projective, single_root, most_steps,
+                tolerance, trees, alpha, sizes, gaps, steps, values, factors, residuals, charts,
+                spread, rough_charts, rough_spread, rough,
+            )
 
 
 @compiled
