@@ -52,6 +52,43 @@ def test_what_was_computed_without_gradients_is_no_obstacle_to_them(kind):
             torch.testing.assert_close(got, expected)
 
 
+def test_gradients_where_the_squared_sum_over_trees_leaves_the_range_of_float64():
+    for far in (353.0, 362.0, 372.0, 380.0):
+        scores = torch.tensor([[[-far, 0.0], [0.0, -far]]], dtype=torch.float64)
+        of_both = []
+        for backend in BACKENDS:
+            leaf = scores.clone().requires_grad_()
+            trees = DependencyTrees(leaf, backend=backend)
+            value = trees.entropy.sum() + trees.marginals[0, 0, 0]
+            of_both.append(torch.autograd.grad(value, leaf)[0])
+        torch.testing.assert_close(*of_both, atol=1e-9, rtol=0)
+
+
+def test_lengths_that_change_later_change_nothing():
+    lengths, scores = torch.tensor([2, 3]), random_scores(2, 3, 3)
+    trees, expected = (DependencyTrees(scores, given) for given in (lengths, lengths.clone()))
+    lengths.fill_(500)
+    assert torch.equal(trees.heads, expected.heads)
+    assert torch.equal(trees.marginals, expected.marginals)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_samples_in_inference_mode(backend):
+    scores = random_scores(2, 4, 4) - 1e4 * torch.eye(4)
+    with torch.inference_mode():
+        trees = DependencyTrees(scores, projective=False, backend=backend)
+        assert trees.is_tree(trees.sample_heads(3)).all()
+
+
+def test_small_differences_beside_large_ones_decide_in_float32():
+    """Two words, one of which the root must take: both choices cost 1e8, and one a little more."""
+    scores = torch.tensor([[[-1e8, 0.0], [1.0, -1e8]]])
+    for kind in ({"projective": True}, {"projective": False}, {"single_root": True}):
+        for backend in BACKENDS:
+            trees = DependencyTrees(scores, **kind, backend=backend)
+            assert trees.heads.tolist() == [[2, 0]]
+
+
 def test_verbs_can_be_differentiated_one_after_the_other():
     scores = random_scores(2, 4, 4).requires_grad_()
     trees = DependencyTrees(scores, torch.tensor([4, 3]))

@@ -91,3 +91,26 @@ def test_a_decoder_that_does_not_read_the_structure_pulls_nowhere():
         assert not pulled_back_gradient(scores, Categorical, "spigot_eg", loss).any()
     with pytest.raises(TypeError, match="must return a tensor, not float"):
         latent(scores, Categorical, "softmax", lambda value: 1.0)
+
+
+def test_a_decoder_may_work_in_place():
+    scores = random_scores(2, 3, 3).requires_grad_()
+    for method in PULLED_BACK:
+        latent(scores, DependencyTrees, method, lambda z: z.mul_(2.0).square().sum((1, 2)))
+        latent(
+            scores, DependencyTrees, method, lambda z: (z.clone().mul_(2.0) ** 2).sum((1, 2))
+        ).losses.sum().backward()
+        pulled_back_gradient(
+            scores, DependencyTrees, method, lambda z: (z.mul_(2.0) ** 2).sum((1, 2))
+        )
+
+
+@pytest.mark.parametrize("method", PULLED_BACK)
+def test_steps_beyond_all_numbers_lose_their_instance_only(method):
+    factor = torch.tensor([1.0, 1e38, 1.0])
+    scores = random_scores(3, 4, 4, dtype=torch.float32).requires_grad_()
+    result = latent(
+        scores, DependencyTrees, method, lambda z: (z.sum((1, 2)) * factor), step_size=100.0
+    )
+    (gradient,) = torch.autograd.grad(result.losses.sum(), scores)
+    assert gradient[[0, 2]].isfinite().all() and not gradient[1].isfinite().all()

@@ -1,5 +1,7 @@
 """SparseMAP against the quadratic program over all trees, its gradient, and its limits."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from scipy.optimize import minimize
@@ -124,6 +126,11 @@ def test_a_sentence_that_is_given_up_on_does_not_depend_on_its_batch():
         torch.testing.assert_close(trees.sparsemap[b, :n, :n], alone, atol=1e-12, rtol=0)
 
 
+def test_any_number_of_steps_may_be_allowed():
+    trees = DependencyTrees(random_scores(4, 6, 6, scale=0.01))
+    assert trees.solve_sparsemap(most_steps=10**9).converged.all()
+
+
 def test_a_start_that_does_not_fit_is_refused():
     scores = random_scores(2, 5, 5)
     heads = torch.tensor([[3, 4, 0, 0, 1], [0, 1, 2, 3, 4]])  # the first: two roots, crossing arcs
@@ -132,6 +139,12 @@ def test_a_start_that_does_not_fit_is_refused():
     for kind in ({"single_root": True}, {"projective": True}):
         with pytest.raises(ValueError, match="tree 0 to start sentence 0 from"):
             DependencyTrees(scores, **{"projective": False, **kind}).solve_sparsemap(start=start)
+    with pytest.raises(ValueError, match=r"sizes of shape \(2,\), 0 to 1"):
+        start = replace(start, sizes=start.sizes + 10**6)
+        DependencyTrees(scores, projective=False).solve_sparsemap(start=start)
+    start = replace(start, sizes=torch.tensor([1, 1]))
+    with pytest.raises(TypeError, match="must be a SparseDistribution, not Tensor"):
+        DependencyTrees(scores).solve_sparsemap(start=scores)
     forbidden = scores.clone()
     forbidden[1, 0, 0] = -torch.inf
     with pytest.raises(ValueError, match="to start sentence 1 from"):

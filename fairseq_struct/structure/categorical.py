@@ -106,7 +106,7 @@ class Categorical:
         """
         self._check_labels(labels)
         logs = self._exact.log_softmax(1).expand(*labels.shape, -1)
-        return self._as_given(logs.gather(-1, labels.unsqueeze(-1)).squeeze(-1))
+        return self._as_given(logs.gather(-1, labels.long().unsqueeze(-1)).squeeze(-1))
 
     def sample(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:
         """Choices drawn from p, (count, batch, k) one-hot.

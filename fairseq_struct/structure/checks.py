@@ -1,5 +1,6 @@
 """What users hand in, checked before any work is done on it."""
 
+from numbers import Real
 from operator import index
 
 import torch
@@ -38,6 +39,20 @@ def whole_number(name: str, value: int, least: int) -> int:
     return number
 
 
+def above_zero(name: str, value: float) -> float:
+    """``value``, if it is a finite number above 0.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is not in this range.
+    """
+    if not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{name} must be above 0 and finite, not {value}")
+    return value
+
+
 def sentence_lengths(lengths: Tensor | None, scores: Tensor) -> Tensor:
     """Lengths (batch,) of sentences with scores (batch, n, ...), n where not given.
 
@@ -47,15 +62,18 @@ def sentence_lengths(lengths: Tensor | None, scores: Tensor) -> Tensor:
     batch, n = scores.shape[:2]
     if lengths is None:
         return torch.full((batch,), n, device=scores.device)
-    lengths = torch.as_tensor(lengths, device=scores.device)
+    try:
+        lengths = torch.as_tensor(lengths, device=scores.device)
+    except (RuntimeError, TypeError, ValueError):
+        raise ValueError(f"lengths must be {batch} integers, not {lengths!r}") from None
     if lengths.shape != (batch,) or not is_integral(lengths):
         raise ValueError(f"lengths must be {batch} integers, not {lengths.tolist()}")
     wrong = (lengths < 1) | (lengths > n)
     if wrong.any():
         b = int(wrong.nonzero()[0])
         raise ValueError(f"sentence {b} has length {int(lengths[b])}; allowed are 1 to {n}")
-    with torch.inference_mode(False):
-        return lengths.clone().long() if lengths.is_inference() else lengths.long()
+    with torch.inference_mode(False):  # a copy: whoever changes theirs later must not change ours
+        return lengths.to(torch.int64, copy=True)
 
 
 def is_integral(tensor: Tensor) -> bool:

@@ -11,6 +11,8 @@ from fairseq_struct.structure.arc_scores import ArcScores
 from fairseq_struct.structure.enumeration import all_heads
 from fairseq_struct.structure.log_partition import LogPartition, Marginals
 
+# Best trees that score less than this, each word's best arc counting 0, are looked for in float64.
+LOWEST_IN_FLOAT32 = -1e4
 BACKENDS = ("auto", "compiled", "torch")
 
 
@@ -95,10 +97,15 @@ class DependencyTrees:
         scores = self._arc_scores.exact
         if self.backend == "torch" and self.projective:  # which is in the log domain, as sums are
             scores = self._arc_scores.bounded
-        precise = self.scores.dtype == torch.float64 or not self._arc_scores.fit_float32
-        if self.backend == "compiled" and not precise:
-            scores = scores.float()
-        best, heads = self._trees.best_heads(scores, self.lengths, self.single_root, self.backend)
+        how = self.lengths, self.single_root, self.backend
+        rough = self.backend == "compiled" and self.projective and self._arc_scores.fit_float32
+        if rough and self.scores.dtype != torch.float64:
+            best, heads = self._trees.best_heads(scores.float(), *how)
+            # Where a tree cannot do without arcs of very low scores, they drown the digits of
+            # the others; sentences without any tree are looked at again as well.
+            if not (best < LOWEST_IN_FLOAT32).any():
+                return best, heads
+        best, heads = self._trees.best_heads(scores, *how)
         return self._require_trees(best), heads
 
     @property
@@ -162,7 +169,11 @@ class DependencyTrees:
 
     @property
     def entropy(self) -> Tensor:
-        """H(p) = log Z - E[score], (batch,), in nats."""
+        """H(p) = log Z - E[score], (batch,), in nats.
+
+        Where every tree with crossing arcs needs one that scores d below the best of its word,
+        about d * 1e-16 of it is lost.
+        """
         scores = self._differentiable
         mean = self._mean_score(scores, self._marginals(scores))
         return (self._log_partition(scores) - mean).to(self.scores.dtype)
@@ -230,9 +241,11 @@ class DependencyTrees:
         count = checks.whole_number("count", count, 1)
         if self._arc_scores.any_forbidden:
             self._best  # noqa: B018 - complains where there is no tree
-        return self._trees.sample_heads(
-            self._arc_scores.bounded, self.lengths, self.single_root, count, generator, self.backend
-        )
+        with torch.inference_mode(False):  # as in _known
+            return self._trees.sample_heads(
+                self._arc_scores.bounded, self.lengths, self.single_root, count, generator,
+                self.backend,
+            )
 
     def perturbed(self, generator: torch.Generator | None = None) -> "DependencyTrees":
         """The same scores under standard Gumbel noise on every arc."""

@@ -113,3 +113,23 @@ def is_tree(
         crossing = (a < c) & (c < b) & (b < d) & within[:, :, None] & within[:, None, :]
         valid &= ~crossing.any(-1).any(-1)
     return valid
+
+
+def depths(heads: Tensor, lengths: Tensor) -> Tensor:
+    """Most arcs between the root and a word, (..., batch) integers; 1 for a flat tree.
+
+    Args:
+        heads: (..., batch, n), trees.
+        lengths: (batch,).
+    """
+    n = heads.size(-1)
+    rows = rows_of(heads, lengths)
+    words = torch.arange(n, device=heads.device)
+    # n stands for the root. Each round doubles the arcs that a word's pointer spans.
+    above = torch.where((rows == words) | (words >= lengths[:, None]), n, rows)
+    above = torch.nn.functional.pad(above, (0, 1), value=n)
+    spans = (above != n).long()
+    for _ in range(n.bit_length()):
+        spans = spans + spans.gather(-1, above)
+        above = above.gather(-1, above)
+    return spans.amax(-1) + 1

@@ -192,9 +192,12 @@ def _steps(lengths: Tensor, power: int) -> np.ndarray:
 
 
 def _in_log_domain(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
-    return marginals_by_autograd(
+    value, marginals = marginals_by_autograd(
         lambda given: log_partition_torch(given, lengths, single_root), scores
     )
+    # Where all trees need arcs far below the others, digits were lost.
+    total = marginals.sum(1, keepdim=True)
+    return value, torch.where(total > 0, marginals / total, marginals)
 
 
 def _hessian_in_log_domain(

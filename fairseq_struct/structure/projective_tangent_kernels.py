@@ -25,6 +25,9 @@ from fairseq_struct.structure.projective_kernels import (
     within_range,
 )
 
+# Partition functions from here on have squares that are not denormal.
+SMALLEST_PARTITION = 1e-140
+
 
 @compiled
 def _row(dual, kind, row, start, stop):
@@ -324,6 +327,8 @@ def hessian_products(
             b = start + lane
             own = lengths[b]
             done[b] = within[lane] and within_too[lane] and sum_to_one(own, products[b])
+            # Its square is divided by.
+            done[b] &= partition[0][lane] > SMALLEST_PARTITION
             if done[b]:
                 _unload(own, used, lane, charts, vectors, outer, by, products[b])
                 done[b] = np.isfinite(products[b, :own, :own].sum())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fairseq_struct.structure.checks import whole_number
+from fairseq_struct.structure.checks import above_zero, whole_number
 
 # What the decoder reads, and what carries its gradient to the scores.
 RELAXED = ("marginals", "sparsemap", "gumbel_softmax")
@@ -120,7 +120,13 @@ def latent(
     """
     method = ALIASES.get(method, method)
     _check(method, decoder_loss, step_size, steps, temperature, baseline, known)
+    if not 0 <= supervision_weight < float("inf"):
+        raise ValueError(f"supervision_weight must be 0 or more, not {supervision_weight}")
     weights = _Weights() if decoder_loss is not None else None
+    missing = None
+    if known is not None:
+        exact = structure(scores.double())  # the difference of two large numbers
+        missing = exact.log_partition - exact.observe(known).log_partition
     distribution = structure(scores)
     if method == "marginals":
         value = distribution.marginals
@@ -162,9 +168,7 @@ def latent(
         log_prob = (parts - structure(exact).log_partition).to(losses.dtype)
         reward = losses.detach() - (baseline(losses) if baseline is not None else 0.0)
         losses = losses + reward * (log_prob - log_prob.detach())
-    if known is not None:
-        exact = structure(scores.double())  # the difference of two large numbers
-        missing = exact.log_partition - exact.observe(known).log_partition
+    if missing is not None:
         losses = losses + supervision_weight * missing.to(losses.dtype)
     return Latent(value, losses)
 
@@ -221,17 +225,22 @@ def pulled_back_gradient(
                 raise ValueError(f"{method} needs decoder_loss here: it calls the decoder itself")
             else:
                 gamma = _gradient(decoder_loss, mu.to(given.dtype))
-            gamma = gamma.to(scores.dtype).masked_fill(~possible, 0.0)
+            if gamma.shape != scores.shape:
+                raise ValueError(
+                    f"the decoder's gradient has shape {tuple(gamma.shape)}, the scores have "
+                    f"{tuple(scores.shape)}"
+                )
+            move = step_size * gamma.to(scores.dtype).masked_fill(~possible, 0.0)
             # An overflow in the decoder is for the trainer to see, not for the structure.
-            lost |= ~gamma.flatten(1).isfinite().all(1)
-            gamma = gamma.nan_to_num(0.0, 0.0, 0.0)
+            lost |= ~(moved - move).masked_fill(~possible, 0.0).flatten(1).isfinite().all(1)
+            move[lost] = 0.0
             if method == "ste_identity":
-                mu = mu - step_size * gamma
+                mu = mu - move
             elif method == "spigot_eg":
-                moved = moved - step_size * gamma
+                moved = moved - move
                 mu = structure(moved).marginals
             else:
-                target = mu - step_size * gamma
+                target = mu - move
                 mu = structure(target.masked_fill(~possible, -torch.inf)).sparsemap
         gradient = start - mu
         gradient[lost] = torch.nan
@@ -247,8 +256,7 @@ def _check(method, decoder_loss, step_size, steps, temperature, baseline, known)
         names = ", ".join((*METHODS, *ALIASES))
         raise ValueError(f"unknown method {method!r}; choose one of {names}")
     _check_steps(step_size, steps)
-    if not 0 < temperature < float("inf"):
-        raise ValueError(f"temperature must be above 0 and finite, not {temperature}")
+    above_zero("temperature", temperature)
     inner = method in ("spigot_ce", "spigot_eg") or (method in PULLED_BACK and steps > 1)
     if decoder_loss is None and (inner or method == "score_function" or known is not None):
         raise ValueError(
@@ -261,15 +269,17 @@ def _check(method, decoder_loss, step_size, steps, temperature, baseline, known)
 
 
 def _check_steps(step_size: float, steps: int):
-    if not 0 < step_size < float("inf"):
-        raise ValueError(f"step_size must be above 0 and finite, not {step_size}")
+    above_zero("step_size", step_size)
     whole_number("steps", steps, 1)
 
 
 def _gradient(decoder_loss: Loss, mu: Tensor) -> Tensor:
     with torch.enable_grad():
         mu = mu.detach().requires_grad_()
-        loss = decoder_loss(mu).sum()
+        losses = decoder_loss(mu.clone())  # which it may work on in place
+        if not isinstance(losses, Tensor):
+            raise TypeError(f"decoder_loss must return a tensor, not {type(losses).__name__}")
+        loss = losses.sum()
         if not loss.requires_grad:  # the decoder does not read it
             return torch.zeros_like(mu)
         (gradient,) = torch.autograd.grad(loss, mu, allow_unused=True, materialize_grads=True)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure import sparsemap_kernels
-from fairseq_struct.structure.checks import whole_number
+from fairseq_struct.structure.checks import above_zero, whole_number
 from fairseq_struct.structure.compiled import Space, array, run, threads_for
 from fairseq_struct.structure.heads import is_tree, rows_of
 
@@ -74,11 +74,13 @@ def solve(
     limit = 100 + 3 * own
     if most_steps is not None:
         limit[:] = whole_number("most_steps", most_steps, 1)
-    if not tolerance > 0:
-        raise ValueError(f"tolerance must be above 0, not {tolerance}")
+    above_zero("tolerance", tolerance)
     if start is not None:
         _check_start(start, scores, lengths, projective, single_root)
-    room = int(limit.max(initial=0)) + 1 + (start.trees.size(1) if start is not None else 0)
+    # No more trees than these are affinely independent, and others are not kept.
+    independent = n * n - n + 2
+    room = min(int(limit.max(initial=0)) + 1, independent)
+    room += start.trees.size(1) if start is not None else 0
     trees = np.zeros((batch, room, n), np.int64)
     weights, gaps = np.zeros((batch, room)), np.zeros(batch)
     sizes = np.zeros(batch, np.int64)
@@ -118,7 +120,16 @@ def solve(
 def _check_start(
     start: SparseDistribution, scores: Tensor, lengths: Tensor, projective: bool, single_root: bool
 ):
+    if not isinstance(start, SparseDistribution):
+        raise TypeError(f"start must be a SparseDistribution, not {type(start).__name__}")
     batch, most, n = start.trees.shape
+    weights, sizes = start.weights, start.sizes
+    fits = weights.shape == (batch, most) and sizes.shape == (batch,)
+    if not fits or (sizes < 0).any() or (sizes > most).any() or not (weights >= 0).all():
+        raise ValueError(
+            f"the solution to start from needs weights of shape ({batch}, {most}), 0 or more, and "
+            f"sizes of shape ({batch},), 0 to {most}"
+        )
     if (batch, n) != scores.shape[:2]:
         raise ValueError(
             f"the solution to start from is for {batch} sentences of up to {n} words, not for "
