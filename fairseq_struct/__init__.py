@@ -10,4 +10,11 @@ Importing this package is cheap and does not import fairseq.
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = ["__version__", "load"]
+
+
+def load(checkpoint, data=None, truncate=False):
+    """Load a trained model: see :func:`fairseq_struct.inference.load`, which imports fairseq."""
+    from fairseq_struct.inference import load as load_model
+
+    return load_model(checkpoint, data, truncate)

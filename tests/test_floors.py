@@ -17,7 +17,7 @@ FLOORS = {
     "tasks": {"data", "metrics", "structure", "compat"},
     "criterions": {"metrics", "compat"},
     "cli": {"data", "modules", "metrics", "structure", "models", "tasks", "criterions"}
-    | {"compat", "plugin", "__init__"},
+    | {"compat", "plugin", "inference", "__init__"},
     "modules": {"structure"},
     "metrics": {"structure"},
     "structure": set(),
@@ -25,7 +25,8 @@ FLOORS = {
     "plugin": {"compat"},
     "compat": set(),
     "errors": set(),
-    "__init__": set(),
+    "inference": {"data", "models", "tasks", "compat", "plugin", "__init__"},
+    "__init__": {"inference"},
 }
 STRUCTURE_MAY_USE = {"torch", "numpy", "numba", "entmax", "fairseq_struct"}
 STRUCTURE_MAY_USE |= sys.stdlib_module_names

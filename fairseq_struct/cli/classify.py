@@ -1,0 +1,52 @@
+"""``fairseq-struct classify``: labels of sentences, or of pairs of them."""
+
+import argparse
+import sys
+from pathlib import Path
+
+NAME = "classify"
+HELP = "write the labels of raw sentences or pairs, and on request their latent trees"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``classify``."""
+    parser.add_argument("checkpoint", type=Path, help="a trained classifier")
+    parser.add_argument(
+        "--trees", type=Path, metavar="FILE", help="write the latent trees as CoNLL-U, too"
+    )
+    parser.add_argument(
+        "--data", type=Path, help="data-bin with the dictionaries, if it was moved since training"
+    )
+    parser.add_argument(
+        "--truncate", action="store_true", help="cut sentences that are too long for the model"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Classify standard input, an instance per line; the two sentences of a pair by a tab.
+
+    Each line of output is the label, a tab, and the labels' probabilities.
+
+    Raises:
+        InputError: an instance or the checkpoint cannot be used.
+    """
+    from fairseq_struct.data.conllu import to_conllu
+    from fairseq_struct.errors import InputError
+    from fairseq_struct.inference import load
+
+    classifier = load(args.checkpoint, args.data, args.truncate)
+    if args.trees and classifier.model.tree is None:
+        raise InputError("--trees: this model was trained without trees")
+    found = list(classifier.analyse(line.rstrip("\n").split("\t") for line in sys.stdin))
+    for one in found:
+        chances = " ".join(f"{name}={chance:.4f}" for name, chance in one.probabilities.items())
+        print(f"{one.label}\t{chances}")
+    if args.trees:
+        parts = []
+        for number, one in enumerate(found, 1):
+            for side, (words, heads) in enumerate(zip(one.sentences, one.heads, strict=True), 1):
+                name = f"sent_id = {number}" + (f".{side}" if len(one.sentences) > 1 else "")
+                comments = (name, f"text = {' '.join(words)}", f"label = {one.label}")
+                parts.append(to_conllu(words, heads, comments))
+        args.trees.write_text("".join(parts), encoding="utf-8")
+    return 0

@@ -1,0 +1,71 @@
+"""Cross-entropy of a classifier with latent structure, and how good and how deep it is."""
+
+from itertools import product
+
+from fairseq import utils
+from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
+
+from fairseq_struct.metrics.confusion import accuracy, macro_f1
+from fairseq_struct.metrics.v_measure import contingency_table
+
+
+@register_criterion("structured_classification", dataclass=FairseqDataclass)
+class StructuredClassificationCriterion(FairseqCriterion):
+    """Cross-entropy, summed over instances; fairseq divides by their number.
+
+    Logged are ``loss`` (in nats, with the part of known heads while training), ``accuracy`` and
+    ``macro_f1`` (in %) and, while validating, how often each label was taken for which
+    (``confusion_TRUE_PREDICTED``) and ``tree_depth``, the mean number of arcs from the root to
+    the deepest word of the best tree. All are of the whole subset, however it was cut into batches.
+    """
+
+    def forward(self, model, sample: dict, reduce: bool = True):
+        """Loss, number of instances, and what is logged of one batch."""
+        given = sample["net_input"]
+        output = model(**given)
+        loss = output.losses.sum() if reduce else output.losses
+        count = sample["nsentences"]
+        names = self.task.label_names
+        table = contingency_table(given["targets"], output.logits.argmax(1), len(names))
+        logged = {
+            "loss": output.losses.detach().sum(),
+            "confusion": table.cpu(),
+            "ntokens": sample["ntokens"],
+            "nsentences": count,
+            "sample_size": count,
+        }
+        if not model.training:
+            logged["labels"] = names
+            if output.arc_scores is not None:
+                depths = model.tree_depths(output)
+                logged["depth"], logged["trees"] = depths.sum().item(), depths.numel()
+        return loss, count, logged
+
+    @classmethod
+    def reduce_metrics(cls, logging_outputs: list[dict]):
+        """Log the batches' sums, so that what is shown is of all instances together."""
+        count = sum(log["sample_size"] for log in logging_outputs)
+        loss = utils.item(sum(log["loss"] for log in logging_outputs))
+        metrics.log_scalar("loss", loss / count, count, round=4)
+        metrics.log_scalar("_confusion", sum(log["confusion"] for log in logging_outputs))
+        for name, score in (("accuracy", accuracy), ("macro_f1", macro_f1)):
+            metrics.log_derived(
+                name, lambda meters, score=score: round(score(meters["_confusion"].sum), 2)
+            )
+        if "depth" in logging_outputs[0]:
+            trees = sum(log["trees"] for log in logging_outputs)
+            depth = sum(log["depth"] for log in logging_outputs)
+            metrics.log_scalar("tree_depth", depth / trees, trees, round=2)
+        names = logging_outputs[0].get("labels", ())
+        for (row, true), (column, predicted) in product(enumerate(names), repeat=2):
+            metrics.log_derived(
+                f"confusion_{true}_{predicted}",
+                lambda meters, row=row, column=column: int(meters["_confusion"].sum[row, column]),
+            )
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        """False: fairseq can sum numbers only, not tables."""
+        return False

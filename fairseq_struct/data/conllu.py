@@ -1,0 +1,83 @@
+"""CoNLL-U: dependency trees as one line per word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq_struct.errors import InputError
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence with its tree.
+
+    Attributes:
+        words: forms.
+        heads: 1-based, 0 for the root.
+        line: where it begins in its file.
+    """
+
+    words: tuple[str, ...]
+    heads: tuple[int, ...]
+    line: int = 0
+
+
+def read_conllu(path: Path) -> Iterator[Sentence]:
+    """Sentences of a CoNLL-U file; ranges of words (``1-2``) and empty nodes are passed over.
+
+    Raises:
+        InputError: the file is missing, a line is malformed, or heads are no tree; with the line.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    rows: list[tuple[int, str, str]] = []
+    number = 0
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        line = line.rstrip("\r")
+        if not line.strip():
+            if rows:
+                yield _sentence(path, rows)
+            rows = []
+        elif not line.startswith("#"):
+            columns = line.split("\t")
+            if len(columns) != 10:
+                raise InputError(f"{path}:{number}: {len(columns)} columns; CoNLL-U has 10")
+            if columns[0].isdecimal():
+                if int(columns[0]) != len(rows) + 1:
+                    raise InputError(f"{path}:{number}: word {columns[0]} follows {len(rows)}")
+                rows.append((number, columns[1], columns[6]))
+    if rows:
+        yield _sentence(path, rows)
+
+
+def _sentence(path: Path, rows: Sequence[tuple[int, str, str]]) -> Sentence:
+    heads = []
+    for place, (number, _, head) in enumerate(rows, 1):
+        if not head.isdecimal() or int(head) > len(rows) or int(head) == place:
+            raise InputError(f"{path}:{number}: {head!r} is no head of word {place}")
+        heads.append(int(head))
+    for place in range(1, len(rows) + 1):
+        above, steps = place, 0
+        while above:
+            above, steps = heads[above - 1], steps + 1
+            if steps > len(rows):
+                raise InputError(f"{path}:{rows[0][0]}: the heads of this sentence form a cycle")
+    return Sentence(tuple(word for _, word, _ in rows), tuple(heads), rows[0][0])
+
+
+def to_conllu(words: Sequence[str], heads: Sequence[int], comments: Sequence[str] = ()) -> str:
+    """A sentence's lines, with the empty one behind it.
+
+    Args:
+        words: forms.
+        heads: 1-based, 0 for the root.
+        comments: lines to begin with, without ``#``.
+    """
+    lines = [f"# {comment}" for comment in comments]
+    for place, (word, head) in enumerate(zip(words, heads, strict=True), 1):
+        relation = "root" if head == 0 else "dep"
+        lines.append(f"{place}\t{word}\t_\t_\t_\t_\t{head}\t{relation}\t_\t_")
+    return "\n".join([*lines, "", ""])

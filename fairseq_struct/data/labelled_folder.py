@@ -1,0 +1,126 @@
+"""The folder that an experiment with labelled sentences reads.
+
+::
+
+    OUT/text/{train,valid,test}.{sentence1,sentence2,label}   one line per instance
+    OUT/data-bin/dict.txt, dict.label.txt                     words, labels
+    OUT/data-bin/{train,valid,test}.{sentence1,…}.{bin,idx}   the same, binarised
+    OUT/manifest.json                                         options and counts
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from fairseq_struct import compat
+from fairseq_struct.data.atomic_folder import atomic_folder
+from fairseq_struct.data.labelled_text import SPLITS, Instance, LabelledCorpus
+from fairseq_struct.errors import InputError
+
+MANIFEST = "manifest.json"
+
+
+def write_labelled_folder(
+    corpus: LabelledCorpus,
+    out: str | Path,
+    *,
+    lower: bool = False,
+    least_count: int = 1,
+    overwrite: bool = False,
+) -> dict:
+    """Write a corpus as text and ``data-bin``, and return its manifest.
+
+    Args:
+        corpus: the instances.
+        out: folder to make; it appears complete or not at all.
+        lower: lower-case the sentences.
+        least_count: words rarer than this in the training split are unknown.
+        overwrite: replace a folder that this function made.
+
+    Raises:
+        InputError: ``out`` holds something, and is not to be or cannot be replaced.
+    """
+    out = Path(out)
+    if out.is_dir() and any(out.iterdir()):
+        if not (out / MANIFEST).is_file():
+            raise InputError(f"{out}: exists and is no prepared folder; name another")
+        if not overwrite:
+            raise InputError(f"{out}: exists; name another folder or replace it (--overwrite)")
+    compat.prepare()
+    splits = {split: [_lower(i) if lower else i for i in corpus.splits[split]] for split in SPLITS}
+    sides = len(splits["train"][0].sentences)
+    words = _dictionary((s for i in splits["train"] for s in i.sentences), least_count)
+    labels = label_dictionary(sorted({instance.label for instance in splits["train"]}))
+    with atomic_folder(out) as folder:
+        data_bin, text = folder / "data-bin", folder / "text"
+        data_bin.mkdir()
+        text.mkdir()
+        words.save(str(data_bin / "dict.txt"))
+        labels.save(str(data_bin / "dict.label.txt"))
+        for split, instances in splits.items():
+            for side in range(sides):
+                name = f"{split}.sentence{side + 1}"
+                lines = [instance.sentences[side] for instance in instances]
+                _write(text / name, lines)
+                _binarise(data_bin / name, lines, words)
+            lines = [instance.label for instance in instances]
+            _write(text / f"{split}.label", lines)
+            _binarise(data_bin / f"{split}.label", lines, labels)
+        manifest = {
+            "corpus": corpus.name,
+            "sentences": sides,
+            "lower": lower,
+            "least_count": least_count,
+            "instances": {split: len(instances) for split, instances in splits.items()},
+            "dropped": {split: dict(corpus.dropped.get(split, {})) for split in SPLITS},
+            "words": len(words) - words.nspecial,
+            "labels": labels.symbols[labels.nspecial :],
+        }
+        content = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+        (folder / MANIFEST).write_text(content, encoding="utf-8")
+    return manifest
+
+
+def label_dictionary(labels: Iterable[str]):
+    """A fairseq dictionary of labels, which its special symbols precede."""
+    from fairseq.data import Dictionary
+
+    dictionary = Dictionary()
+    for label in labels:
+        dictionary.add_symbol(label)
+    return dictionary
+
+
+def _dictionary(sentences: Iterable[str], least_count: int):
+    from fairseq.data import Dictionary
+
+    dictionary = Dictionary()
+    for sentence in sentences:
+        for word in sentence.split():
+            dictionary.add_symbol(word)
+    dictionary.finalize(threshold=least_count, padding_factor=1)
+    return dictionary
+
+
+def _lower(instance: Instance) -> Instance:
+    return replace(instance, sentences=tuple(s.lower() for s in instance.sentences))
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _binarise(prefix: Path, lines: Iterable[str], dictionary) -> None:
+    import torch
+    from fairseq.data import indexed_dataset
+
+    builder = indexed_dataset.make_builder(
+        f"{prefix}.bin", impl="mmap", vocab_size=len(dictionary)
+    )
+    for line in lines:
+        builder.add_item(torch.tensor([dictionary.index(word) for word in line.split()]))
+    builder.finalize(f"{prefix}.idx")

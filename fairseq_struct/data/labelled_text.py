@@ -1,0 +1,198 @@
+"""Readers of sentences, or pairs of sentences, that have a label."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fairseq_struct.errors import InputError
+
+SPLITS = ("train", "valid", "test")
+
+# Leaves of a sentiment treebank's tree, and what may stand between them.
+_LEAF = re.compile(r"\((\d) ([^() ][^()]*)\)")
+_NODE = re.compile(r"\((\d) ")
+_SENTIMENT = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A label and what it is about.
+
+    Attributes:
+        sentences: one sentence or two, words separated by spaces.
+        label: its name.
+    """
+
+    sentences: tuple[str, ...]
+    label: str
+
+
+@dataclass
+class LabelledCorpus:
+    """Instances of the three splits.
+
+    Attributes:
+        name: of the corpus.
+        splits: instances by split.
+        dropped: how many were left out by split and reason.
+    """
+
+    name: str
+    splits: dict[str, list[Instance]]
+    dropped: dict[str, Counter] = field(default_factory=dict)
+
+
+# Reads one file: instances, and reasons (str) in place of those that are left out.
+Reader = Callable[[Path], Iterator[Instance | str]]
+
+
+def read_corpus(name: str, reader: Reader, files: dict[str, Path]) -> LabelledCorpus:
+    """Read the files of all splits.
+
+    Args:
+        name: of the corpus.
+        reader: of one file.
+        files: by split.
+
+    Raises:
+        InputError: a file is missing, malformed or empty, a sentence is empty, or the held-out
+            splits have a label or a number of sentences that the training split does not have.
+    """
+    corpus = LabelledCorpus(name, {}, {})
+    for split in SPLITS:
+        path = files[split]
+        if not path.is_file():
+            raise InputError(f"{path}: no such file (the {split} split of {name})")
+        read = list(reader(path))
+        corpus.splits[split] = [entry for entry in read if isinstance(entry, Instance)]
+        corpus.dropped[split] = Counter(entry for entry in read if isinstance(entry, str))
+        if not corpus.splits[split]:
+            raise InputError(f"{path}: holds no instance")
+    labels = {instance.label for instance in corpus.splits["train"]}
+    sizes = {len(instance.sentences) for instance in corpus.splits["train"]}
+    for split in SPLITS:
+        for instance in corpus.splits[split]:
+            if instance.label not in labels:
+                known = ", ".join(sorted(labels))
+                raise InputError(
+                    f"{files[split]}: label {instance.label!r} is none of those of the training "
+                    f"split: {known}"
+                )
+            if len(instance.sentences) not in sizes or len(sizes) > 1:
+                raise InputError(f"{files[split]}: some lines have one sentence, others have two")
+    return corpus
+
+
+def read_tsv(path: Path) -> Iterator[Instance | str]:
+    """Lines ``sentence TAB label`` or ``sentence TAB sentence TAB label``."""
+    for number, line in _lines(path):
+        columns = line.split("\t")
+        if len(columns) not in (2, 3):
+            raise InputError(
+                f"{path}:{number}: {len(columns)} columns; expected a sentence or two, and a label"
+            )
+        yield _instance(path, number, columns[:-1], columns[-1])
+
+
+def read_sentiment_trees(path: Path) -> Iterator[Instance | str]:
+    """The Stanford Sentiment Treebank's trees; neutral sentences are left out."""
+    for number, line in _lines(path):
+        label, words = _sentiment_tree(path, number, line)
+        if label == "2":
+            yield "neutral"
+        else:
+            yield _instance(path, number, [" ".join(words)], _SENTIMENT[label])
+
+
+def read_fine_sentiment_trees(path: Path) -> Iterator[Instance | str]:
+    """The same with its five labels, 0 (very negative) to 4 (very positive)."""
+    for number, line in _lines(path):
+        label, words = _sentiment_tree(path, number, line)
+        yield _instance(path, number, [" ".join(words)], label)
+
+
+def read_snli_jsonl(path: Path) -> Iterator[Instance | str]:
+    """SNLI's ``.jsonl``; tokens are those of the binary parses; ``-`` is no label."""
+    for number, line in _lines(path):
+        try:
+            entry = json.loads(line)
+            label = entry["gold_label"]
+            parses = [entry[f"sentence{i}_binary_parse"] for i in (1, 2)]
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path}:{number}: no SNLI record ({error})") from None
+        yield _snli(path, number, parses, label)
+
+
+def read_snli_tsv(path: Path) -> Iterator[Instance | str]:
+    """SNLI's ``.txt``, tab-separated with a header; as :func:`read_snli_jsonl`."""
+    names = ("gold_label", "sentence1_binary_parse", "sentence2_binary_parse")
+    for number, (label, *parses) in _columns(path, names):
+        yield _snli(path, number, parses, label)
+
+
+def read_sick(path: Path) -> Iterator[Instance | str]:
+    """SICK, tab-separated with a header; its sentences have no punctuation to split off."""
+    names = ("entailment_judgment", "sentence_A", "sentence_B")
+    for number, (label, *sentences) in _columns(path, names):
+        yield _instance(path, number, sentences, label.lower())
+
+
+def _snli(path: Path, number: int, parses: Sequence[str], label: str) -> Instance | str:
+    if label == "-":
+        return "without label"
+    sentences = [" ".join(w for w in parse.split() if w not in "()") for parse in parses]
+    return _instance(path, number, sentences, label)
+
+
+def _sentiment_tree(path: Path, number: int, line: str) -> tuple[str, list[str]]:
+    rest = _NODE.sub("", _LEAF.sub("", line)).replace(" ", "")
+    leaves = [word.replace("\\", "") for _, word in _LEAF.findall(line)]  # 1\/2 is 1/2
+    inner = len(_NODE.findall(line)) - len(leaves)
+    start = _NODE.match(line)
+    if not start or start[1] not in "01234" or rest != ")" * inner or line.count("(") != (
+        line.count(")")
+    ):
+        raise InputError(f"{path}:{number}: malformed sentiment tree")
+    return start[1], leaves
+
+
+def _instance(path: Path, number: int, sentences: Sequence[str], label: str) -> Instance:
+    clean = tuple(" ".join(sentence.split()) for sentence in sentences)
+    if not all(clean):
+        raise InputError(f"{path}:{number}: empty sentence")
+    if not label.strip() or len(label.split()) > 1:
+        raise InputError(f"{path}:{number}: {label!r} is no label")
+    return Instance(clean, label.strip())
+
+
+def _columns(path: Path, names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """The named columns of a tab-separated file with a header, with line numbers."""
+    lines = _lines(path)
+    header = next(lines, (1, ""))[1].split("\t")
+    missing = [name for name in names if name not in header]
+    if missing:
+        raise InputError(f"{path}:1: no column {missing[0]!r}")
+    places = [header.index(name) for name in names]
+    for number, line in lines:
+        columns = line.split("\t")
+        if len(columns) != len(header):
+            raise InputError(
+                f"{path}:{number}: {len(columns)} columns, but the header has {len(header)}"
+            )
+        yield number, [columns[place] for place in places]
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines that are not empty, with their numbers."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 (byte {error.start})") from None
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, line.rstrip("\r")

@@ -1,0 +1,188 @@
+"""Trained models in Python: ``fairseq_struct.load("checkpoint.pt").parse(["a sentence"])``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from fairseq_struct import plugin
+from fairseq_struct.errors import InputError
+
+# Sentences that go through a model side by side.
+BATCH = 64
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What a model makes of one instance.
+
+    Attributes:
+        sentences: its sentences, as words.
+        label: the most likely label.
+        probabilities: of all labels.
+        heads: for each sentence the heads of its best latent tree, 1-based, 0 the root; None for
+            a model without trees.
+        depths: for each sentence the most arcs between the root and a word; None likewise.
+    """
+
+    sentences: tuple[tuple[str, ...], ...]
+    label: str
+    probabilities: dict[str, float]
+    heads: tuple[tuple[int, ...], ...] | None
+    depths: tuple[int, ...] | None
+
+
+class Classifier:
+    """A trained classifier of sentences, or of pairs of them.
+
+    Args:
+        model: a fairseq model with ``sides``, such as ``LatentTreeClassifierModel``.
+        words, labels: its dictionaries.
+        longest_sentence: most words of a sentence, 0 for any number.
+        truncate: cut longer ones instead of refusing them.
+    """
+
+    def __init__(self, model, words, labels, longest_sentence: int = 0, truncate: bool = False):
+        self.model = model.eval()
+        self.words = words
+        self.label_names = labels.symbols[labels.nspecial :]
+        self.longest_sentence = longest_sentence
+        self.truncate = truncate
+
+    @property
+    def sides(self) -> int:
+        """Sentences per instance, 1 or 2."""
+        return self.model.sides
+
+    def analyse(self, instances: Iterable[Sequence[str]]) -> Iterator[Analysis]:
+        """Labels and trees of instances, in order.
+
+        Args:
+            instances: of one sentence or two, words separated by spaces.
+
+        Raises:
+            InputError: another number of sentences, or one that is empty or too long; with the
+                instance's number, counted from 1.
+        """
+        batch: list[tuple[tuple[str, ...], ...]] = []
+        for number, instance in enumerate(instances, 1):
+            batch.append(self._words(number, instance))
+            if len(batch) == BATCH:
+                yield from self._analyse(batch)
+                batch = []
+        if batch:
+            yield from self._analyse(batch)
+
+    def classify(self, instances: Iterable[Sequence[str]]) -> list[str]:
+        """The most likely labels."""
+        return [analysis.label for analysis in self.analyse(instances)]
+
+    def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...]]:
+        """Heads of the latent trees of sentences, 1-based, 0 the root.
+
+        Raises:
+            InputError: the model has no trees, and as for :meth:`analyse`.
+        """
+        return [analysis.heads[0] for analysis in self.trees(sentences)]
+
+    def trees(self, sentences: Iterable[str]) -> Iterator[Analysis]:
+        """As :meth:`parse`, but everything about each sentence.
+
+        A model of pairs reads every sentence as both of them; trees do not depend on the other.
+        """
+        if self.model.tree is None:
+            raise InputError("this model was trained without trees (--latent-method baseline)")
+        return self.analyse((sentence,) * self.sides for sentence in sentences)
+
+    def _words(self, number: int, instance: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        if isinstance(instance, str) or len(instance) != self.sides:
+            found = 1 if isinstance(instance, str) else len(instance)
+            raise InputError(
+                f"line {number}: {found} sentence(s); this model reads {self.sides} at a time"
+            )
+        split = tuple(tuple(sentence.split()) for sentence in instance)
+        for words in split:
+            if not words:
+                raise InputError(f"line {number}: empty sentence")
+            if self.longest_sentence and len(words) > self.longest_sentence and not self.truncate:
+                raise InputError(
+                    f"line {number}: {len(words)} words, more than the longest sentence allowed, "
+                    f"{self.longest_sentence}; --truncate cuts it"
+                )
+        return tuple(words[: self.longest_sentence or None] for words in split)
+
+    @torch.inference_mode()
+    def _analyse(self, batch: list[tuple[tuple[str, ...], ...]]) -> Iterator[Analysis]:
+        lengths = torch.tensor([[len(words) for words in one] for one in batch])
+        tokens = torch.full((*lengths.shape, int(lengths.max())), self.words.pad())
+        for row, one in enumerate(batch):
+            for side, words in enumerate(one):
+                indices = [self.words.index(word) for word in words]
+                tokens[row, side, : len(words)] = torch.tensor(indices)
+        device = next(self.model.parameters()).device
+        output = self.model(tokens.to(device), lengths.to(device))
+        chances = output.logits.float().softmax(1).tolist()
+        heads = depths = None
+        if output.arc_scores is not None:
+            heads = self.model.heads(output).tolist()
+            depths = self.model.tree_depths(output).view(lengths.shape).tolist()
+        for row, one in enumerate(batch):
+            probabilities = dict(zip(self.label_names, chances[row], strict=True))
+            yield Analysis(
+                one,
+                max(probabilities, key=probabilities.__getitem__),
+                probabilities,
+                heads and tuple(
+                    tuple(h[: len(words)]) for h, words in zip(heads[row], one, strict=True)
+                ),
+                depths and tuple(depths[row]),
+            )  # fmt: skip
+
+
+def load(
+    checkpoint: str | Path, data: str | Path | None = None, truncate: bool = False
+) -> Classifier:
+    """Load a trained classifier.
+
+    Args:
+        checkpoint: a file that fairseq-train wrote.
+        data: folder with its dictionaries; the one it was trained with if not given.
+        truncate: cut sentences that are longer than the model's ``--longest-sentence``.
+
+    Raises:
+        InputError: the file is missing or damaged, or no model that this function can use.
+    """
+    plugin.load()
+    from fairseq import checkpoint_utils, tasks
+
+    from fairseq_struct.models.latent_tree_classifier import TreeModel
+
+    if not Path(checkpoint).is_file():
+        raise InputError(f"{checkpoint}: no such file")
+    state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
+    cfg = state.get("cfg")
+    if not cfg or cfg["task"]["_name"] != "structured_classification":
+        name = cfg["task"]["_name"] if cfg else "unknown"
+        raise InputError(
+            f"{checkpoint}: a model for the task {name}; classify and parse are for "
+            "structured_classification"
+        )
+    if data is not None:
+        cfg["task"]["data"] = str(data)
+    cfg["model"]["embed_path"] = None  # the vectors are in the checkpoint
+    task = tasks.setup_task(cfg["task"])
+    model = task.build_model(cfg["model"])
+    try:
+        model.load_state_dict(state["model"], strict=True, model_cfg=cfg["model"])
+    except RuntimeError as error:
+        raise InputError(
+            f"{checkpoint}: does not fit the dictionaries in {cfg['task']['data']} "
+            f"({str(error).splitlines()[-1].strip()})"
+        ) from None
+    assert isinstance(model, TreeModel)
+    longest = cfg["task"]["longest_sentence"]
+    truncate = truncate or cfg["task"]["truncate"]
+    return Classifier(model, task.words, task.labels, longest, truncate)

@@ -1,0 +1,95 @@
+"""Options that models with latent trees share, and what is built from them."""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Optional  # which fairseq can read; it cannot read "str | None"
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from torch import nn
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.modules.latent_tree import LatentTree
+from fairseq_struct.modules.word_vectors import read_word_vectors
+from fairseq_struct.structure.pullback import METHODS
+
+logger = logging.getLogger(__name__)
+BASELINE = "baseline"
+
+
+@dataclass
+class LatentTreeConfig(FairseqDataclass):
+    """Embeddings, sizes, and how the latent tree is learned."""
+
+    latent_method: str = field(
+        default="marginals",
+        metadata={
+            "help": f"how to learn the latent tree: {', '.join(METHODS)}; or {BASELINE}: no tree"
+        },
+    )
+    non_projective: bool = field(
+        default=False, metadata={"help": "let arcs of the latent tree cross"}
+    )
+    single_root: bool = field(
+        default=False, metadata={"help": "let exactly one word be attached to the root"}
+    )
+    pullback_step_size: float = field(
+        default=0.1, metadata={"help": "size of the steps towards the pulled-back tree"}
+    )
+    pullback_steps: int = field(
+        default=1, metadata={"help": "number of steps towards the pulled-back tree"}
+    )
+    temperature: float = field(
+        default=1.0, metadata={"help": "temperature of the methods with Gumbel noise"}
+    )
+    heads_weight: float = field(
+        default=1.0,
+        metadata={"help": "weight of the log-likelihood of gold trees, if --heads-path has any"},
+    )
+    embed_dim: int = field(default=300, metadata={"help": "size of word embeddings"})
+    embed_path: Optional[str] = field(  # noqa: UP045
+        default=None, metadata={"help": "text file of word vectors to begin with, such as GloVe"}
+    )
+    freeze_embeddings: bool = field(
+        default=False, metadata={"help": "leave the word embeddings as they are"}
+    )
+    hidden_size: int = field(default=100, metadata={"help": "size of the hidden layers"})
+    dropout: float = field(default=0.0, metadata={"help": "dropout probability"})
+
+
+def build_tree(cfg: LatentTreeConfig) -> LatentTree | None:
+    """The latent tree that the options describe; None for the baseline.
+
+    Raises:
+        InputError: an unknown method, or a number out of range.
+    """
+    if cfg.latent_method == BASELINE:
+        return None
+    return LatentTree(
+        cfg.latent_method, not cfg.non_projective, cfg.single_root, cfg.pullback_step_size,
+        cfg.pullback_steps, cfg.temperature, cfg.heads_weight,
+    )  # fmt: skip
+
+
+def build_embedding(cfg: LatentTreeConfig, dictionary) -> nn.Embedding:
+    """Embeddings of a dictionary's words, from a file where one is given.
+
+    Raises:
+        InputError: a size below 1, or a file that is missing or does not fit.
+    """
+    if min(cfg.embed_dim, cfg.hidden_size) < 1:
+        raise InputError("--embed-dim and --hidden-size must be 1 or more")
+    if not 0 <= cfg.dropout < 1:
+        raise InputError(f"--dropout must be at least 0 and less than 1, not {cfg.dropout}")
+    embedding = nn.Embedding(len(dictionary), cfg.embed_dim, dictionary.pad())
+    nn.init.normal_(embedding.weight, std=0.1)
+    with torch.no_grad():
+        embedding.weight[dictionary.pad()] = 0
+        if cfg.embed_path:
+            vectors = read_word_vectors(cfg.embed_path, dictionary.symbols, cfg.embed_dim)
+            for word, vector in vectors.items():
+                embedding.weight[dictionary.index(word)] = vector
+            known = len(dictionary) - dictionary.nspecial
+            logger.info(f"{cfg.embed_path} has {len(vectors)} of {known} words")
+    embedding.weight.requires_grad_(not cfg.freeze_embeddings)
+    return embedding

@@ -1,0 +1,45 @@
+"""Pretrained word vectors from text files such as GloVe's."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_struct.errors import InputError
+
+
+def read_word_vectors(path: str | Path, words: Sequence[str], size: int) -> dict[str, Tensor]:
+    """Vectors of those of the words that the file has.
+
+    Args:
+        path: lines ``word number number ...``; a first line ``count size``, as in word2vec's
+            format, is passed over.
+        words: which vectors to keep.
+        size: numbers per word.
+
+    Raises:
+        InputError: no such file, a line of another width, or one with something else than
+            numbers; with the line.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    wanted, found = set(words), {}
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            # Some words of GloVe contain spaces of other kinds.
+            word, *numbers = line.rstrip("\n ").split(" ")
+            if number == 1 and len(numbers) == 1:
+                continue
+            if len(numbers) != size:
+                raise InputError(
+                    f"{path}:{number}: {len(numbers)} numbers, but embeddings have {size}"
+                )
+            if word in wanted:
+                try:
+                    found[word] = torch.from_numpy(np.array(numbers, dtype=np.float32))
+                except ValueError:
+                    raise InputError(f"{path}:{number}: not all of it are numbers") from None
+    return found

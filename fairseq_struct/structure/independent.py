@@ -1,0 +1,81 @@
+"""Several structures per instance, independent of each other, such as a tree for each sentence."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+
+class Independent:
+    """k structures z_1 .. z_k per instance with p(z) = p(z_1) ... p(z_k), under the same verbs.
+
+    That is what surrogate gradients need where a loss depends on more than one structure
+    (:mod:`fairseq_struct.structure.pullback`): pairs of sentences, for instance.
+
+    Args:
+        scores: (batch, k, ...) scores.
+        structure: makes the distribution of scores (batch * k, ...), instances in order.
+
+    Raises:
+        ValueError: fewer than two dimensions, and whatever ``structure`` raises.
+    """
+
+    def __init__(self, scores: Tensor, structure: Callable[[Tensor], object]):
+        if scores.dim() < 2:
+            raise ValueError(f"scores must have shape (batch, k, ...), not {tuple(scores.shape)}")
+        self.scores = scores
+        self._structure = structure
+        self._each = structure(scores.flatten(0, 1))
+
+    def _grouped(self, value: Tensor) -> Tensor:
+        return value.unflatten(0, self.scores.shape[:2])
+
+    @property
+    def within(self) -> Tensor:
+        """Which parts there are, shaped as the scores."""
+        return self._grouped(self._each.within)
+
+    @property
+    def argmax(self) -> Tensor:
+        """The best structures, shaped as the scores."""
+        return self._grouped(self._each.argmax)
+
+    @property
+    def marginals(self) -> Tensor:
+        """Their marginals, shaped as the scores."""
+        return self._grouped(self._each.marginals)
+
+    @property
+    def sparsemap(self) -> Tensor:
+        """Projection onto the product of their convex hulls, which is that of each."""
+        return self._grouped(self._each.sparsemap)
+
+    @property
+    def log_partition(self) -> Tensor:
+        """log Z, (batch,): the sum over the k structures."""
+        return self._grouped(self._each.log_partition).sum(1)
+
+    @property
+    def entropy(self) -> Tensor:
+        """H(p), (batch,): the sum over the k structures."""
+        return self._grouped(self._each.entropy).sum(1)
+
+    def sample(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:
+        """Independent draws, (count, batch, k, ...)."""
+        drawn = self._each.sample(count, generator)
+        return drawn.unflatten(1, self.scores.shape[:2])
+
+    def perturbed(self, generator: torch.Generator | None = None) -> "Independent":
+        """The same scores under Gumbel noise."""
+        noisy = self._each.perturbed(generator)
+        return Independent(self._grouped(noisy.scores), self._structure)
+
+    def observe(self, known: Tensor) -> "Independent":
+        """The distribution given what is known, (batch, k, ...)."""
+        if known.shape[:2] != self.scores.shape[:2]:
+            raise ValueError(
+                f"what is known must have shape {tuple(self.scores.shape[:2])} + ..., not "
+                f"{tuple(known.shape)}"
+            )
+        seen = self._each.observe(known.flatten(0, 1))
+        return Independent(self._grouped(seen.scores), self._structure)

@@ -1,0 +1,168 @@
+"""Classification of sentences, or of pairs of them, with latent structure on the way."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional  # which fairseq can read; it cannot read "str | None"
+
+import torch
+from fairseq.data import Dictionary, data_utils
+from fairseq.dataclass import FairseqDataclass
+from fairseq.tasks import FairseqTask, register_task
+from omegaconf import II
+
+from fairseq_struct.data.conllu import read_conllu
+from fairseq_struct.data.labelled_sentences import UNKNOWN_HEAD, LabelledSentences
+from fairseq_struct.errors import InputError
+
+
+@dataclass
+class StructuredClassificationConfig(FairseqDataclass):
+    """Options of the task."""
+
+    data: Optional[str] = field(  # noqa: UP045
+        default=None, metadata={"help": "folder data-bin made by preprocess/labelled_text.py"}
+    )
+    heads_path: Optional[str] = field(  # noqa: UP045
+        default=None,
+        metadata={
+            "help": "CoNLL-U file with gold trees of some of the training sentences, which join "
+            "the loss of models with latent trees"
+        },
+    )
+    longest_sentence: int = field(
+        default=0, metadata={"help": "most words of a sentence, 0 for any number; see --truncate"}
+    )
+    truncate: bool = field(
+        default=False,
+        metadata={"help": "cut sentences longer than --longest-sentence instead of refusing them"},
+    )
+    seed: int = II("common.seed")
+
+
+@register_task("structured_classification", dataclass=StructuredClassificationConfig)
+class StructuredClassificationTask(FairseqTask):
+    """Sentences, or pairs of sentences, and their labels.
+
+    Use it with the criterion of the same name, which logs ``accuracy``, ``macro_f1``, the counts
+    of the confusion table and, for models with latent trees, ``tree_depth``.
+
+    Args:
+        cfg: the options.
+        words: dictionary of words.
+        labels: dictionary of labels.
+    """
+
+    def __init__(
+        self, cfg: StructuredClassificationConfig, words: Dictionary, labels: Dictionary
+    ):
+        super().__init__(cfg)
+        if cfg.longest_sentence < 0:
+            raise InputError(f"--longest-sentence must not be negative: {cfg.longest_sentence}")
+        if cfg.truncate and not cfg.longest_sentence:
+            raise InputError("--truncate needs --longest-sentence")
+        self.words = words
+        self.labels = labels
+
+    @classmethod
+    def setup_task(cls, cfg: StructuredClassificationConfig, **kwargs):
+        """Load the dictionaries.
+
+        Raises:
+            InputError: no such folder, or no dictionaries in it.
+        """
+        if not cfg.data:
+            raise InputError("the task needs a folder made by preprocess/labelled_text.py")
+        folder = Path(cfg.data)
+        for name in ("dict.txt", "dict.label.txt"):
+            if not (folder / name).is_file():
+                raise InputError(
+                    f"{folder / name}: no such file; preprocess/labelled_text.py makes such folders"
+                )
+        words, labels = (
+            Dictionary.load(str(folder / name)) for name in ("dict.txt", "dict.label.txt")
+        )
+        return cls(cfg, words, labels)
+
+    @property
+    def label_names(self) -> list[str]:
+        """The labels, in the order of their numbers."""
+        return self.labels.symbols[self.labels.nspecial :]
+
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
+        """Make a split of the folder available.
+
+        Raises:
+            InputError: there is no such split, a sentence is empty or too long, or the file with
+                gold trees does not fit.
+        """
+        prefix = Path(self.cfg.data) / split
+        names = [f"{prefix}.sentence{side}" for side in (1, 2)]
+        names = [name for name in names if Path(f"{name}.idx").is_file()]
+        if not names:
+            raise InputError(f"{prefix}.sentence1.idx: no such file; there is no split {split!r}")
+        sides = [
+            [self._cut(tensor, name, line) for line, tensor in enumerate(_load(name), 1)]
+            for name in names
+        ]
+        targets = torch.cat([label.long() for label in _load(f"{prefix}.label")])
+        heads = None
+        if self.cfg.heads_path and split == "train":
+            heads = self._gold_heads(sides)
+        self.datasets[split] = LabelledSentences(
+            sides, targets - self.labels.nspecial, self.words.pad(), heads,
+            shuffle=split == "train", seed=self.cfg.seed,
+        )  # fmt: skip
+
+    def _cut(self, sentence: torch.Tensor, name: str, line: int) -> torch.Tensor:
+        longest = self.cfg.longest_sentence
+        if len(sentence) == 0:
+            raise InputError(f"{name}: sentence {line} is empty")
+        if longest and len(sentence) > longest:
+            if not self.cfg.truncate:
+                raise InputError(
+                    f"{name}: sentence {line} has {len(sentence)} words, more than "
+                    f"--longest-sentence {longest}; --truncate cuts it"
+                )
+            return sentence[:longest].clone()
+        return sentence
+
+    def _gold_heads(self, sides: list[list[torch.Tensor]]) -> list[list[torch.Tensor | None]]:
+        path = self.cfg.heads_path
+        keys = [[tuple(sentence.tolist()) for sentence in side] for side in sides]
+        wanted = {key for side in keys for key in side}
+        found: dict[tuple[int, ...], torch.Tensor] = {}
+        for sentence in read_conllu(Path(path)):
+            key = tuple(self.words.index(word) for word in sentence.words)
+            heads = torch.tensor(sentence.heads)
+            longest = self.cfg.longest_sentence or len(key)
+            key, heads = key[:longest], heads[:longest]
+            if key not in wanted:
+                raise InputError(
+                    f"{path}:{sentence.line}: this sentence is none of the training sentences"
+                )
+            heads[heads > longest] = UNKNOWN_HEAD
+            if key in found and not torch.equal(found[key], heads):
+                raise InputError(f"{path}:{sentence.line}: this sentence has another tree above")
+            found[key] = heads
+        return [[found.get(key) for key in side] for side in keys]
+
+    def max_positions(self):
+        """None: the task itself refuses what is too long."""
+        return None
+
+    @property
+    def source_dictionary(self) -> Dictionary:
+        """The dictionary of words."""
+        return self.words
+
+    @property
+    def target_dictionary(self) -> Dictionary:
+        """The dictionary of labels."""
+        return self.labels
+
+
+def _load(prefix: str):
+    found = data_utils.load_indexed_dataset(prefix, None, "mmap")
+    if found is None:
+        raise InputError(f"{prefix}.idx: no such file")
+    return found

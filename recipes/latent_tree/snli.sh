@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Entailment on SNLI with latent trees (table 4.2).
+#   recipes/latent_tree/snli.sh METHOD [DATA]
+# DATA is a folder of snli_1.0_{train,dev,test}.jsonl; it is needed once.
+# The methods and environment variables are explained in common.sh.
+
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+experiment snli snli latent_tree_entailment_snli 64 "$@"
