@@ -1,7 +1,12 @@
 """Scores of dependency arcs from vectors of words."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
+
+# On a CPU the vectors of pairs are made and read by blocks of sentences that fit its cache.
+BLOCK_BYTES = 2**20
 
 
 class ArcScorer(nn.Module):
@@ -9,7 +14,7 @@ class ArcScorer(nn.Module):
 
     W' [x_h; x_m] is the sum of a product with x_h and one with x_m, so that only the tanh is
     computed for every pair of words. The thesis does not say what x_h is for an arc from the root:
-    here, a vector of its own that the caller passes.
+    here, a vector of its own that the caller passes. Can be differentiated once.
 
     Args:
         input_size: size of the vectors x.
@@ -30,7 +35,53 @@ class ArcScorer(nn.Module):
             root: (input_size,).
         """
         heads, modifiers = self.head(words), self.modifier(words)
-        pairs = (heads.unsqueeze(2) + modifiers.unsqueeze(1)).tanh_()
-        scores = self.score(pairs).squeeze(-1)
-        from_root = self.score(torch.tanh(self.head(root) + modifiers)).squeeze(-1)
-        return torch.diagonal_scatter(scores, from_root.to(scores.dtype), dim1=1, dim2=2)
+        vector = self.score.weight.squeeze(0).to(heads.dtype)
+        scores = _PairScores.apply(heads, modifiers, vector)
+        from_root = torch.tanh(self.head(root) + modifiers) @ vector
+        return torch.diagonal_scatter(scores, from_root, dim1=1, dim2=2)
+
+
+class _PairScores(torch.autograd.Function):
+    """v' tanh(a_h + b_m) for all h and m, without a tensor of all pairs' vectors.
+
+    With t = sigmoid(2 (a_h + b_m)), which is computed in a third of the time of a tanh,
+    tanh(a_h + b_m) = 2 t - 1. With g the gradient by the score, that by a_h is
+    4 v * sum_m g (t - t^2), that by b_m the same sum over h, and that by v is sum g (2 t - 1).
+    Making t anew in the backward pass is cheaper than to store and load it.
+    """
+
+    @staticmethod
+    def forward(context, heads: Tensor, modifiers: Tensor, vector: Tensor) -> Tensor:
+        heads, modifiers = 2 * heads, 2 * modifiers
+        scores = heads.new_empty(*heads.shape[:2], heads.size(1))
+        for part, pairs in _blocks(heads, modifiers):
+            scores[part] = pairs @ (2 * vector)
+        context.save_for_backward(heads, modifiers, vector)
+        return scores - vector.sum()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(context, gradient: Tensor):
+        heads, modifiers, vector = context.saved_tensors
+        by_head, by_modifier = torch.empty_like(heads), torch.empty_like(heads)
+        by_vector = -gradient.sum().expand_as(vector)
+        for part, pairs in _blocks(heads, modifiers):
+            own = gradient[part].unsqueeze(-1)
+            by_vector = by_vector + 2 * own.flatten() @ pairs.flatten(0, 2)
+            weighted = pairs * own
+            slopes = torch.addcmul(weighted, weighted, pairs, value=-1)
+            torch.sum(slopes, 2, out=by_head[part])
+            torch.sum(slopes, 1, out=by_modifier[part])
+        vector = 4 * vector
+        return by_head * vector, by_modifier * vector, by_vector
+
+
+def _blocks(heads: Tensor, modifiers: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Blocks of sentences, and sigmoid(a_h + b_m) for each, (block, n, n, size)."""
+    batch, n, size = heads.shape
+    count = batch
+    if heads.device.type == "cpu":
+        count = max(1, BLOCK_BYTES // max(1, n * n * size * heads.element_size()))
+    for start in range(0, batch, max(1, count)):
+        part = slice(start, start + count)
+        yield part, (heads[part].unsqueeze(2) + modifiers[part].unsqueeze(1)).sigmoid_()
