@@ -10,6 +10,7 @@ import torch
 
 from fairseq_struct import plugin
 from fairseq_struct.errors import InputError
+from fairseq_struct.structure.heads import depths as depths_of
 
 # Sentences that go through a model side by side.
 BATCH = 64
@@ -21,7 +22,7 @@ class Analysis:
 
     Attributes:
         sentences: its sentences, as words.
-        label: the most likely label.
+        label: the most likely label; None for a model that gives none.
         probabilities: of all labels.
         heads: for each sentence the heads of its best latent tree, 1-based, 0 the root; None for
             a model without trees.
@@ -29,7 +30,7 @@ class Analysis:
     """
 
     sentences: tuple[tuple[str, ...], ...]
-    label: str
+    label: str | None
     probabilities: dict[str, float]
     heads: tuple[tuple[int, ...], ...] | None
     depths: tuple[int, ...] | None
@@ -103,10 +104,8 @@ class Classifier:
             raise InputError(
                 f"line {number}: {found} sentence(s); this model reads {self.sides} at a time"
             )
-        split = tuple(tuple(sentence.split()) for sentence in instance)
+        split = tuple(_words(number, sentence) for sentence in instance)
         for words in split:
-            if not words:
-                raise InputError(f"line {number}: empty sentence")
             if self.longest_sentence and len(words) > self.longest_sentence and not self.truncate:
                 raise InputError(
                     f"line {number}: {len(words)} words, more than the longest sentence allowed, "
@@ -142,10 +141,50 @@ class Classifier:
             )  # fmt: skip
 
 
+class TranslationParser:
+    """The parser inside of a trained ``latent_tree_transformer``.
+
+    Args:
+        encoder: a ``LatentTreeEncoder``.
+        words: the source dictionary.
+    """
+
+    def __init__(self, encoder, words):
+        self.encoder = encoder.eval()
+        self.words = words
+
+    def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...]]:
+        """Heads of the latent trees of sentences, 1-based, 0 the root."""
+        return [analysis.heads[0] for analysis in self.trees(sentences)]
+
+    @torch.inference_mode()
+    def trees(self, sentences: Iterable[str]) -> Iterator[Analysis]:
+        """Trees of sentences that are segmented as in training, in order.
+
+        Raises:
+            InputError: an empty sentence.
+        """
+        device = next(self.encoder.parameters()).device
+        for number, sentence in enumerate(sentences, 1):
+            words = _words(number, sentence)
+            tokens = [*(self.words.index(word) for word in words), self.words.eos()]
+            scores, lengths = self.encoder.arc_scores(torch.tensor([tokens], device=device))
+            heads = self.encoder.tree.heads(scores, lengths)
+            depth = int(depths_of(heads, lengths))
+            yield Analysis((words,), None, {}, (tuple(heads[0].tolist()),), (depth,))
+
+
+def _words(number: int, sentence: str) -> tuple[str, ...]:
+    words = tuple(sentence.split())
+    if not words:
+        raise InputError(f"line {number}: empty sentence")
+    return words
+
+
 def load(
     checkpoint: str | Path, data: str | Path | None = None, truncate: bool = False
-) -> Classifier:
-    """Load a trained classifier.
+) -> Classifier | TranslationParser:
+    """Load a trained model with latent trees: a classifier, or the parser of a translation model.
 
     Args:
         checkpoint: a file that fairseq-train wrote.
@@ -159,30 +198,34 @@ def load(
     from fairseq import checkpoint_utils, tasks
 
     from fairseq_struct.models.latent_tree_classifier import TreeModel
+    from fairseq_struct.models.latent_tree_transformer import LatentTreeTransformer
 
     if not Path(checkpoint).is_file():
         raise InputError(f"{checkpoint}: no such file")
     state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
     cfg = state.get("cfg")
-    if not cfg or cfg["task"]["_name"] != "structured_classification":
-        name = cfg["task"]["_name"] if cfg else "unknown"
-        raise InputError(
-            f"{checkpoint}: a model for the task {name}; classify and parse are for "
-            "structured_classification"
-        )
+    if not cfg:
+        raise InputError(f"{checkpoint}: written by a fairseq that is too old")
     if data is not None:
         cfg["task"]["data"] = str(data)
-    cfg["model"]["embed_path"] = None  # the vectors are in the checkpoint
+    if "embed_path" in cfg["model"]:
+        cfg["model"]["embed_path"] = None  # the vectors are in the checkpoint
+    folder = Path(str(cfg["task"]["data"]))
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder, and the dictionaries are in it; name another")
     task = tasks.setup_task(cfg["task"])
     model = task.build_model(cfg["model"])
+    if not isinstance(model, TreeModel | LatentTreeTransformer):
+        raise InputError(f"{checkpoint}: a {type(model).__name__}, which infers no trees")
     try:
         model.load_state_dict(state["model"], strict=True, model_cfg=cfg["model"])
     except RuntimeError as error:
         raise InputError(
-            f"{checkpoint}: does not fit the dictionaries in {cfg['task']['data']} "
+            f"{checkpoint}: does not fit the dictionaries in {folder} "
             f"({str(error).splitlines()[-1].strip()})"
         ) from None
-    assert isinstance(model, TreeModel)
+    if isinstance(model, LatentTreeTransformer):
+        return TranslationParser(model.encoder, task.source_dictionary)
     longest = cfg["task"]["longest_sentence"]
     truncate = truncate or cfg["task"]["truncate"]
     return Classifier(model, task.words, task.labels, longest, truncate)

@@ -25,7 +25,7 @@ FLOORS = {
     "plugin": {"compat"},
     "compat": set(),
     "errors": set(),
-    "inference": {"data", "models", "tasks", "compat", "plugin", "__init__"},
+    "inference": {"structure", "models", "compat", "plugin", "__init__"},
     "__init__": {"inference"},
 }
 STRUCTURE_MAY_USE = {"torch", "numpy", "numba", "entmax", "fairseq_struct"}

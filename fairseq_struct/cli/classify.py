@@ -32,9 +32,11 @@ def run(args: argparse.Namespace) -> int:
     """
     from fairseq_struct.data.conllu import to_conllu
     from fairseq_struct.errors import InputError
-    from fairseq_struct.inference import load
+    from fairseq_struct.inference import Classifier, load
 
     classifier = load(args.checkpoint, args.data, args.truncate)
+    if not isinstance(classifier, Classifier):
+        raise InputError(f"{args.checkpoint}: a translation model, which has no labels to give")
     if args.trees and classifier.model.tree is None:
         raise InputError("--trees: this model was trained without trees")
     found = list(classifier.analyse(line.rstrip("\n").split("\t") for line in sys.stdin))

@@ -41,7 +41,10 @@ def run(args: argparse.Namespace) -> int:
     found = list(classifier.trees(line.rstrip("\n") for line in sys.stdin))
     trees = [(one.sentences[0], one.heads[0]) for one in found]
     if args.format == "html":
-        captions = [f"{one.label} · depth {one.depths[0]}" for one in found]
+        labels = [f"{one.label} · " if one.label else "" for one in found]
+        captions = [
+            f"{label}depth {one.depths[0]}" for label, one in zip(labels, found, strict=True)
+        ]
         rows = [(*tree, caption) for tree, caption in zip(trees, captions, strict=True)]
         print(tree_page(rows, f"Latent trees of {args.checkpoint.name}"), end="")
     else:

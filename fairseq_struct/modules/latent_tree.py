@@ -90,14 +90,19 @@ class LatentTree(nn.Module):
         return getattr(trees, self.method if self.method in RELAXED else "argmax")
 
     def learn(
-        self, scores: Tensor, lengths: Tensor, decoder_loss: Loss, known: Tensor | None = None
+        self,
+        scores: Tensor,
+        lengths: Tensor,
+        decoder_loss: Loss | None = None,
+        known: Tensor | None = None,
     ) -> Latent:
         """What the decoder reads while training, and losses whose gradient reaches the scores.
 
         Args:
             scores: (batch, n, n), or (batch, k, n, n) for k sentences per instance.
             lengths: (batch,) or (batch, k).
-            decoder_loss: (batch,) losses of a value shaped as ``scores``.
+            decoder_loss: (batch,) losses of a value shaped as ``scores``; methods that call the
+                decoder once can do without.
             known: (batch, n) or (batch, k, n) heads, -1 where unknown, as ``observe`` takes them.
         """
 

@@ -55,7 +55,7 @@ class LatentTreeClassifier(nn.Module):
         dropout: float = 0.0,
     ):
         super().__init__()
-        size = 2 * encoder.lstm.hidden_size
+        size = encoder.size
         self.encoder = encoder
         self.tree = tree
         self.root = nn.Parameter(torch.empty(size).uniform_(-(size**-0.5), size**-0.5))
@@ -150,7 +150,7 @@ class SentenceClassifier(nn.Module):
         self.encoder = encoder
         self.output = nn.Sequential(
             nn.Dropout(dropout),
-            nn.Linear(2 * encoder.lstm.hidden_size, hidden_size),
+            nn.Linear(encoder.size, hidden_size),
             nn.ReLU(),
             nn.Dropout(dropout),
             nn.Linear(hidden_size, labels),

@@ -101,8 +101,7 @@ class DependencyTrees:
         rough = self.backend == "compiled" and self.projective and self._arc_scores.fit_float32
         if rough and self.scores.dtype != torch.float64:
             best, heads = self._trees.best_heads(scores.float(), *how)
-            # Where a tree cannot do without arcs of very low scores, they drown the digits of
-            # the others; sentences without any tree are looked at again as well.
+            # Arcs of very low scores, where a tree needs them, drown the digits of the others.
             if not (best < LOWEST_IN_FLOAT32).any():
                 return best, heads
         best, heads = self._trees.best_heads(scores, *how)
@@ -171,8 +170,7 @@ class DependencyTrees:
     def entropy(self) -> Tensor:
         """H(p) = log Z - E[score], (batch,), in nats.
 
-        Where every tree with crossing arcs needs one that scores d below the best of its word,
-        about d * 1e-16 of it is lost.
+        If all trees need an arc d below its word's best, crossing ones lose d * 1e-16 of it.
         """
         scores = self._differentiable
         mean = self._mean_score(scores, self._marginals(scores))

@@ -1,0 +1,58 @@
+"""Label-smoothed cross-entropy that a model may compute again for other latent trees."""
+
+from fairseq.criterions import register_criterion
+from fairseq.criterions.label_smoothed_cross_entropy import (
+    LabelSmoothedCrossEntropyCriterion,
+    LabelSmoothedCrossEntropyCriterionConfig,
+    label_smoothed_nll_loss,
+)
+from torch import Tensor
+
+from fairseq_struct.errors import InputError
+
+
+@register_criterion("latent_tree_translation", dataclass=LabelSmoothedCrossEntropyCriterionConfig)
+class LatentTreeTranslationCriterion(LabelSmoothedCrossEntropyCriterion):
+    """fairseq's ``label_smoothed_cross_entropy`` for ``latent_tree_transformer``.
+
+    While training it hands the loss of each sentence, summed over its words, to the model, which
+    differentiates it by the latent tree as often as the method takes. What is logged, and the loss
+    while validating, is fairseq's own.
+    """
+
+    def forward(self, model, sample: dict, reduce: bool = True):
+        """Loss, sample size, and what is logged of one batch.
+
+        Raises:
+            InputError: the model has no latent tree.
+        """
+        if not model.training:
+            return super().forward(model, sample, reduce)
+        inner = getattr(model, "module", model)
+        if not hasattr(inner.encoder, "tree"):
+            raise InputError("--criterion latent_tree_translation is for latent_tree_transformer")
+
+        def by_sentence(output) -> tuple[Tensor, Tensor]:
+            words, target = self.get_lprobs_and_target(inner, output, sample)
+            losses, nll = label_smoothed_nll_loss(
+                words, target, self.eps, ignore_index=self.padding_idx, reduce=False
+            )
+            batch = len(sample["target"])
+            return losses.view(batch, -1).sum(1), nll.view(batch, -1).sum(1)
+
+        output, losses = model(
+            **sample["net_input"], losses_of=lambda output: by_sentence(output)[0]
+        )
+        loss = losses.sum() if reduce else losses
+        size = sample["target"].size(0) if self.sentence_avg else sample["ntokens"]
+        logged = {
+            "loss": loss.detach(),
+            "nll_loss": by_sentence(output)[1].detach().sum(),
+            "ntokens": sample["ntokens"],
+            "nsentences": sample["target"].size(0),
+            "sample_size": size,
+        }
+        if self.report_accuracy:
+            correct, total = self.compute_accuracy(inner, output, sample)
+            logged |= {"n_correct": correct.item(), "total": total.item()}
+        return loss, size, logged

@@ -1,0 +1,254 @@
+"""Transformer for translation whose encoder attends along a latent dependency tree.
+
+Proposed in section 6.2 of Mihaylova's thesis: a parser infers a tree of the source sentence, and
+one attention head of every encoder layer follows it. Parser and translation are learned together,
+by any of the methods of the classifiers with latent trees.
+"""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+
+import torch
+from fairseq.models import register_model, register_model_architecture
+from fairseq.models.transformer import TransformerConfig, TransformerModel
+from fairseq.models.transformer.transformer_encoder import TransformerEncoderBase
+from fairseq.models.transformer.transformer_legacy import base_architecture
+from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
+from torch import Tensor, nn
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.modules.arc_scorer import ArcScorer
+from fairseq_struct.modules.latent_tree import LatentTree
+from fairseq_struct.modules.sentence_encoder import ContextLSTM
+from fairseq_struct.modules.tree_self_attention import TreeSelfAttention, attention_of_arcs
+from fairseq_struct.structure.pullback import METHODS
+
+# Methods that call the decoder themselves, for which the criterion has to hand it over.
+CALLING = ("spigot_ce", "spigot_eg", "score_function")
+DEFAULTS = {
+    "latent_method": "marginals",
+    "non_projective": False,
+    "single_root": False,
+    "pullback_step_size": 0.1,
+    "pullback_steps": 1,
+    "temperature": 1.0,
+    "parser_hidden_size": 100,
+}
+
+
+class LatentTreeEncoderLayer(TransformerEncoderLayerBase):
+    """Fairseq's encoder layer, with one attention head along the arcs of a tree."""
+
+    def build_self_attention(self, embed_dim: int, cfg) -> TreeSelfAttention:
+        """The attention, with as many heads as the options say."""
+        return TreeSelfAttention(embed_dim, cfg.encoder.attention_heads, cfg.attention_dropout)
+
+    def forward(self, x: Tensor, encoder_padding_mask: Tensor | None, arcs: Tensor) -> Tensor:
+        """(n, batch, size), as ``x``; ``arcs`` as for :class:`TreeSelfAttention`."""
+        residual = x
+        if self.normalize_before:
+            x = self.self_attn_layer_norm(x)
+        x = self.dropout_module(self.self_attn(x, arcs, encoder_padding_mask)) + residual
+        if not self.normalize_before:
+            x = self.self_attn_layer_norm(x)
+        residual = x
+        if self.normalize_before:
+            x = self.final_layer_norm(x)
+        x = self.activation_dropout_module(self.activation_fn(self.fc1(x)))
+        x = self.dropout_module(self.fc2(x)) + residual
+        return x if self.normalize_before else self.final_layer_norm(x)
+
+
+class LatentTreeEncoder(TransformerEncoderBase):
+    """Fairseq's encoder, which infers a tree from the embeddings first.
+
+    Args:
+        cfg, dictionary, embed_tokens: as for fairseq's encoder.
+        tree: how the tree is inferred and learned.
+        parser_size: of the BiLSTM and the scorer that make arc scores.
+    """
+
+    def __init__(self, cfg, dictionary, embed_tokens, tree: LatentTree, parser_size: int):
+        super().__init__(cfg, dictionary, embed_tokens)
+        self.tree = tree
+        self.context = ContextLSTM(embed_tokens.embedding_dim, parser_size)
+        self.scorer = ArcScorer(parser_size, parser_size)
+        self.root = nn.Parameter(torch.empty(parser_size).uniform_(-0.1, 0.1))
+        self.end = dictionary.eos()
+
+    def build_encoder_layer(self, cfg) -> LatentTreeEncoderLayer:
+        """A layer; checkpointing of activations and sharding are not offered."""
+        return LatentTreeEncoderLayer(cfg)
+
+    def places(self, src_tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """(batch,) words per sentence without the end symbol, and (batch,) where they start."""
+        present = src_tokens != self.padding_idx
+        lengths = (present & (src_tokens != self.end)).sum(1)
+        return lengths, present.int().argmax(1)
+
+    def arc_scores(self, src_tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Arc scores (batch, n, n) of the words without the end symbol, and their lengths.
+
+        An empty sentence counts as one word here, the end symbol, whose tree nobody reads.
+        """
+        lengths, start = self.places(src_tokens)
+        lengths = lengths.clamp_min(1)
+        n = int(lengths.max())
+        place = (start[:, None] + torch.arange(n, device=start.device)).clamp_max(
+            src_tokens.size(1) - 1
+        )
+        embedded = self.dropout_module(self.embed_tokens(src_tokens.gather(1, place)))
+        words = self.context(self.embed_scale * embedded, lengths)
+        return self.scorer(words, self.root).float(), lengths
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Tensor | None = None,
+        return_all_hiddens: bool = False,
+        token_embeddings: Tensor | None = None,
+        arcs: Tensor | None = None,
+    ) -> dict[str, list[Tensor]]:
+        """As fairseq's encoder.
+
+        Args:
+            src_tokens, src_lengths, return_all_hiddens, token_embeddings: as there.
+            arcs: (batch, n, n) tree, or mean of trees, to attend along; inferred if not given.
+        """
+        if arcs is None:
+            scores, lengths = self.arc_scores(src_tokens)
+            if self.training and torch.is_grad_enabled():
+                arcs = self.tree.learn(scores, lengths).value
+            else:
+                arcs = self.tree.read(scores, lengths)
+        lengths, start = self.places(src_tokens)
+        along = attention_of_arcs(arcs, lengths, start, src_tokens.size(1))
+        padding = src_tokens == self.padding_idx
+        x, embedding = self.forward_embedding(src_tokens, token_embeddings)
+        x = x.masked_fill(padding.unsqueeze(-1), 0.0).transpose(0, 1)
+        states = [x] if return_all_hiddens else []
+        mask = padding if padding.any() else None
+        for layer in self.layers:
+            x = layer(x, mask, along)
+            if return_all_hiddens:
+                states.append(x)
+        if self.layer_norm is not None:
+            x = self.layer_norm(x)
+        return {
+            "encoder_out": [x],
+            "encoder_padding_mask": [padding],
+            "encoder_embedding": [embedding],
+            "encoder_states": states,
+            "fc_results": [],
+            "src_tokens": [],
+            "src_lengths": [(~padding).sum(1, dtype=torch.int32).view(-1, 1)],
+        }
+
+
+@register_model("latent_tree_transformer")
+class LatentTreeTransformer(TransformerModel):
+    """Transformer whose encoder attends along a latent tree of the source sentence.
+
+    With ``--criterion latent_tree_translation`` every method can be used; with fairseq's own
+    criterions those that need no further calls of the decoder.
+
+    Raises:
+        InputError: an impossible combination of options (:meth:`build_model`).
+    """
+
+    @classmethod
+    def add_args(cls, parser: ArgumentParser):
+        """Add fairseq's Transformer options and those of the tree to ``parser``."""
+        super().add_args(parser)
+        add = parser.add_argument
+        add("--latent-method", help=f"how to learn the latent tree: {', '.join(METHODS)}")
+        add("--non-projective", action="store_true", default=None, help="let the tree's arcs cross")
+        add("--single-root", action="store_true", default=None,
+            help="let exactly one word be attached to the root")  # fmt: skip
+        add("--pullback-step-size", type=float, help="size of steps towards the pulled-back tree")
+        add("--pullback-steps", type=int, help="number of steps towards the pulled-back tree")
+        add("--temperature", type=float, help="temperature of the methods with Gumbel noise")
+        add("--parser-hidden-size", type=int, help="size of the parser's BiLSTM, an even number")
+
+    @classmethod
+    def build_model(cls, args: Namespace, task):
+        """Build the model, after checking that its options fit together."""
+        latent_tree_architecture(args)
+        heads, size = args.encoder_attention_heads, args.encoder_embed_dim
+        if heads < 2 or size % heads:
+            raise InputError(
+                f"--encoder-attention-heads must be 2 or more and divide {size}, not {heads}"
+            )
+        if args.parser_hidden_size < 2 or args.parser_hidden_size % 2:
+            raise InputError(f"--parser-hidden-size must be even: {args.parser_hidden_size}")
+        return super().build_model(args, task)
+
+    @classmethod
+    def build_encoder(cls, args: Namespace, src_dict, embed_tokens) -> LatentTreeEncoder:
+        """The encoder that the options describe."""
+        tree = LatentTree(
+            args.latent_method, not args.non_projective, bool(args.single_root),
+            args.pullback_step_size, args.pullback_steps, args.temperature,
+        )  # fmt: skip
+        return LatentTreeEncoder(
+            TransformerConfig.from_namespace(args), src_dict, embed_tokens, tree,
+            args.parser_hidden_size,
+        )  # fmt: skip
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Tensor,
+        prev_output_tokens: Tensor,
+        losses_of: Callable | None = None,
+        **options,
+    ):
+        """As fairseq's Transformer; with ``losses_of``, losses beside the output.
+
+        Args:
+            src_tokens, src_lengths, prev_output_tokens: as there.
+            losses_of: (batch,) losses of the decoder's output.
+
+        Raises:
+            InputError: the method needs ``losses_of``, and there is none.
+        """
+        tree = self.encoder.tree
+        if losses_of is None:
+            needed = tree.method in CALLING or tree.steps > 1
+            if needed and self.training and torch.is_grad_enabled():
+                raise InputError(
+                    f"--latent-method {tree.method} with {tree.steps} step(s) needs "
+                    "--criterion latent_tree_translation"
+                )
+            return super().forward(src_tokens, src_lengths, prev_output_tokens, **options)
+        outputs = []
+
+        def decoder_loss(arcs: Tensor) -> Tensor:
+            encoded = self.encoder(src_tokens, src_lengths, arcs=arcs)
+            output = self.decoder(prev_output_tokens, encoder_out=encoded, **options)
+            outputs.append(output)
+            return losses_of(output)
+
+        scores, lengths = self.encoder.arc_scores(src_tokens)
+        losses = tree.learn(scores, lengths, decoder_loss).losses
+        return outputs[0], losses
+
+
+@register_model_architecture("latent_tree_transformer", "latent_tree_transformer")
+def latent_tree_architecture(args: Namespace):
+    """fairseq's base sizes, projective trees by their marginals."""
+    for name, value in DEFAULTS.items():
+        if getattr(args, name, None) is None:
+            setattr(args, name, value)
+    base_architecture(args)
+
+
+@register_model_architecture("latent_tree_transformer", "latent_tree_transformer_tiny")
+def latent_tree_transformer_tiny(args: Namespace):
+    """4+4 layers of 128, as ``scheduled_sampling_transformer_tiny``."""
+    for side in ("encoder", "decoder"):
+        for name, value in (("embed_dim", 128), ("ffn_embed_dim", 256), ("layers", 4),
+                            ("attention_heads", 4)):  # fmt: skip
+            if getattr(args, f"{side}_{name}", None) is None:
+                setattr(args, f"{side}_{name}", value)
+    latent_tree_architecture(args)
