@@ -4,7 +4,7 @@
 #   TORCH_VERSION=2.13.0   the release of torch
 #   TORCH_INDEX=…          one more package index, for builds of torch that your usual one lacks
 #   DATA=…                 folder of corpora; the tests that need one are skipped without it
-#   PYTEST_ARGS=…          handed to pytest
+#   PYTEST_ARGS=…          handed to pytest, which runs a process per core (-n 0: just one)
 
 PYTHON ?=
 TORCH_VERSION ?= 2.13.0
@@ -50,7 +50,7 @@ demo: install ## train and evaluate a small translation model with scheduled sam
 
 test: install ## ruff, then the whole test suite
 	@ruff check .
-	python -m pytest $(PYTEST_ARGS)
+	python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 install: same-python $(INSTALLED) ## make .venv and install everything into it
 
