@@ -35,7 +35,7 @@ def tree_page(
 
 
 def tree_picture(words: Sequence[str], heads: Sequence[int]) -> str:
-    """One tree as an ``svg`` element: arcs above the words point from heads to modifiers.
+    """One tree as an ``svg`` element, to be styled by the page: arcs point at modifiers.
 
     Args:
         words: the sentence.
