@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from fairseq_commands import ROOT, USER_DIR, run
+from fairseq_commands import ROOT, USER_DIR, run, start
 
 import fairseq_struct
 from fairseq_struct.cli.main import main
@@ -196,3 +196,21 @@ def test_preparation_refuses_what_is_bad(prepared, tmp_path):
     assert done.returncode == 2 and "replace it (--overwrite)" in done.stderr
     done = prepare("plain", prepared, *files)
     assert done.returncode == 2 and "is no prepared folder" in done.stderr
+
+
+def test_the_recipe_goes_from_raw_data_to_its_row(prepared, tmp_path):
+    for old, new in (("train", "train"), ("valid", "dev"), ("test", "test")):
+        (tmp_path / f"{new}.tsv").write_text((prepared / f"{old}.tsv").read_text())
+    settings = {"OUT": str(tmp_path / "out"), "EPOCHS": "1", "SEEDS": "2"}
+    recipe = ROOT / "recipes" / "latent_tree" / "sst.sh"
+    before = (recipe.parent / "results.jsonl").read_text()
+    for data in ([tmp_path], []):  # the second call finds everything done
+        done = start(recipe, "spigot", *data, **settings)
+        output = done.communicate()[0]
+        assert done.returncode == 0, output
+        row = r"sst spigot: accuracy [\d.]+ .*tree_depth [\d.]+ .*\(paper: 83.52\)\n$"
+        assert re.search(row, output)
+    assert "train: 96 instances" not in output
+    assert (recipe.parent / "results.jsonl").read_text() == before
+    done = start(recipe, "spigott", tmp_path, **settings)
+    assert "unknown method 'spigott'" in done.communicate()[0] and done.returncode == 2

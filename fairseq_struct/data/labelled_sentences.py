@@ -9,7 +9,7 @@ import torch
 from fairseq.data import FairseqDataset, data_utils
 from torch import Tensor
 
-# A padded batch of sentences; which index stands beyond their end is all the same.
+# In place of heads that nobody knows, and beyond the end of sentences.
 UNKNOWN_HEAD = -1
 
 

@@ -5,11 +5,12 @@
 #   GLOVE    text file of 300-dimensional word vectors, such as glove.840B.300d.txt; with it the
 #            recipe has the thesis's learning rates and 40 epochs, without it embeddings are learned
 #   SEEDS    seeds of the runs behind one number ("1 2 3" with GLOVE, else "1")
-#   EPOCHS   passes through the training split (40 with GLOVE, else 8)
+#   EPOCHS   passes through the training split (40 with GLOVE, else 20 for sick and 8)
 #   LR       learning rate (the thesis's for the method with GLOVE, else 0.001)
 #   STEP_SIZE  eta of the pulled-back methods (the thesis's)
 #   THREADS  CPU threads of each run (1)
-#   RECORD   0 keeps the numbers out of results.jsonl (1)
+#   RECORD   0 keeps the numbers out of results.jsonl, 1 appends them; without it, only those of the
+#            recipe's own SEEDS, EPOCHS, LR and STEP_SIZE are appended
 # Finished runs are kept and not made again; one that was interrupted starts anew.
 
 set -euo pipefail
@@ -32,17 +33,18 @@ fail() {
 out=${OUT:-$root/runs/latent_tree}
 glove=${GLOVE:-}
 [ -z "$glove" ] || [ -f "$glove" ] || fail "GLOVE: no such file: $glove"
-epochs=${EPOCHS:-$([ -n "$glove" ] && echo 40 || echo 8)}
 read -ra seeds <<<"${SEEDS:-$([ -n "$glove" ] && echo 1 2 3 || echo 1)}"
-for number in "$epochs" "${THREADS:-1}" "${seeds[@]}"; do
+for number in "${EPOCHS:-1}" "${THREADS:-1}" "${seeds[@]}"; do
     [[ $number =~ ^[1-9][0-9]*$ ]] ||
         fail "EPOCHS, THREADS and SEEDS must be whole numbers above 0, not '$number'"
 done
 export OMP_NUM_THREADS=${THREADS:-1}
 command -v fairseq-train >/dev/null || fail "fairseq-struct is not installed: make install"
+own=1       # are the settings the recipe's own?
 settings="" # of this call, for the command in the record
 for name in GLOVE SEEDS EPOCHS LR STEP_SIZE; do
     [ -z "${!name:-}" ] || settings+="$name='${!name}' "
+    [ -z "${!name:-}" ] || [ "$name" = GLOVE ] || own=0
 done
 
 # experiment NAME LAYOUT ARCH BATCH METHOD [DATA] : everything from raw data to the final number.
@@ -57,6 +59,9 @@ experiment() {
         [ -n "$data" ] || fail "usage: $name.sh METHOD DATA (data are prepared once)"
         python "$root/preprocess/labelled_text.py" "$layout" "$data" "$prepared" --lower
     fi
+    local epochs=40
+    [ -n "$glove" ] || epochs=$([ "$name" = sick ] && echo 20 || echo 8)
+    epochs=${EPOCHS:-$epochs}
     local options=() lr=${LR:-0.001} step_size=${STEP_SIZE:-$(step_size_of "$name" "$method")}
     if [ -n "$glove" ]; then
         options=(--embed-path "$glove")
@@ -82,9 +87,10 @@ experiment() {
         touch "$folder/finished"
     done
     local record=()
-    [ "${RECORD:-1}" = 0 ] || record=(--results "$here/results.jsonl")
+    [ "${RECORD:-$own}" = 0 ] || record=(--results "$here/results.jsonl")
     python "$here/summarise.py" --experiment "$name" --method "$method" \
         --runs "${folders[@]}" --embeddings "${glove:+GloVe}" --learning-rate "$lr" \
+        --scale "$([ -n "$glove" ] && [ $own = 1 ] && echo paper || echo reduced)" \
         --command "${settings}recipes/latent_tree/$name.sh $method DATA" "${record[@]}"
 }
 

@@ -62,6 +62,7 @@ def main():
     parser.add_argument("--method", required=True, help="row of the table")
     parser.add_argument("--runs", type=Path, nargs="+", required=True, help="folder of each seed")
     parser.add_argument("--embeddings", default="", help="pretrained ones, if any")
+    parser.add_argument("--scale", required=True, help="paper or reduced")
     parser.add_argument("--learning-rate", required=True, help="of the runs")
     parser.add_argument("--command", required=True, help="command to record")
     parser.add_argument("--results", type=Path, help="file to append the record to")
@@ -87,7 +88,7 @@ def main():
             variant=args.method,
             metrics=metrics,
             paper=paper,
-            scale="paper" if args.embeddings and len(runs) == 3 else "reduced",
+            scale=args.scale,
             data=data,
             seed=int(seeds[0]),
             updates=runs[0][1]["updates"],
