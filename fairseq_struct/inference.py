@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from fairseq_struct import plugin
+from fairseq_struct import compat, plugin
 from fairseq_struct.errors import InputError
 from fairseq_struct.structure.heads import depths as depths_of
 
@@ -44,14 +44,19 @@ class Classifier:
         words, labels: its dictionaries.
         longest_sentence: most words of a sentence, 0 for any number.
         truncate: cut longer ones instead of refusing them.
+        lower: lower-case words, as the training text was.
     """
 
-    def __init__(self, model, words, labels, longest_sentence: int = 0, truncate: bool = False):
+    def __init__(
+        self, model, words, labels, longest_sentence: int = 0, truncate: bool = False,
+        lower: bool = False,
+    ):  # fmt: skip
         self.model = model.eval()
         self.words = words
         self.label_names = labels.symbols[labels.nspecial :]
         self.longest_sentence = longest_sentence
         self.truncate = truncate
+        self.lower = lower
 
     @property
     def sides(self) -> int:
@@ -119,7 +124,8 @@ class Classifier:
         tokens = torch.full((*lengths.shape, int(lengths.max())), self.words.pad())
         for row, one in enumerate(batch):
             for side, words in enumerate(one):
-                indices = [self.words.index(word) for word in words]
+                known = (word.lower() if self.lower else word for word in words)
+                indices = [self.words.index(word) for word in known]
                 tokens[row, side, : len(words)] = torch.tensor(indices)
         device = next(self.model.parameters()).device
         output = self.model(tokens.to(device), lengths.to(device))
@@ -181,6 +187,19 @@ def _words(number: int, sentence: str) -> tuple[str, ...]:
     return words
 
 
+def read_lines(stream: Iterable[str]) -> Iterator[str]:
+    """Lines of text without their ends.
+
+    Raises:
+        InputError: they are not in the encoding of the terminal, UTF-8 as a rule.
+    """
+    try:
+        for line in stream:
+            yield line.rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"the input is not {error.encoding}: {error.reason}") from None
+
+
 def load(
     checkpoint: str | Path, data: str | Path | None = None, truncate: bool = False
 ) -> Classifier | TranslationParser:
@@ -202,14 +221,17 @@ def load(
 
     if not Path(checkpoint).is_file():
         raise InputError(f"{checkpoint}: no such file")
+    compat.load_state(checkpoint)  # which says what is wrong with a damaged file
     state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
     cfg = state.get("cfg")
-    if not cfg:
+    if not cfg or "task" not in cfg:
         raise InputError(f"{checkpoint}: written by a fairseq that is too old")
     if data is not None:
         cfg["task"]["data"] = str(data)
     if "embed_path" in cfg["model"]:
         cfg["model"]["embed_path"] = None  # the vectors are in the checkpoint
+    if "heads_path" in cfg["task"]:
+        cfg["task"]["heads_path"] = None
     folder = Path(str(cfg["task"]["data"]))
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder, and the dictionaries are in it; name another")
@@ -228,4 +250,4 @@ def load(
         return TranslationParser(model.encoder, task.source_dictionary)
     longest = cfg["task"]["longest_sentence"]
     truncate = truncate or cfg["task"]["truncate"]
-    return Classifier(model, task.words, task.labels, longest, truncate)
+    return Classifier(model, task.words, task.labels, longest, truncate, task.lower)

@@ -77,7 +77,7 @@ def test_splits_have_to_fit_together(tmp_path):
         write(files[name], "a\t1\nb\t0\n")
     assert len(read_corpus("x", labelled_text.read_tsv, files).splits["test"]) == 2
     write(files["test"], "a\t7\n")
-    with pytest.raises(InputError, match="label '7' is none of those of the training split: 0, 1"):
+    with pytest.raises(InputError, match="test:1: label '7' is none of those of the train"):
         read_corpus("x", labelled_text.read_tsv, files)
     write(files["test"], "a\tb\t1\n")
     with pytest.raises(InputError, match="some lines have one sentence, others have two"):
@@ -145,5 +145,7 @@ def test_word_vectors(tmp_path):
         read_word_vectors(path, ["the"], 3)
     with pytest.raises(InputError, match="v:1: not all of it are numbers"):
         read_word_vectors(write(path, "the 1 x\n"), ["the"], 2)
+    with pytest.raises(InputError, match="v:1: not all of its numbers are finite"):
+        read_word_vectors(write(path, "the 1 nan\n"), ["the"], 2)
     with pytest.raises(InputError, match="no such file"):
         read_word_vectors(tmp_path / "none", [], 2)

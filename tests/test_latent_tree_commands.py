@@ -162,6 +162,8 @@ def test_measures_do_not_depend_on_batches(prepared, tmp_path):
         (["--embed-path=FOLDER/vectors"], r"vectors:1: 3 numbers, but embeddings have 24"),
         (["--heads-path=FOLDER/other.conllu"], r"other.conllu:1: this sentence is none of the"),
         (["--heads-path=FOLDER/none"], "none: no such file"),
+        (["--heads-path=FOLDER/crossing.conllu"], r"crossing.conllu:1: the model cannot build"),
+        (["--heads-path=FOLDER/train.conllu", "--latent-method=baseline"], "of no use to a model"),
         (["--pullback-step-size=0"], "pullback step size must be above 0"),
         (["--valid-subset=dev"], "there is no split 'dev'"),
     ],
@@ -169,6 +171,8 @@ def test_measures_do_not_depend_on_batches(prepared, tmp_path):
 def test_bad_options_end_in_one_sentence(prepared, tmp_path, options, message):
     (prepared / "vectors").write_text("film 1 2 3\n")
     (prepared / "other.conllu").write_text(to_conllu(["film", "film"], [0, 1]))
+    crossing = to_conllu("the film is good".split(), [3, 4, 0, 3])
+    (prepared / "crossing.conllu").write_text(crossing)
     options = [option.replace("FOLDER", str(prepared)) for option in options]
     with pytest.raises(InputError, match=message):
         train(prepared, tmp_path, *options, "--max-epoch=1")
@@ -186,6 +190,22 @@ def test_a_model_of_pairs_needs_pairs(prepared, tmp_path):
         train(prepared, tmp_path, "--max-epoch=1", arch="latent_tree_entailment")
 
 
+def test_raw_text_is_lower_cased_as_the_training_text_was(prepared, tmp_path):
+    for split in SPLITS:
+        text = (prepared / f"{split}.tsv").read_text().replace("the ", "The ")
+        (tmp_path / f"{split}.tsv").write_text(text)
+    files = [f"--{split}-file={tmp_path}/{split}.tsv" for split in SPLITS]
+    assert prepare("plain", tmp_path / "data", *files, "--lower").returncode == 0
+    upper = tmp_path / "upper.conllu"
+    upper.write_text((prepared / "train.conllu").read_text().replace("the", "THE"))
+    run("train", tmp_path / "data" / "data-bin", "--arch=latent_tree_classifier", *SMALL,
+        f"--save-dir={tmp_path}/out", "--max-epoch=1", f"--heads-path={upper}")  # fmt: skip
+    model = fairseq_struct.load(tmp_path / "out" / "checkpoint_best.pt")
+    first, second = model.analyse([["The FILM is bad"], ["the film is bad"]])
+    assert first.probabilities == second.probabilities and first.heads == second.heads
+    assert first.sentences[0] == ("The", "FILM", "is", "bad")
+
+
 def test_preparation_refuses_what_is_bad(prepared, tmp_path):
     done = prepare("sst", tmp_path, tmp_path / "out")
     assert done.returncode == 2
@@ -194,6 +214,10 @@ def test_preparation_refuses_what_is_bad(prepared, tmp_path):
     files = [f"--{split}-file={prepared}/{split}.tsv" for split in SPLITS]
     done = prepare("plain", prepared / "single", *files)
     assert done.returncode == 2 and "replace it (--overwrite)" in done.stderr
+    (tmp_path / "odd.tsv").write_text("a film\tgood\nno film\t<pad>\n")
+    odd = [f"--{split}-file={tmp_path}/odd.tsv" for split in SPLITS]
+    done = prepare("plain", tmp_path / "out", *odd)
+    assert done.returncode == 2 and "none of them a special symbol" in done.stderr
     done = prepare("plain", prepared, *files)
     assert done.returncode == 2 and "is no prepared folder" in done.stderr
 

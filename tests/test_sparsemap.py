@@ -65,6 +65,25 @@ def test_the_gradient_is_exact_and_can_be_differentiated(kind):
     torch.testing.assert_close(product(once), once)
 
 
+def test_trees_of_tiny_weight_count_in_the_gradient():
+    """Scores whose search, ended at a gap of 1e-8, left one tree out and its part of the face."""
+    for seed in (23, 39):
+        torch.manual_seed(seed)
+        scores, weights = 0.3 * torch.randn(1, 9, 9).double(), torch.randn(9, 9).double()
+        torch.manual_seed(1000 + seed)
+        direction = torch.randn(1, 9, 9).double()
+
+        def value(at, weights=weights):
+            return (DependencyTrees(at, projective=False).sparsemap * weights).sum()
+
+        leaf = scores.clone().requires_grad_()
+        (gradient,) = torch.autograd.grad(value(leaf), leaf)
+        ahead, behind = value(scores + 1e-5 * direction), value(scores - 1e-5 * direction)
+        torch.testing.assert_close(
+            (gradient * direction).sum(), (ahead - behind) / 2e-5, atol=1e-6, rtol=0
+        )
+
+
 def test_few_trees_explain_the_mean():
     trees = DependencyTrees(random_scores(4, 12, 12, scale=2.0), torch.tensor([12, 7, 12, 1]))
     few = trees.sparse_distribution

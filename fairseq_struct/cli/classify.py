@@ -32,14 +32,16 @@ def run(args: argparse.Namespace) -> int:
     """
     from fairseq_struct.data.conllu import to_conllu
     from fairseq_struct.errors import InputError
-    from fairseq_struct.inference import Classifier, load
+    from fairseq_struct.inference import Classifier, load, read_lines
 
     classifier = load(args.checkpoint, args.data, args.truncate)
     if not isinstance(classifier, Classifier):
         raise InputError(f"{args.checkpoint}: a translation model, which has no labels to give")
     if args.trees and classifier.model.tree is None:
         raise InputError("--trees: this model was trained without trees")
-    found = list(classifier.analyse(line.rstrip("\n").split("\t") for line in sys.stdin))
+    if args.trees and (args.trees.is_dir() or not args.trees.absolute().parent.is_dir()):
+        raise InputError(f"--trees: {args.trees} cannot be written")
+    found = list(classifier.analyse(line.split("\t") for line in read_lines(sys.stdin)))
     for one in found:
         chances = " ".join(f"{name}={chance:.4f}" for name, chance in one.probabilities.items())
         print(f"{one.label}\t{chances}")

@@ -35,10 +35,10 @@ def run(args: argparse.Namespace) -> int:
     """
     from fairseq_struct.data.conllu import to_conllu
     from fairseq_struct.data.tree_page import tree_page
-    from fairseq_struct.inference import load
+    from fairseq_struct.inference import load, read_lines
 
     classifier = load(args.checkpoint, args.data, args.truncate)
-    found = list(classifier.trees(line.rstrip("\n") for line in sys.stdin))
+    found = list(classifier.trees(read_lines(sys.stdin)))
     trees = [(one.sentences[0], one.heads[0]) for one in found]
     if args.format == "html":
         labels = [f"{one.label} · " if one.label else "" for one in found]

@@ -35,7 +35,11 @@ def read_conllu(path: Path) -> Iterator[Sentence]:
         raise InputError(f"{path}: no such file")
     rows: list[tuple[int, str, str]] = []
     number = 0
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 (byte {error.start})") from None
+    for number, line in enumerate(text.split("\n"), 1):
         line = line.rstrip("\r")
         if not line.strip():
             if rows:

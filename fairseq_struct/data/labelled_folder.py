@@ -4,6 +4,7 @@
 
     OUT/text/{train,valid,test}.{sentence1,sentence2,label}   one line per instance
     OUT/data-bin/dict.txt, dict.label.txt                     words, labels
+    OUT/data-bin/options.json                                 whether text was lower-cased
     OUT/data-bin/{train,valid,test}.{sentence1,…}.{bin,idx}   the same, binarised
     OUT/manifest.json                                         options and counts
 """
@@ -21,6 +22,7 @@ from fairseq_struct.data.labelled_text import SPLITS, Instance, LabelledCorpus
 from fairseq_struct.errors import InputError
 
 MANIFEST = "manifest.json"
+OPTIONS = "options.json"
 
 
 def write_labelled_folder(
@@ -54,6 +56,12 @@ def write_labelled_folder(
     sides = len(splits["train"][0].sentences)
     words = _dictionary((s for i in splits["train"] for s in i.sentences), least_count)
     labels = label_dictionary(sorted({instance.label for instance in splits["train"]}))
+    wanted = {instance.label for instance in splits["train"]}
+    if len(labels) - labels.nspecial < max(2, len(wanted)):
+        raise InputError(
+            f"the training split needs two labels or more, none of them a special symbol of "
+            f"fairseq such as <pad>, but has {', '.join(sorted(wanted))}"
+        )
     with atomic_folder(out) as folder:
         data_bin, text = folder / "data-bin", folder / "text"
         data_bin.mkdir()
@@ -79,6 +87,7 @@ def write_labelled_folder(
             "words": len(words) - words.nspecial,
             "labels": labels.symbols[labels.nspecial :],
         }
+        (data_bin / OPTIONS).write_text(json.dumps({"lower": lower}) + "\n", encoding="utf-8")
         content = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
         (folder / MANIFEST).write_text(content, encoding="utf-8")
     return manifest

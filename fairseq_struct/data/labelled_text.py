@@ -26,10 +26,12 @@ class Instance:
     Attributes:
         sentences: one sentence or two, words separated by spaces.
         label: its name.
+        line: where it stands in its file.
     """
 
     sentences: tuple[str, ...]
     label: str
+    line: int = field(default=0, compare=False)
 
 
 @dataclass
@@ -80,11 +82,13 @@ def read_corpus(name: str, reader: Reader, files: dict[str, Path]) -> LabelledCo
             if instance.label not in labels:
                 known = ", ".join(sorted(labels))
                 raise InputError(
-                    f"{files[split]}: label {instance.label!r} is none of those of the training "
-                    f"split: {known}"
+                    f"{files[split]}:{instance.line}: label {instance.label!r} is none of those of "
+                    f"the training split: {known}"
                 )
             if len(instance.sentences) not in sizes or len(sizes) > 1:
-                raise InputError(f"{files[split]}: some lines have one sentence, others have two")
+                raise InputError(
+                    f"{files[split]}:{instance.line}: some lines have one sentence, others have two"
+                )
     return corpus
 
 
@@ -167,7 +171,7 @@ def _instance(path: Path, number: int, sentences: Sequence[str], label: str) -> 
         raise InputError(f"{path}:{number}: empty sentence")
     if not label.strip() or len(label.split()) > 1:
         raise InputError(f"{path}:{number}: {label!r} is no label")
-    return Instance(clean, label.strip())
+    return Instance(clean, label.strip(), number)
 
 
 def _columns(path: Path, names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:

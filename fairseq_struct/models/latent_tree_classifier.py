@@ -83,7 +83,7 @@ class LatentTreeClassifierModel(TreeModel):
             raise InputError(f"--hidden-size must be even for a BiLSTM, not {cfg.hidden_size}")
         if cfg.lstm_layers < 1:
             raise InputError(f"--lstm-layers must be 1 or more, not {cfg.lstm_layers}")
-        tree, embedding = build_tree(cfg), build_embedding(cfg, task.words)
+        tree, embedding = build_tree(cfg, task), build_embedding(cfg, task.words)
         encoder = SentenceEncoder(embedding, cfg.hidden_size, cfg.lstm_layers, cfg.dropout)
         labels = len(task.label_names)
         if tree is None:

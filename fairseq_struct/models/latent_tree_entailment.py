@@ -33,7 +33,7 @@ class LatentTreeEntailmentModel(TreeModel):
         Raises:
             InputError: an option out of range, or word vectors that do not fit.
         """
-        tree, embedding = build_tree(cfg), build_embedding(cfg, task.words)
+        tree, embedding = build_tree(cfg, task), build_embedding(cfg, task.words)
         labels = len(task.label_names)
         return cls(DecomposableAttention(embedding, cfg.hidden_size, labels, tree, cfg.dropout))
 

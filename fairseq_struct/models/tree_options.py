@@ -11,6 +11,7 @@ from torch import nn
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.latent_tree import LatentTree
 from fairseq_struct.modules.word_vectors import read_word_vectors
+from fairseq_struct.structure.heads import is_tree
 from fairseq_struct.structure.pullback import METHODS
 
 logger = logging.getLogger(__name__)
@@ -57,14 +58,24 @@ class LatentTreeConfig(FairseqDataclass):
     dropout: float = field(default=0.0, metadata={"help": "dropout probability"})
 
 
-def build_tree(cfg: LatentTreeConfig) -> LatentTree | None:
+def build_tree(cfg: LatentTreeConfig, task) -> LatentTree | None:
     """The latent tree that the options describe; None for the baseline.
 
     Raises:
-        InputError: an unknown method, or a number out of range.
+        InputError: an unknown method, a number out of range, or a gold tree of the task that is
+            no tree of this kind.
     """
     if cfg.latent_method == BASELINE:
+        if task.gold:
+            raise InputError("--heads-path is of no use to a model without trees")
         return None
+    for sentence in task.gold:
+        heads, size = torch.tensor([sentence.heads]), torch.tensor([len(sentence.heads)])
+        if not is_tree(heads, size, not cfg.non_projective, cfg.single_root):
+            raise InputError(
+                f"{task.cfg.heads_path}:{sentence.line}: the model cannot build this tree, which "
+                "has crossing arcs (see --non-projective) or several roots (see --single-root)"
+            )
     return LatentTree(
         cfg.latent_method, not cfg.non_projective, cfg.single_root, cfg.pullback_step_size,
         cfg.pullback_steps, cfg.temperature, cfg.heads_weight,

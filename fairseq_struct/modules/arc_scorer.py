@@ -28,16 +28,18 @@ class ArcScorer(nn.Module):
         self.score = nn.Linear(hidden_size, 1, bias=False)
 
     def forward(self, words: Tensor, root: Tensor) -> Tensor:
-        """Arc scores (batch, n, n), those of arcs from the root on the diagonal.
+        """Arc scores (batch, n, n) in float32 or more, of arcs from the root on the diagonal.
 
         Args:
             words: (batch, n, input_size).
             root: (input_size,).
         """
         heads, modifiers = self.head(words), self.modifier(words)
+        if heads.dtype != torch.float64:  # half precision would lose digits in the sums
+            heads, modifiers = heads.float(), modifiers.float()
         vector = self.score.weight.squeeze(0).to(heads.dtype)
         scores = _PairScores.apply(heads, modifiers, vector)
-        from_root = torch.tanh(self.head(root) + modifiers) @ vector
+        from_root = torch.tanh(self.head(root).to(heads.dtype) + modifiers) @ vector
         return torch.diagonal_scatter(scores, from_root, dim1=1, dim2=2)
 
 

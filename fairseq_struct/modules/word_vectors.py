@@ -39,7 +39,10 @@ def read_word_vectors(path: str | Path, words: Sequence[str], size: int) -> dict
                 )
             if word in wanted:
                 try:
-                    found[word] = torch.from_numpy(np.array(numbers, dtype=np.float32))
+                    vector = torch.from_numpy(np.array(numbers, dtype=np.float32))
                 except ValueError:
                     raise InputError(f"{path}:{number}: not all of it are numbers") from None
+                if not vector.isfinite().all():
+                    raise InputError(f"{path}:{number}: not all of its numbers are finite")
+                found[word] = vector
     return found

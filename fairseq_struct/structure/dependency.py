@@ -287,7 +287,7 @@ class DependencyTrees:
 
     def solve_sparsemap(
         self,
-        tolerance: float = 1e-8,
+        tolerance: float = 1e-12,
         most_steps: int | None = None,
         start: sparsemap.SparseDistribution | None = None,
     ) -> sparsemap.SparseDistribution:

@@ -1,5 +1,6 @@
 """Classification of sentences, or of pairs of them, with latent structure on the way."""
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional  # which fairseq can read; it cannot read "str | None"
@@ -11,6 +12,7 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
 from fairseq_struct.data.conllu import read_conllu
+from fairseq_struct.data.labelled_folder import OPTIONS
 from fairseq_struct.data.labelled_sentences import UNKNOWN_HEAD, LabelledSentences
 from fairseq_struct.errors import InputError
 
@@ -62,6 +64,9 @@ class StructuredClassificationTask(FairseqTask):
             raise InputError("--truncate needs --longest-sentence")
         self.words = words
         self.labels = labels
+        options = Path(cfg.data) / OPTIONS
+        self.lower = options.is_file() and json.loads(options.read_text())["lower"]
+        self.gold = [] if not cfg.heads_path else list(read_conllu(Path(cfg.heads_path)))
 
     @classmethod
     def setup_task(cls, cfg: StructuredClassificationConfig, **kwargs):
@@ -106,7 +111,7 @@ class StructuredClassificationTask(FairseqTask):
         ]
         targets = torch.cat([label.long() for label in _load(f"{prefix}.label")])
         heads = None
-        if self.cfg.heads_path and split == "train":
+        if self.gold and split == "train":
             heads = self._gold_heads(sides)
         self.datasets[split] = LabelledSentences(
             sides, targets - self.labels.nspecial, self.words.pad(), heads,
@@ -127,24 +132,32 @@ class StructuredClassificationTask(FairseqTask):
         return sentence
 
     def _gold_heads(self, sides: list[list[torch.Tensor]]) -> list[list[torch.Tensor | None]]:
-        path = self.cfg.heads_path
-        keys = [[tuple(sentence.tolist()) for sentence in side] for side in sides]
+        """Gold heads of those training sentences that have some, found by their words."""
+        keys = [self._text(side, len(sentences)) for side, sentences in enumerate(sides, 1)]
         wanted = {key for side in keys for key in side}
-        found: dict[tuple[int, ...], torch.Tensor] = {}
-        for sentence in read_conllu(Path(path)):
-            key = tuple(self.words.index(word) for word in sentence.words)
-            heads = torch.tensor(sentence.heads)
-            longest = self.cfg.longest_sentence or len(key)
-            key, heads = key[:longest], heads[:longest]
+        path, found = self.cfg.heads_path, {}
+        for sentence in self.gold:
+            key = tuple(word.lower() if self.lower else word for word in sentence.words)
             if key not in wanted:
                 raise InputError(
                     f"{path}:{sentence.line}: this sentence is none of the training sentences"
                 )
-            heads[heads > longest] = UNKNOWN_HEAD
-            if key in found and not torch.equal(found[key], heads):
+            if found.setdefault(key, sentence.heads) != sentence.heads:
                 raise InputError(f"{path}:{sentence.line}: this sentence has another tree above")
-            found[key] = heads
-        return [[found.get(key) for key in side] for side in keys]
+        longest = self.cfg.longest_sentence or None
+        heads = {key: torch.tensor(tree)[:longest] for key, tree in found.items()}
+        for tree in heads.values():
+            tree[tree > len(tree)] = UNKNOWN_HEAD  # cut off
+        return [[heads.get(key) for key in side] for side in keys]
+
+    def _text(self, side: int, count: int) -> list[tuple[str, ...]]:
+        path = Path(self.cfg.data).absolute().parent / "text" / f"train.sentence{side}"
+        if not path.is_file():
+            raise InputError(f"{path}: no such file, by which --heads-path finds its sentences")
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        if len(lines) != count:
+            raise InputError(f"{path}: {len(lines)} sentences, but data-bin has {count}")
+        return [tuple(line.split()) for line in lines]
 
     def max_positions(self):
         """None: the task itself refuses what is too long."""
