@@ -221,7 +221,9 @@ def load(
 
     if not Path(checkpoint).is_file():
         raise InputError(f"{checkpoint}: no such file")
-    compat.load_state(checkpoint)  # which says what is wrong with a damaged file
+    # This one says what is wrong with a damaged file, fairseq's own adds what old ones lack.
+    if not {"args", "cfg"} & set(compat.load_state(checkpoint)):
+        raise InputError(f"{checkpoint}: not written by fairseq-train")
     state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
     cfg = state.get("cfg")
     if not cfg or "task" not in cfg:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 from fairseq_commands import ROOT, USER_DIR, run, start
 
 import fairseq_struct
@@ -112,6 +113,9 @@ def test_from_python(trained):
     assert model.classify([["a good plot"], ["a dull plot"]]) == ["pos", "neg"]
     with pytest.raises(InputError, match="line 2: empty sentence"):
         model.parse(["a film", " "])
+    torch.save({"model": {}}, trained[0].with_name("odd.pt"))
+    with pytest.raises(InputError, match="odd.pt: not written by fairseq-train"):
+        fairseq_struct.load(trained[0].with_name("odd.pt"))
     with pytest.raises(InputError, match=r"line 1: 2 sentence\(s\); this model reads 1"):
         model.classify([["a film", "a film"]])
 
