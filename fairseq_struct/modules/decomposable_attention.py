@@ -2,11 +2,10 @@
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from fairseq_struct.modules.arc_scorer import ArcScorer
 from fairseq_struct.modules.latent_tree import LatentTree
-from fairseq_struct.modules.latent_tree_classifier import Classification, classify
+from fairseq_struct.modules.latent_tree_classifier import Classification, classify, label_losses
 from fairseq_struct.modules.sentence_encoder import within
 from fairseq_struct.modules.tree_context import head_vectors
 
@@ -75,10 +74,7 @@ class DecomposableAttention(nn.Module):
         inside = within(lengths.flatten(), tokens.size(2)).view(tokens.shape)
         if self.tree is None:
             logits = self._decode(words, inside)
-            losses = None
-            if targets is not None:
-                losses = cross_entropy(logits.float(), targets, reduction="none")
-            return Classification(logits.detach(), losses, None, lengths)
+            return Classification(logits.detach(), label_losses(logits, targets), None, lengths)
         flat = words.flatten(0, 1)
         scores = self.scorer(flat, self.root).float().unflatten(0, lengths.shape)
 

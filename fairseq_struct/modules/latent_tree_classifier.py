@@ -97,6 +97,13 @@ class LatentTreeClassifier(nn.Module):
         return classify(self.tree, scores, sizes, decode, self.training, targets, heads, lengths)
 
 
+def label_losses(logits: Tensor, targets: Tensor | None) -> Tensor | None:
+    """Cross-entropy (batch,) of logits (batch, labels), float32; None without targets (batch,)."""
+    if targets is None:
+        return None
+    return cross_entropy(logits.float(), targets, reduction="none")
+
+
 def classify(
     tree: LatentTree, scores: Tensor, sizes: Tensor, decode, training: bool,
     targets: Tensor | None, heads: Tensor | None, lengths: Tensor,
@@ -117,7 +124,7 @@ def classify(
     def losses_of(arcs: Tensor) -> Tensor:
         logits = decode(arcs)
         seen.append(logits)
-        return cross_entropy(logits.float(), targets, reduction="none")
+        return label_losses(logits, targets)
 
     if training and targets is not None:
         known = None if heads is None else heads.view(scores.shape[:-1])
@@ -126,9 +133,7 @@ def classify(
     else:
         flat = tree.read(scores.flatten(0, -3), sizes.flatten())
         logits = decode(flat.view_as(scores))
-        losses = None
-        if targets is not None:
-            losses = cross_entropy(logits.float(), targets, reduction="none")
+        losses = label_losses(logits, targets)
     arc_scores = scores.detach().view(*lengths.shape, *scores.shape[-2:])
     return Classification(logits.detach(), losses, arc_scores, lengths)
 
@@ -166,7 +171,4 @@ class SentenceClassifier(nn.Module):
         """As :meth:`LatentTreeClassifier.forward`; ``heads`` are of no use here."""
         words = self.encoder(tokens.squeeze(1), lengths.squeeze(1))  # 0 beyond the end
         logits = self.output(words.sum(1))
-        losses = None
-        if targets is not None:
-            losses = cross_entropy(logits.float(), targets, reduction="none")
-        return Classification(logits.detach(), losses, None, lengths)
+        return Classification(logits.detach(), label_losses(logits, targets), None, lengths)
