@@ -219,6 +219,8 @@ def test_things_that_are_no_scores_and_no_counts_are_refused():
         trees.solve_sparsemap(most_steps=0)
     with pytest.raises(ValueError, match="tolerance must be above 0"):
         trees.solve_sparsemap(tolerance=0.0)
+    with pytest.raises(TypeError, match=r"sparsemap_steps must be an integer, not 2\.5"):
+        DependencyTrees(torch.zeros(1, 2, 2), sparsemap_steps=2.5)
 
 
 def test_scores_of_inference_mode_can_be_used_outside():

@@ -1,8 +1,10 @@
 """Networks with latent trees against their equations written out, alone and in batches."""
 
+import gc
+
 import pytest
 import torch
-from tree_kinds import random_scores
+from tree_kinds import decoders_of_trees, random_scores
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.arc_scorer import ArcScorer
@@ -128,6 +130,16 @@ def test_every_method_teaches_the_parser(make, method):
         assert parameter.grad.abs().sum() > 0
 
 
+@pytest.mark.parametrize("make", [classifier, entailment])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_step_leaves_nothing_in_memory(make, method, monkeypatch):
+    network = make(method)
+    decoders = decoders_of_trees(monkeypatch)
+    network(*batch(1 if make is classifier else 2)).losses.sum().backward()
+    gc.collect()
+    assert len(decoders) == 1 and decoders[0]() is None
+
+
 @pytest.mark.parametrize("method", ["marginals", "spigot", "ste_identity"])
 def test_known_heads_are_learned(method):
     network = classifier(method, supervision_weight=10.0)
@@ -198,6 +210,8 @@ def test_independent_structures_are_those_of_each():
         ({"steps": 0}, "pullback steps must be 1 or more"),
         ({"temperature": float("inf")}, "temperature must be above 0 and finite"),
         ({"supervision_weight": -1.0}, "weight of known heads must be 0 or more"),
+        ({"method": "spigot_ce", "sparsemap_steps": 9}, "no limit of SparseMAP's steps"),
+        ({"sparsemap_steps": 0}, "steps of SparseMAP must be 1 or more"),
     ],
 )
 def test_impossible_trees_are_refused(options, message):

@@ -1,5 +1,6 @@
 """Translation along latent trees: attention against loops, and the real commands."""
 
+import gc
 import io
 import sys
 
@@ -7,7 +8,7 @@ import pytest
 import torch
 from fairseq_commands import USER_DIR, run, train, write_data_bin
 from omegaconf import OmegaConf
-from tree_kinds import random_scores
+from tree_kinds import decoders_of_trees, random_scores
 
 import fairseq_struct
 from fairseq_struct.cli.main import main
@@ -94,7 +95,8 @@ def test_a_sentence_depends_neither_on_its_batch_nor_on_the_side_of_its_padding(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_teaches_the_parser(trained, data_bin, method):
+def test_every_method_teaches_the_parser(trained, data_bin, method, monkeypatch):
+    decoders = decoders_of_trees(monkeypatch)
     model, task = load_model(trained, data_bin)
     options = OmegaConf.create({"_name": "latent_tree_translation", "label_smoothing": 0.1,
                                 "sentence_avg": False, "report_accuracy": True})  # fmt: skip
@@ -112,6 +114,9 @@ def test_every_method_teaches_the_parser(trained, data_bin, method):
     for parameter in model.encoder.scorer.parameters():
         assert parameter.grad.isfinite().all() and parameter.grad.abs().sum() > 0
     assert size == sample["ntokens"] and logged["total"] == size
+    del loss
+    gc.collect()
+    assert decoders[0]() is None  # nor anything else of the step is left in memory
     model.eval()
     assert criterion(model, sample)[0].isfinite()
 

@@ -120,6 +120,7 @@ def test_steps_that_do_not_suffice_leave_a_gap_that_bounds_the_error():
             mean += solution.weights[:, a, None, None] * trees.arcs(solution.trees[:, a])
         error = (mean - exact).square().sum((1, 2))
         assert (solution.gaps > 1e-8).any()
+        torch.testing.assert_close(DependencyTrees(scores, sparsemap_steps=steps).sparsemap, mean)
         assert (error <= 2 * solution.gaps + 1e-12).all()
 
 

@@ -1,8 +1,11 @@
 """Kinds of dependency trees, and sums over them tree by tree, that several tests share."""
 
+import weakref
+
 import pytest
 import torch
 
+from fairseq_struct.modules.latent_tree import LatentTree
 from fairseq_struct.structure.dependency import DependencyTrees
 
 KINDS = [
@@ -20,6 +23,18 @@ BACKENDS = ["compiled", "torch"]
 def random_scores(*shape, scale=1.0, seed=0, dtype=torch.float64):
     generator = torch.Generator().manual_seed(seed)
     return (scale * torch.randn(*shape, generator=generator, dtype=torch.float64)).to(dtype)
+
+
+def decoders_of_trees(monkeypatch):
+    """Weak references to the functions that latent trees are given to learn with from now on."""
+    seen, learn = [], LatentTree.learn
+
+    def spy(self, scores, lengths, decoder_loss, *rest):
+        seen.append(weakref.ref(decoder_loss))
+        return learn(self, scores, lengths, decoder_loss, *rest)
+
+    monkeypatch.setattr(LatentTree, "learn", spy)
+    return seen
 
 
 class Enumerated:

@@ -31,6 +31,7 @@ DEFAULTS = {
     "single_root": False,
     "pullback_step_size": 0.1,
     "pullback_steps": 1,
+    "sparsemap_steps": None,
     "temperature": 1.0,
     "parser_hidden_size": 100,
 }
@@ -167,6 +168,8 @@ class LatentTreeTransformer(TransformerModel):
             help="let exactly one word be attached to the root")  # fmt: skip
         add("--pullback-step-size", type=float, help="size of steps towards the pulled-back tree")
         add("--pullback-steps", type=int, help="number of steps towards the pulled-back tree")
+        add("--sparsemap-steps", type=int, help="most best trees behind a projection of sparsemap "
+            "and spigot (default: as many as make it exact); fewer are faster")  # fmt: skip
         add("--temperature", type=float, help="temperature of the methods with Gumbel noise")
         add("--parser-hidden-size", type=int, help="size of the parser's BiLSTM, an even number")
 
@@ -189,6 +192,7 @@ class LatentTreeTransformer(TransformerModel):
         tree = LatentTree(
             args.latent_method, not args.non_projective, bool(args.single_root),
             args.pullback_step_size, args.pullback_steps, args.temperature,
+            sparsemap_steps=args.sparsemap_steps,
         )  # fmt: skip
         return LatentTreeEncoder(
             TransformerConfig.from_namespace(args), src_dict, embed_tokens, tree,
@@ -203,7 +207,7 @@ class LatentTreeTransformer(TransformerModel):
         losses_of: Callable | None = None,
         **options,
     ):
-        """As fairseq's Transformer; with ``losses_of``, losses beside the output.
+        """As fairseq's Transformer; with ``losses_of``, the output without a graph, and losses.
 
         Args:
             src_tokens, src_lengths, prev_output_tokens: as there.
@@ -226,7 +230,8 @@ class LatentTreeTransformer(TransformerModel):
         def decoder_loss(arcs: Tensor) -> Tensor:
             encoded = self.encoder(src_tokens, src_lengths, arcs=arcs)
             output = self.decoder(prev_output_tokens, encoder_out=encoded, **options)
-            outputs.append(output)
+            if not outputs:  # see :func:`.pullback.latent` about what may be kept
+                outputs.append((output[0].detach(), {}))
             return losses_of(output)
 
         scores, lengths = self.encoder.arc_scores(src_tokens)

@@ -40,6 +40,13 @@ class LatentTreeConfig(FairseqDataclass):
     pullback_steps: int = field(
         default=1, metadata={"help": "number of steps towards the pulled-back tree"}
     )
+    sparsemap_steps: Optional[int] = field(  # noqa: UP045
+        default=None,
+        metadata={
+            "help": "most best trees behind a projection of sparsemap and spigot "
+            "(default: as many as make it exact); fewer are faster"
+        },
+    )
     temperature: float = field(
         default=1.0, metadata={"help": "temperature of the methods with Gumbel noise"}
     )
@@ -78,7 +85,7 @@ def build_tree(cfg: LatentTreeConfig, task) -> LatentTree | None:
             )
     return LatentTree(
         cfg.latent_method, not cfg.non_projective, cfg.single_root, cfg.pullback_step_size,
-        cfg.pullback_steps, cfg.temperature, cfg.heads_weight,
+        cfg.pullback_steps, cfg.temperature, cfg.heads_weight, cfg.sparsemap_steps,
     )  # fmt: skip
 
 

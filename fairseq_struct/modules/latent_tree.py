@@ -28,6 +28,9 @@ class LatentTree(nn.Module):
         steps: their number of steps k.
         temperature: of the methods with Gumbel noise.
         supervision_weight: weight of -log p(known heads) in the losses.
+        sparsemap_steps: most best trees behind a projection of ``sparsemap`` or ``spigot``. The
+            papers' projections are exact, as is the default. (Those of ``spigot_ce`` start at
+            marginals, which are no mean of few trees.)
 
     Raises:
         InputError: an unknown method, or a number out of range.
@@ -42,6 +45,7 @@ class LatentTree(nn.Module):
         steps: int = 1,
         temperature: float = 1.0,
         supervision_weight: float = 1.0,
+        sparsemap_steps: int | None = None,
     ):
         super().__init__()
         if method not in METHODS and method not in ALIASES:
@@ -52,6 +56,10 @@ class LatentTree(nn.Module):
                 raise InputError(f"the {name} must be above 0 and finite, not {value}")
         if steps < 1:
             raise InputError(f"the number of pullback steps must be 1 or more, not {steps}")
+        if sparsemap_steps is not None and sparsemap_steps < 1:
+            raise InputError(f"the steps of SparseMAP must be 1 or more, not {sparsemap_steps}")
+        if sparsemap_steps is not None and method == "spigot_ce":
+            raise InputError("spigot_ce has no limit of SparseMAP's steps: it needs them all")
         if not 0 <= supervision_weight < float("inf"):
             raise InputError(
                 f"the weight of known heads must be 0 or more and finite, not {supervision_weight}"
@@ -63,6 +71,7 @@ class LatentTree(nn.Module):
         self.steps = steps
         self.temperature = temperature
         self.supervision_weight = supervision_weight
+        self.sparsemap_steps = sparsemap_steps
         if self.method == "score_function":
             # A buffer, so that checkpoints carry it; NaN until the first loss is known.
             unknown = torch.full((), torch.nan, dtype=torch.float64)
@@ -70,7 +79,9 @@ class LatentTree(nn.Module):
 
     def trees(self, scores: Tensor, lengths: Tensor) -> DependencyTrees:
         """The distribution over trees that scores (batch, n, n) stand for."""
-        return DependencyTrees(scores, lengths, self.projective, self.single_root)
+        return DependencyTrees(
+            scores, lengths, self.projective, self.single_root, sparsemap_steps=self.sparsemap_steps
+        )
 
     def heads(self, scores: Tensor, lengths: Tensor) -> Tensor:
         """Heads of the best trees, (..., n), of scores (..., n, n) and lengths (...)."""

@@ -123,7 +123,7 @@ def classify(
 
     def losses_of(arcs: Tensor) -> Tensor:
         logits = decode(arcs)
-        seen.append(logits)
+        seen.append(logits.detach())
         return label_losses(logits, targets)
 
     if training and targets is not None:

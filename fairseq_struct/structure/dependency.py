@@ -41,11 +41,13 @@ class DependencyTrees:
         single_root: only trees whose root has exactly one modifier.
         backend: ``compiled`` kernels for a CPU, plain ``torch`` for any device, or ``auto``,
             by where the scores are. (SparseMAP is solved on the CPU whatever the backend.)
+        sparsemap_steps: most best trees that ``sparsemap`` may ask for; enough to be exact, in
+            most cases, if not given (see :attr:`sparse_distribution`).
 
     Raises:
-        TypeError: scores that are no tensor.
-        ValueError: wrong shape, scores that are NaN or +inf, a length below 1 or above n, or a
-            word all of whose arcs are forbidden.
+        TypeError: scores, or ``sparsemap_steps``, of another type.
+        ValueError: wrong shape, scores that are NaN or +inf, a length below 1 or above n, a word
+            all of whose arcs are forbidden, or ``sparsemap_steps`` below 1.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class DependencyTrees:
         projective: bool = True,
         single_root: bool = False,
         backend: str = "auto",
+        sparsemap_steps: int | None = None,
     ):
         scores = checks.scores_as_given(scores)
         if scores.dim() != 3 or scores.size(1) != scores.size(2) or scores.size(1) == 0:
@@ -70,6 +73,9 @@ class DependencyTrees:
         if backend == "auto":
             backend = "compiled" if scores.device.type == "cpu" else "torch"
         self.backend = backend
+        self.sparsemap_steps = sparsemap_steps
+        if sparsemap_steps is not None:
+            checks.whole_number("sparsemap_steps", sparsemap_steps, 1)
         self._values: tuple[Tensor, Tensor, bool] | None = None
         self._arc_scores = ArcScores(scores, self.lengths)
 
@@ -109,10 +115,7 @@ class DependencyTrees:
 
     @property
     def heads(self) -> Tensor:
-        """Heads of the best tree, (batch, n) integers: 1-based, 0 the root, as in CoNLL-U.
-
-        Beyond a sentence's end they are 0.
-        """
+        """Heads of the best tree, (batch, n), as in CoNLL-U: 1-based, 0 the root (and padding)."""
         return self._best[1]
 
     @property
@@ -203,7 +206,8 @@ class DependencyTrees:
         return self._score(self._arc_scores.in_float64(), heads).to(self.scores.dtype)
 
     def _score(self, scores: Tensor, heads: Tensor) -> Tensor:
-        rows = self._rows(heads)
+        self._check_heads(heads)
+        rows = heads_module.rows_of(heads, self.lengths)
         picked = scores.expand(*heads.shape[:-1], *scores.shape[1:])
         own = picked.gather(-2, rows.unsqueeze(-2)).squeeze(-2)
         words = torch.arange(heads.size(-1), device=heads.device) < self.lengths[:, None]
@@ -283,7 +287,7 @@ class DependencyTrees:
         Scores near 0 (as of an untrained parser) would take thousands of trees; the search then
         ends early, which ``gaps`` and ``converged`` tell. :meth:`solve_sparsemap` can go on.
         """
-        return self.solve_sparsemap()
+        return self.solve_sparsemap(most_steps=self.sparsemap_steps)
 
     def solve_sparsemap(
         self,
@@ -335,15 +339,11 @@ class DependencyTrees:
         self._check_heads(heads)
         return heads_module.is_tree(heads, self.lengths, self.projective, self.single_root)
 
-    def _rows(self, heads: Tensor) -> Tensor:
-        self._check_heads(heads)
-        return heads_module.rows_of(heads, self.lengths)
-
     def _check_heads(self, heads: Tensor):
         heads_module.check(heads, self.lengths, self.scores.shape[:2])
 
     def _like(self, scores: Tensor) -> "DependencyTrees":
         return type(self)(
             scores.masked_fill(~self.within, 0.0), self.lengths, self.projective,
-            self.single_root, self.backend,
+            self.single_root, self.backend, self.sparsemap_steps,
         )

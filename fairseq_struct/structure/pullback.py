@@ -14,6 +14,14 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure.checks import above_zero, whole_number
+from fairseq_struct.structure.surrogate import (
+    Observed,
+    Surrogate,
+    Weights,
+    at_least_float32,
+    in_same_precision,
+    straight_through,
+)
 
 # What the decoder reads, and what carries its gradient to the scores.
 RELAXED = ("marginals", "sparsemap", "gumbel_softmax")
@@ -105,6 +113,8 @@ def latent(
             Not needed for methods that call it once; then whoever computes the loss must sum
             it over instances, because a mean over instances would make every step smaller. A
             second loss of the same value belongs into it, too: steps are taken by its gradient.
+            It lives until the backward pass is forgotten: what it keeps of a call it should
+            detach, or the two keep each other in memory for ever.
         step_size: eta, the size of the steps towards the pulled-back label.
         steps: k, their number.
         temperature: of the two methods with Gumbel noise.
@@ -122,7 +132,7 @@ def latent(
     _check(method, decoder_loss, step_size, steps, temperature, baseline, known)
     if not 0 <= supervision_weight < float("inf"):
         raise ValueError(f"supervision_weight must be 0 or more, not {supervision_weight}")
-    weights = _Weights() if decoder_loss is not None else None
+    weights = Weights() if decoder_loss is not None else None
     missing = None
     if known is not None:
         exact = structure(scores.double())  # the difference of two large numbers
@@ -135,22 +145,23 @@ def latent(
     elif method in ("gumbel_softmax", "perturb_and_map"):
         noisy = distribution.perturbed(generator)
         soft = structure(noisy.scores / temperature).marginals.to(scores.dtype)
-        value = soft if method == "gumbel_softmax" else _straight_through(noisy.argmax, soft)
+        value = soft if method == "gumbel_softmax" else straight_through(noisy.argmax, soft)
     elif method == "ste_marginals":
-        value = _straight_through(distribution.argmax, distribution.marginals)
+        value = straight_through(distribution.argmax, distribution.marginals)
     elif method == "score_function":
         value = distribution.sample(1, generator)[0]
     else:
 
         def surrogate(gradient: Tensor) -> Tensor:
             scale = weights.of(gradient) if weights is not None else 1.0
-            gradient = _at_least_float32(gradient)
+            gradient = at_least_float32(gradient)
             first = torch.where(scale != 0, gradient / scale, 0.0) if weights else gradient
             return scale * pulled_back_gradient(
-                scores.detach(), structure, method, decoder_loss, step_size, steps, first
+                scores.detach(), structure, method, again, step_size, steps, first
             )
 
-        value = _Surrogate.apply(scores, distribution.argmax, _in_same_precision(surrogate))
+        again = decoder_loss if _calls_decoder(method, steps) else None
+        value = Surrogate.apply(scores, distribution.argmax, in_same_precision(surrogate))
     if decoder_loss is None:
         return Latent(value, None)
     losses = decoder_loss(value)
@@ -161,7 +172,7 @@ def latent(
             f"decoder_loss must return one loss per instance, {tuple(scores.shape[:1])}, "
             f"not {tuple(losses.shape)}"
         )
-    losses = _Observed.apply(losses, weights)
+    losses = Observed.apply(losses, weights)
     if method == "score_function":
         exact = scores.double()  # sums of half-precision scores would overflow
         parts = exact.masked_fill(value == 0, 0.0).flatten(1).sum(1)
@@ -209,7 +220,7 @@ def pulled_back_gradient(
         raise ValueError(f"method must be one of {', '.join(PULLED_BACK)}, not {method!r}")
     _check_steps(step_size, steps)
     given = scores.detach()
-    scores = _at_least_float32(given)  # a small step is less than half precision can tell
+    scores = at_least_float32(given)  # a small step is less than half precision can tell
     with torch.no_grad():
         distribution = structure(scores)
         from_argmax = method in ("ste_identity", "spigot")
@@ -247,18 +258,14 @@ def pulled_back_gradient(
         return gradient
 
 
-def _at_least_float32(tensor: Tensor) -> Tensor:
-    return tensor if tensor.dtype == torch.float64 else tensor.float()
-
-
 def _check(method, decoder_loss, step_size, steps, temperature, baseline, known):
     if method not in METHODS:
         names = ", ".join((*METHODS, *ALIASES))
         raise ValueError(f"unknown method {method!r}; choose one of {names}")
     _check_steps(step_size, steps)
     above_zero("temperature", temperature)
-    inner = method in ("spigot_ce", "spigot_eg") or (method in PULLED_BACK and steps > 1)
-    if decoder_loss is None and (inner or method == "score_function" or known is not None):
+    needed = _calls_decoder(method, steps) or method == "score_function" or known is not None
+    if decoder_loss is None and needed:
         raise ValueError(
             "known needs decoder_loss: it is a further term of the losses"
             if known is not None
@@ -266,6 +273,11 @@ def _check(method, decoder_loss, step_size, steps, temperature, baseline, known)
         )
     if baseline is not None and method != "score_function":
         raise ValueError(f"a baseline belongs to score_function, not to {method}")
+
+
+def _calls_decoder(method: str, steps: int) -> bool:
+    """Whether the backward pass calls the decoder, too."""
+    return method in ("spigot_ce", "spigot_eg") or (method in PULLED_BACK and steps > 1)
 
 
 def _check_steps(step_size: float, steps: int):
@@ -284,65 +296,3 @@ def _gradient(decoder_loss: Loss, mu: Tensor) -> Tensor:
             return torch.zeros_like(mu)
         (gradient,) = torch.autograd.grad(loss, mu, allow_unused=True, materialize_grads=True)
     return gradient
-
-
-def _straight_through(hard: Tensor, soft: Tensor) -> Tensor:
-    """``hard`` going forward, the gradient of ``soft`` going back."""
-    return _Surrogate.apply(soft, hard, lambda gradient: gradient)
-
-
-def _in_same_precision(surrogate: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """Call the decoder in the backward pass under the autocast of the forward pass."""
-    device = next(d for d in ("cuda", "cpu") if d == "cpu" or torch.is_autocast_enabled(d))
-    if not torch.is_autocast_enabled(device):
-        return surrogate
-    dtype = torch.get_autocast_dtype(device)
-
-    def wrapped(gradient: Tensor) -> Tensor:
-        with torch.autocast(device, dtype=dtype):
-            return surrogate(gradient)
-
-    return wrapped
-
-
-class _Surrogate(torch.autograd.Function):
-    """``value``, with a gradient by ``scores`` that ``backward_of`` makes of its own."""
-
-    @staticmethod
-    def forward(context, scores: Tensor, value: Tensor, backward_of: Callable[[Tensor], Tensor]):
-        context.backward_of = backward_of
-        return value.to(scores.dtype).clone()
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(context, gradient: Tensor):
-        return context.backward_of(gradient).to(gradient.dtype), None, None
-
-
-class _Weights:
-    """With which weight each instance's loss entered the number that was differentiated.
-
-    A mean over the batch, or the factor that keeps half precision from vanishing, makes
-    gradients smaller or larger; steps towards a pulled-back label must not depend on it.
-    """
-
-    seen: Tensor | None = None
-
-    def of(self, gradient: Tensor) -> Tensor:
-        if self.seen is None:  # what was differentiated does not contain the losses
-            return torch.ones_like(gradient[:1].flatten()[:1])
-        return _at_least_float32(self.seen).view(-1, *[1] * (gradient.dim() - 1))
-
-
-class _Observed(torch.autograd.Function):
-    """The losses as they are; their weights are taken down on the way back."""
-
-    @staticmethod
-    def forward(context, losses: Tensor, weights: _Weights) -> Tensor:
-        context.weights = weights
-        return losses.clone()
-
-    @staticmethod
-    def backward(context, gradient: Tensor):
-        context.weights.seen = gradient.detach()
-        return gradient, None
