@@ -211,7 +211,8 @@ def load(
         truncate: cut sentences that are longer than the model's ``--longest-sentence``.
 
     Raises:
-        InputError: the file is missing or damaged, or no model that this function can use.
+        InputError: the file is missing or damaged, or no model that this function can use; or
+            ``truncate`` for a model that takes sentences of any length.
     """
     plugin.load()
     from fairseq import checkpoint_utils, tasks
@@ -249,6 +250,8 @@ def load(
             f"({str(error).splitlines()[-1].strip()})"
         ) from None
     if isinstance(model, LatentTreeTransformer):
+        if truncate:
+            raise InputError(f"{checkpoint}: takes sentences of any length, --truncate has no use")
         return TranslationParser(model.encoder, task.source_dictionary)
     longest = cfg["task"]["longest_sentence"]
     truncate = truncate or cfg["task"]["truncate"]

@@ -189,6 +189,20 @@ def test_long_sentences_are_cut_on_request(prepared, tmp_path):
     assert len(model.parse(["the film is bad"])[0]) == 3
 
 
+def test_word_vectors_of_the_preset_are_trained_on_request(prepared, tmp_path):
+    given = torch.linspace(-1, 1, 24)
+    vectors = tmp_path / "vectors"
+    vectors.write_text(" ".join(["film", *(f"{value:.6f}" for value in given.tolist())]) + "\n")
+    for options in ([], ["--train-embeddings"]):
+        folder = tmp_path / str(len(options))
+        train(prepared, folder, f"--embed-path={vectors}", "--max-epoch=1", *options,
+              arch="latent_tree_classifier_sst")  # fmt: skip
+        model = fairseq_struct.load(folder / "checkpoint_best.pt")
+        (embedding,) = (m for m in model.model.modules() if isinstance(m, torch.nn.Embedding))
+        own = embedding.weight[model.words.index("film")]
+        assert torch.allclose(own, given, atol=1e-5) == (not options)
+
+
 def test_a_model_of_pairs_needs_pairs(prepared, tmp_path):
     with pytest.raises(InputError, match=r"reads 2 sentence\(s\) per instance, the data have 1"):
         train(prepared, tmp_path, "--max-epoch=1", arch="latent_tree_entailment")

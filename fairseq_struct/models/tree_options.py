@@ -12,7 +12,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.modules.latent_tree import LatentTree
 from fairseq_struct.modules.word_vectors import read_word_vectors
 from fairseq_struct.structure.heads import is_tree
-from fairseq_struct.structure.pullback import METHODS
+from fairseq_struct.structure.pullback import ALIASES, METHODS
 
 logger = logging.getLogger(__name__)
 BASELINE = "baseline"
@@ -61,6 +61,10 @@ class LatentTreeConfig(FairseqDataclass):
     freeze_embeddings: bool = field(
         default=False, metadata={"help": "leave the word embeddings as they are"}
     )
+    train_embeddings: bool = field(
+        default=False,
+        metadata={"help": "train the vectors of --embed-path, which the presets leave as they are"},
+    )
     hidden_size: int = field(default=100, metadata={"help": "size of the hidden layers"})
     dropout: float = field(default=0.0, metadata={"help": "dropout probability"})
 
@@ -76,6 +80,9 @@ def build_tree(cfg: LatentTreeConfig, task) -> LatentTree | None:
         if task.gold:
             raise InputError("--heads-path is of no use to a model without trees")
         return None
+    if cfg.latent_method not in (*METHODS, *ALIASES):
+        names = ", ".join((*METHODS, BASELINE))
+        raise InputError(f"unknown latent method {cfg.latent_method!r}; choose one of {names}")
     for sentence in task.gold:
         heads, size = torch.tensor([sentence.heads]), torch.tensor([len(sentence.heads)])
         if not is_tree(heads, size, not cfg.non_projective, cfg.single_root):
@@ -109,5 +116,5 @@ def build_embedding(cfg: LatentTreeConfig, dictionary) -> nn.Embedding:
                 embedding.weight[dictionary.index(word)] = vector
             known = len(dictionary) - dictionary.nspecial
             logger.info(f"{cfg.embed_path} has {len(vectors)} of {known} words")
-    embedding.weight.requires_grad_(not cfg.freeze_embeddings)
+    embedding.weight.requires_grad_(cfg.train_embeddings or not cfg.freeze_embeddings)
     return embedding

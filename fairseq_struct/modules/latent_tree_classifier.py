@@ -145,7 +145,7 @@ class SentenceClassifier(nn.Module):
         encoder: words in context.
         hidden_size: of the MLP.
         labels: number of labels.
-        dropout: of the states and within the MLP.
+        dropout: of their sum and within the MLP.
     """
 
     def __init__(
