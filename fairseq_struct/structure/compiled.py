@@ -50,7 +50,8 @@ class _Cache(FunctionCache):
 
 @functools.cache
 def _text_of_kernels() -> str:
-    files = [Path(__file__), *sorted(Path(__file__).parent.glob("*_kernels.py"))]
+    package = Path(__file__).parent.parent
+    files = [Path(__file__), *sorted(package.glob("*/*_kernels.py"))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
@@ -84,11 +85,7 @@ def run(kernel: Callable, steps: np.ndarray, *arguments, workspace: Sequence[Spa
             takes longer to hand out fresh memory than the kernels to fill it.
     """
     batch = len(steps)
-    kinds = (kernel, *(a.dtype if isinstance(a, np.ndarray) else type(a) for a in arguments))
-    if kinds not in _used:
-        with _announcement(kernel):
-            kernel(0, 0, *arguments, *_workspace(workspace))
-        _used.add(kinds)
+    prepare(kernel, *arguments, workspace=workspace)
     total = np.concatenate([[0.0], np.cumsum(steps)])
     threads = min(batch, threads_for(total[-1]))
     if threads <= 1:
@@ -115,6 +112,18 @@ def run(kernel: Callable, steps: np.ndarray, *arguments, workspace: Sequence[Spa
     work()
     for helper in helpers:
         helper.result()
+
+
+def prepare(kernel: Callable, *arguments, workspace: Sequence[Space] = ()):
+    """Compile ``kernel`` for such arguments, and say so if that takes long.
+
+    :func:`run` does so by itself; this is for kernels that are too short to go through it.
+    """
+    kinds = (kernel, *(a.dtype if isinstance(a, np.ndarray) else type(a) for a in arguments))
+    if kinds not in _used:
+        with _announcement(kernel):
+            kernel(0, 0, *arguments, *_workspace(workspace))
+        _used.add(kinds)
 
 
 def threads_for(steps: float) -> int:

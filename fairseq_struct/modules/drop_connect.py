@@ -1,0 +1,59 @@
+"""Dropout as AWD-LSTM has it: of weights, of whole words, and with one mask for all steps."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout, embedding
+
+
+class _Dropout(nn.Module):
+    """Something that is dropped with probability ``p`` in training.
+
+    Raises:
+        ValueError: ``p`` is not at least 0 and less than 1.
+    """
+
+    def __init__(self, p: float):
+        super().__init__()
+        if not 0 <= p < 1:
+            raise ValueError(f"a dropout probability must be at least 0 and below 1, not {p}")
+        self.p = p
+
+    def extra_repr(self) -> str:
+        """The probability."""
+        return f"p={self.p}"
+
+
+class DropConnect(_Dropout):
+    """Drop single weights, w -> w * m / (1 - p) with m ~ Bernoulli(1 - p) (Wan et al., 2013).
+
+    AWD-LSTM does so with the recurrent weights, with one mask for all steps of a window (Merity et
+    al., 2018).
+    """
+
+    def forward(self, weight: Tensor) -> Tensor:
+        """Shaped as ``weight``, of any shape."""
+        return dropout(weight, self.p, self.training)
+
+
+class LockedDropout(_Dropout):
+    """Drop units of a sequence with one mask for all of its steps (Gal, Ghahramani, 2016)."""
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Shaped as ``states``, (steps, batch, size)."""
+        if not self.training or self.p == 0:
+            return states
+        return states * dropout(torch.ones_like(states[:1]), self.p, True)
+
+
+class WordDropout(_Dropout):
+    """Look up embeddings, where whole words of the vocabulary are dropped (Gal, Ghahramani, 2016).
+
+    A dropped word is 0 wherever it occurs in the batch.
+    """
+
+    def forward(self, tokens: Tensor, table: nn.Embedding) -> Tensor:
+        """(..., size) vectors of tokens (...)."""
+        weight = table.weight
+        if self.training and self.p > 0:
+            weight = weight * dropout(torch.ones_like(weight[:, :1]), self.p, True)
+        return embedding(tokens, weight, table.padding_idx)

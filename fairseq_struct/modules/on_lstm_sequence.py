@@ -1,0 +1,107 @@
+"""An ON-LSTM layer over a whole sequence on a CPU, with a backward pass of its own."""
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.amp import custom_bwd, custom_fwd
+
+from fairseq_struct.modules.on_lstm_kernels import advance, retreat
+from fairseq_struct.modules.packed_product import PackedProduct
+from fairseq_struct.structure.compiled import prepare
+
+
+class ONLSTMSequence(torch.autograd.Function):
+    """h_1 .. h_T, c_T and d_1 .. d_T of :class:`.on_lstm.ONLSTMCell` at the same weights.
+
+    The products with the inputs are one for all steps, and so are those that make the gradients of
+    the weights; between the products with the hidden states run compiled kernels. Gradients can be
+    taken once: there are none of second order. d_t has no gradient.
+    """
+
+    @staticmethod
+    @custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+    def forward(
+        context, inputs: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor,
+        hidden: Tensor, cell: Tensor, lengths: np.ndarray, chunk: int,
+    ):  # fmt: skip
+        """(T, batch, D), (batch, D), (T, batch).
+
+        Args:
+            inputs: (T, batch, inputs).
+            weight_ih, weight_hh, bias: (2 D/C + 4 D, inputs), (2 D/C + 4 D, D), (2 D/C + 4 D,).
+            hidden, cell: (batch, D) h_0 and c_0.
+            lengths: (batch,) steps of each instance.
+            chunk: C.
+        """
+        steps, batch, _ = inputs.shape
+        size = hidden.size(1)
+        masters = 2 * size // chunk
+        gates = PackedProduct(weight_ih, steps * batch)(inputs.reshape(steps * batch, -1))
+        gates = gates.add_(bias).view(steps, batch, -1)
+        states, cells = inputs.new_empty(steps, batch, size), inputs.new_empty(steps, batch, size)
+        distances, squashed = inputs.new_empty(steps, batch), torch.empty_like(cell)
+        recurrent = PackedProduct(weight_hh, batch)
+        at = [array.numpy() for array in (gates, cells, distances)]
+        first, before = hidden, cell.contiguous().numpy()
+        prepare(advance, 0, lengths, chunk, at[0][0], before, at[1][0], at[2][0])
+        shortest = lengths.min(initial=steps)
+        for t in range(steps):
+            own = gates[t].add_(recurrent(hidden))
+            own[:, masters : masters + 3 * size].sigmoid_()
+            own[:, masters + 3 * size :].tanh_()
+            advance(0, batch, t, lengths, chunk, at[0][t], before, at[1][t], at[2][t])
+            torch.tanh(cells[t], out=squashed)
+            torch.mul(own[:, masters + 2 * size : masters + 3 * size], squashed, out=states[t])
+            if t >= shortest:
+                ended = torch.from_numpy(t >= lengths)
+                states[t, ended] = hidden[ended]
+            hidden, before = states[t], at[1][t]
+        context.save_for_backward(
+            inputs, weight_ih, weight_hh, first, cell, gates, states, cells
+        )
+        context.lengths, context.chunk = lengths, chunk
+        context.mark_non_differentiable(distances)
+        return states, cells[-1].clone(), distances
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    @custom_bwd(device_type="cpu")
+    def backward(context, by_states: Tensor, by_last: Tensor, _):
+        inputs, weight_ih, weight_hh, hidden, cell, gates, states, cells = context.saved_tensors
+        lengths, chunk = context.lengths, context.chunk
+        steps, batch, size = states.shape
+        by_gates = torch.empty_like(gates)
+        by_cell = by_last.clone(memory_format=torch.contiguous_format)
+        by_hidden, squashed = torch.zeros_like(by_cell), torch.empty_like(by_cell)
+        recurrent = PackedProduct(weight_hh.t(), batch)
+        at = [array.numpy() for array in (gates, cells, by_gates, by_cell, squashed)]
+        before = cell.contiguous().numpy()
+        prepare(
+            retreat, 0, lengths, chunk, at[0][0], before, at[4], at[4], at[3], at[2][0]
+        )
+        shortest = lengths.min(initial=steps)
+        for t in range(steps - 1, -1, -1):
+            by_hidden = by_hidden + by_states[t]
+            torch.tanh(cells[t], out=squashed)
+            retreat(
+                0, batch, t, lengths, chunk, at[0][t], at[1][t - 1] if t else before, at[4],
+                by_hidden.numpy(), at[3], at[2][t],
+            )  # fmt: skip
+            passed = recurrent(by_gates[t])
+            if t >= shortest:
+                ended = torch.from_numpy(t >= lengths)
+                passed[ended] = by_hidden[ended]
+            by_hidden = passed
+        needed = context.needs_input_grad
+        flat = by_gates.view(steps * batch, -1)
+        columns = flat.t().contiguous()  # once for both products
+        earlier = torch.cat([hidden[None], states[:-1]]).view(steps * batch, size)
+        given = inputs.reshape(steps * batch, -1)
+        return (
+            PackedProduct(weight_ih.t(), len(flat))(flat).view_as(inputs)
+            if needed[0] else None,
+            PackedProduct(given.t(), len(columns))(columns) if needed[1] else None,
+            PackedProduct(earlier.t(), len(columns))(columns) if needed[2] else None,
+            flat.sum(0) if needed[3] else None,
+            by_hidden, by_cell, None, None,
+        )  # fmt: skip
