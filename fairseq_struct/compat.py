@@ -110,9 +110,15 @@ def _import_torch() -> ModuleType:
 def _import_fairseq() -> ModuleType:
     # Importing fairseq prints advice about a text-to-speech extra that nothing here uses.
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
+    # One of its modules turns on the debugging messages of every library.
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
     try:
         importlib.import_module("fairseq")
-        return importlib.import_module("fairseq.checkpoint_utils")
+        module = importlib.import_module("fairseq.checkpoint_utils")
+        root.setLevel(level)
+        root.handlers[:] = handlers
+        return module
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "fairseq":
             raise DependencyError("fairseq is not installed", INSTALL_LINE) from None

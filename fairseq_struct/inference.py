@@ -173,7 +173,10 @@ class TranslationParser:
         device = next(self.encoder.parameters()).device
         for number, sentence in enumerate(sentences, 1):
             words = _words(number, sentence)
-            tokens = [*(self.words.index(word) for word in words), self.words.eos()]
+            special, unknown = self.words.nspecial, self.words.unk()
+            tokens = [self.words.index(word) for word in words]
+            tokens = [token if token >= special else unknown for token in tokens]
+            tokens.append(self.words.eos())
             scores, lengths = self.encoder.arc_scores(torch.tensor([tokens], device=device))
             heads = self.encoder.tree.heads(scores, lengths)
             depth = int(depths_of(heads, lengths))
@@ -195,8 +198,9 @@ def read_lines(stream: Iterable[str]) -> Iterator[str]:
     """
     try:
         for line in stream:
+            line.encode()  # in some places Python reads bytes that are no text all the same
             yield line.rstrip("\r\n")
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
         raise InputError(f"the input is not {error.encoding}: {error.reason}") from None
 
 
@@ -223,7 +227,8 @@ def load(
     if not Path(checkpoint).is_file():
         raise InputError(f"{checkpoint}: no such file")
     # This one says what is wrong with a damaged file, fairseq's own adds what old ones lack.
-    if not {"args", "cfg"} & set(compat.load_state(checkpoint)):
+    found = set(compat.load_state(checkpoint))
+    if not {"args", "cfg"} & found or "model" not in found:
         raise InputError(f"{checkpoint}: not written by fairseq-train")
     state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
     cfg = state.get("cfg")

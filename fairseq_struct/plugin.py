@@ -8,7 +8,7 @@ import pkgutil
 
 from fairseq_struct import compat
 
-ROOMS = ("models", "tasks", "criterions")
+ROOMS = ("models", "tasks", "criterions", "optim")
 
 
 def load() -> list[str]:
@@ -35,7 +35,7 @@ def registering_modules() -> list[str]:
     """List the modules that register something, without importing them.
 
     Returns:
-        Dotted module names in a stable order: models, tasks, criterions, each by name.
+        Dotted module names in a stable order: models, tasks, criterions, optim, each by name.
     """
     found = []
     for room in ROOMS:
@@ -52,7 +52,8 @@ def registered() -> dict[str, list[str]]:
     """Name what this package adds to fairseq, after :func:`load`.
 
     Returns:
-        The sorted names under ``architectures``, ``tasks`` and ``criterions``.
+        The sorted names under ``architectures``, ``tasks``, ``criterions``, ``optimizers`` and
+        ``lr_schedulers``.
 
     Raises:
         DependencyError: fairseq is missing or broken.
@@ -60,12 +61,16 @@ def registered() -> dict[str, list[str]]:
     load()
     from fairseq.criterions import CRITERION_REGISTRY
     from fairseq.models import ARCH_MODEL_REGISTRY
+    from fairseq.optim import OPTIMIZER_REGISTRY
+    from fairseq.optim.lr_scheduler import LR_SCHEDULER_REGISTRY
     from fairseq.tasks import TASK_REGISTRY
 
     registries = {
         "architectures": ARCH_MODEL_REGISTRY,
         "tasks": TASK_REGISTRY,
         "criterions": CRITERION_REGISTRY,
+        "optimizers": OPTIMIZER_REGISTRY,
+        "lr_schedulers": LR_SCHEDULER_REGISTRY,
     }
     return {
         kind: sorted(name for name, cls in registry.items() if _is_ours(cls))

@@ -60,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = build_parser().parse_args(argv)
     manifest = write_labelled_folder(
         read(args), args.out, lower=args.lower, least_count=args.least_count,
+        words_of_all_splits=args.words_of_all_splits,
         overwrite=args.overwrite,
     )  # fmt: skip
     for split in SPLITS:
@@ -109,6 +110,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
         type=at_least(1),
         default=1,
         help="words rarer than this in the training split are unknown (default: 1)",
+    )
+    command.add_argument(
+        "--words-of-all-splits",
+        action="store_true",
+        help="put the words of all splits into the dictionary, for pretrained embeddings",
     )
     command.add_argument(
         "--overwrite", action="store_true", help="replace OUT if this script made it"

@@ -16,6 +16,7 @@ FLOORS = {
     "models": {"modules", "structure", "compat"},
     "tasks": {"data", "metrics", "structure", "compat"},
     "criterions": {"metrics", "compat"},
+    "optim": {"compat"},
     "cli": {"data", "modules", "metrics", "structure", "models", "tasks", "criterions"}
     | {"compat", "plugin", "inference", "__init__"},
     "modules": {"structure"},

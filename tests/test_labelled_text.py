@@ -61,6 +61,11 @@ def test_snli_and_sick(tmp_path):
         ("read_sentiment_trees", "(7 (2 a) (2 b))\n", r"x:1: malformed sentiment tree"),
         ("read_snli_jsonl", "{}\n", r"x:1: no SNLI record"),
         ("read_snli_jsonl", "nonsense\n", r"x:1: no SNLI record"),
+        (
+            "read_snli_jsonl",
+            '{"gold_label": "a", "sentence1_binary_parse": 1, "sentence2_binary_parse": "b"}\n',
+            r"x:1: label and parses must be text",
+        ),
         ("read_sick", "a\tb\n", r"x:1: no column 'entailment_judgment'"),
         ("read_sick", "entailment_judgment\tsentence_A\tsentence_B\nn\ta\n", r"x:2: 2 columns"),
     ],

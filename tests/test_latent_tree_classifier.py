@@ -210,8 +210,8 @@ def test_independent_structures_are_those_of_each():
         ({"steps": 0}, "pullback steps must be 1 or more"),
         ({"temperature": float("inf")}, "temperature must be above 0 and finite"),
         ({"supervision_weight": -1.0}, "weight of known heads must be 0 or more"),
-        ({"method": "spigot_ce", "sparsemap_steps": 9}, "no limit of SparseMAP's steps"),
-        ({"sparsemap_steps": 0}, "steps of SparseMAP must be 1 or more"),
+        ({"method": "spigot_ce", "sparsemap_steps": 9}, "for sparsemap and spigot, not for spigot"),
+        ({"method": "spigot", "sparsemap_steps": 4}, "steps of SparseMAP must be 5 or more"),
     ],
 )
 def test_impossible_trees_are_refused(options, message):

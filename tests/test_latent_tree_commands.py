@@ -203,6 +203,11 @@ def test_word_vectors_of_the_preset_are_trained_on_request(prepared, tmp_path):
         assert torch.allclose(own, given, atol=1e-5) == (not options)
 
 
+def test_batches_can_be_made_by_tokens(prepared, tmp_path):
+    train(prepared, tmp_path, "--max-tokens=40", "--max-epoch=1")
+    assert (tmp_path / "checkpoint_best.pt").is_file()
+
+
 def test_a_model_of_pairs_needs_pairs(prepared, tmp_path):
     with pytest.raises(InputError, match=r"reads 2 sentence\(s\) per instance, the data have 1"):
         train(prepared, tmp_path, "--max-epoch=1", arch="latent_tree_entailment")

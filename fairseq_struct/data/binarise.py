@@ -46,7 +46,7 @@ def binarise(
     )
     if done.returncode != 0:
         said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        last = _last_error(said) if said else f"exit status {done.returncode}"
+        last = last_error(said) if said else f"exit status {done.returncode}"
         raise InputError(f"fairseq-preprocess failed: {last}")
     # The log repeats this machine's paths and the date; the manifest says what matters.
     (folder / "data-bin" / "preprocess.log").unlink(missing_ok=True)
@@ -65,6 +65,6 @@ def dictionary_size(data_bin: Path, lang: str) -> int:
     return sum(not entry.startswith("madeupword") for entry in entries)
 
 
-def _last_error(lines: list[str]) -> str:
+def last_error(lines: list[str]) -> str:
     errors = [line for line in lines if "Error" in line.partition(":")[0]]
     return (errors or lines)[-1]

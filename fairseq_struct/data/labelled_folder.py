@@ -31,6 +31,7 @@ def write_labelled_folder(
     *,
     lower: bool = False,
     least_count: int = 1,
+    words_of_all_splits: bool = False,
     overwrite: bool = False,
 ) -> dict:
     """Write a corpus as text and ``data-bin``, and return its manifest.
@@ -40,6 +41,8 @@ def write_labelled_folder(
         out: folder to make; it appears complete or not at all.
         lower: lower-case the sentences.
         least_count: words rarer than this in the training split are unknown.
+        words_of_all_splits: put the words of all splits into the dictionary, for pretrained
+            embeddings, which know more words than the training split has.
         overwrite: replace a folder that this function made.
 
     Raises:
@@ -54,7 +57,8 @@ def write_labelled_folder(
     compat.prepare()
     splits = {split: [_lower(i) if lower else i for i in corpus.splits[split]] for split in SPLITS}
     sides = len(splits["train"][0].sentences)
-    words = _dictionary((s for i in splits["train"] for s in i.sentences), least_count)
+    counted = SPLITS if words_of_all_splits else SPLITS[:1]
+    words = _dictionary((s for c in counted for i in splits[c] for s in i.sentences), least_count)
     labels = label_dictionary(sorted({instance.label for instance in splits["train"]}))
     wanted = {instance.label for instance in splits["train"]}
     if len(labels) - labels.nspecial < max(2, len(wanted)):

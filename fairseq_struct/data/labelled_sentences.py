@@ -87,8 +87,8 @@ class LabelledSentences(FairseqDataset):
     def num_tokens(self, index: int) -> int:
         return int(self.lengths[index].max())
 
-    def size(self, index: int) -> tuple[int, ...]:
-        return tuple(self.lengths[index])
+    def size(self, index: int) -> int:
+        return self.num_tokens(index)
 
     def ordered_indices(self) -> np.ndarray:
         if not self.shuffle:

@@ -147,8 +147,10 @@ def read_sick(path: Path) -> Iterator[Instance | str]:
 
 
 def _snli(path: Path, number: int, parses: Sequence[str], label: str) -> Instance | str:
-    if label == "-":
+    if label is None or label == "-":
         return "without label"
+    if not all(isinstance(part, str) for part in (label, *parses)):
+        raise InputError(f"{path}:{number}: label and parses must be text")
     sentences = [" ".join(w for w in parse.split() if w not in "()") for parse in parses]
     return _instance(path, number, sentences, label)
 

@@ -168,8 +168,9 @@ class LatentTreeTransformer(TransformerModel):
             help="let exactly one word be attached to the root")  # fmt: skip
         add("--pullback-step-size", type=float, help="size of steps towards the pulled-back tree")
         add("--pullback-steps", type=int, help="number of steps towards the pulled-back tree")
-        add("--sparsemap-steps", type=int, help="most best trees behind a projection of sparsemap "
-            "and spigot (default: as many as make it exact); fewer are faster")  # fmt: skip
+        add("--sparsemap-steps", type=int,
+            help="most searches for a best tree in a projection of sparsemap and spigot "
+            "(default: as many as make it exact); fewer are faster")  # fmt: skip
         add("--temperature", type=float, help="temperature of the methods with Gumbel noise")
         add("--parser-hidden-size", type=int, help="size of the parser's BiLSTM, an even number")
 

@@ -43,8 +43,8 @@ class LatentTreeConfig(FairseqDataclass):
     sparsemap_steps: Optional[int] = field(  # noqa: UP045
         default=None,
         metadata={
-            "help": "most best trees behind a projection of sparsemap and spigot "
-            "(default: as many as make it exact); fewer are faster"
+            "help": "most searches for a best tree in a projection of sparsemap and spigot, 5 or "
+            "more (default: as many as make it exact); fewer are faster"
         },
     )
     temperature: float = field(
@@ -77,6 +77,8 @@ def build_tree(cfg: LatentTreeConfig, task) -> LatentTree | None:
             no tree of this kind.
     """
     if cfg.latent_method == BASELINE:
+        if getattr(cfg, "sparsemap_steps", None) is not None:
+            raise InputError("--sparsemap-steps is of no use to a model without trees")
         if task.gold:
             raise InputError("--heads-path is of no use to a model without trees")
         return None
@@ -92,7 +94,8 @@ def build_tree(cfg: LatentTreeConfig, task) -> LatentTree | None:
             )
     return LatentTree(
         cfg.latent_method, not cfg.non_projective, cfg.single_root, cfg.pullback_step_size,
-        cfg.pullback_steps, cfg.temperature, cfg.heads_weight, cfg.sparsemap_steps,
+        cfg.pullback_steps, cfg.temperature, cfg.heads_weight,
+        getattr(cfg, "sparsemap_steps", None),  # which older checkpoints lack
     )  # fmt: skip
 
 
@@ -116,5 +119,6 @@ def build_embedding(cfg: LatentTreeConfig, dictionary) -> nn.Embedding:
                 embedding.weight[dictionary.index(word)] = vector
             known = len(dictionary) - dictionary.nspecial
             logger.info(f"{cfg.embed_path} has {len(vectors)} of {known} words")
-    embedding.weight.requires_grad_(cfg.train_embeddings or not cfg.freeze_embeddings)
+    train = getattr(cfg, "train_embeddings", False)  # which older checkpoints lack
+    embedding.weight.requires_grad_(train or not cfg.freeze_embeddings)
     return embedding

@@ -10,6 +10,9 @@ from fairseq_struct.structure.pullback import ALIASES, METHODS, Latent, Loss, Mo
 
 # Methods that read a mean of trees; all others read one tree.
 RELAXED = ("marginals", "sparsemap", "gumbel_softmax")
+# Methods whose projections can be cut off, and the least number of searches that do something.
+CUT_OFF = ("sparsemap", "spigot")
+LEAST_STEPS = 5
 
 
 class LatentTree(nn.Module):
@@ -28,9 +31,10 @@ class LatentTree(nn.Module):
         steps: their number of steps k.
         temperature: of the methods with Gumbel noise.
         supervision_weight: weight of -log p(known heads) in the losses.
-        sparsemap_steps: most best trees behind a projection of ``sparsemap`` or ``spigot``. The
-            papers' projections are exact, as is the default. (Those of ``spigot_ce`` start at
-            marginals, which are no mean of few trees.)
+        sparsemap_steps: most searches for a best tree in a projection of ``sparsemap`` or
+            ``spigot``, 5 or more (few of them find the tree that is there already). The papers'
+            projections are exact, as the default is but for scores near 0
+            (:attr:`.DependencyTrees.sparse_distribution`).
 
     Raises:
         InputError: an unknown method, or a number out of range.
@@ -56,10 +60,14 @@ class LatentTree(nn.Module):
                 raise InputError(f"the {name} must be above 0 and finite, not {value}")
         if steps < 1:
             raise InputError(f"the number of pullback steps must be 1 or more, not {steps}")
-        if sparsemap_steps is not None and sparsemap_steps < 1:
-            raise InputError(f"the steps of SparseMAP must be 1 or more, not {sparsemap_steps}")
-        if sparsemap_steps is not None and method == "spigot_ce":
-            raise InputError("spigot_ce has no limit of SparseMAP's steps: it needs them all")
+        if sparsemap_steps is not None and sparsemap_steps < LEAST_STEPS:
+            raise InputError(
+                f"the steps of SparseMAP must be {LEAST_STEPS} or more, not {sparsemap_steps}"
+            )
+        if sparsemap_steps is not None and ALIASES.get(method, method) not in CUT_OFF:
+            raise InputError(
+                f"a limit of SparseMAP's steps is for {' and '.join(CUT_OFF)}, not for {method}"
+            )
         if not 0 <= supervision_weight < float("inf"):
             raise InputError(
                 f"the weight of known heads must be 0 or more and finite, not {supervision_weight}"

@@ -36,6 +36,11 @@ class Independent:
         return self._grouped(self._each.within)
 
     @property
+    def single_root(self) -> bool:
+        """Whether every structure is a tree with a single root; of trees only."""
+        return self._each.single_root
+
+    @property
     def argmax(self) -> Tensor:
         """The best structures, shaped as the scores."""
         return self._grouped(self._each.argmax)

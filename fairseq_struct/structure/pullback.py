@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure.checks import above_zero, whole_number
+from fairseq_struct.structure.interior_projection import project_near_marginals
 from fairseq_struct.structure.surrogate import (
     Observed,
     Surrogate,
@@ -252,7 +253,10 @@ def pulled_back_gradient(
                 mu = structure(moved).marginals
             else:
                 target = mu - move
-                mu = structure(target.masked_fill(~possible, -torch.inf)).sparsemap
+                if method == "spigot_ce" and hasattr(distribution, "single_root"):
+                    mu = project_near_marginals(structure, scores, target, possible)
+                else:
+                    mu = structure(target.masked_fill(~possible, -torch.inf)).sparsemap
         gradient = start - mu
         gradient[lost] = torch.nan
         return gradient

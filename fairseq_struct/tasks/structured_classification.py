@@ -65,7 +65,10 @@ class StructuredClassificationTask(FairseqTask):
         self.words = words
         self.labels = labels
         options = Path(cfg.data) / OPTIONS
-        self.lower = options.is_file() and json.loads(options.read_text())["lower"]
+        try:
+            self.lower = options.is_file() and bool(json.loads(options.read_text())["lower"])
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{options}: damaged, prepare the data anew") from None
         self.gold = [] if not cfg.heads_path else list(read_conllu(Path(cfg.heads_path)))
 
     @classmethod

@@ -57,7 +57,7 @@ experiment() {
     local prepared=$out/$name/data
     if [ ! -e "$prepared/manifest.json" ]; then
         [ -n "$data" ] || fail "usage: $name.sh METHOD DATA (data are prepared once)"
-        python "$root/preprocess/labelled_text.py" "$layout" "$data" "$prepared" --lower
+        python "$root/preprocess/labelled_text.py" "$layout" "$data" "$prepared" --lower ${glove:+--words-of-all-splits}
     fi
     local epochs=40
     [ -n "$glove" ] || epochs=$([ "$name" = sick ] && echo 20 || echo 8)

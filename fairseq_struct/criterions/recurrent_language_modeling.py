@@ -1,0 +1,102 @@
+"""Cross-entropy of a recurrent language model, with activation regularisation."""
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from fairseq import utils
+from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
+
+from fairseq_struct.errors import InputError
+
+
+@dataclass
+class RecurrentLanguageModelingCriterionConfig(FairseqDataclass):
+    """Weights of the two regularisers."""
+
+    activation_regularization: float = field(
+        default=2.0, metadata={"help": "AR: weight of the last layer's mean squared activation"}
+    )
+    temporal_regularization: float = field(
+        default=1.0, metadata={"help": "TAR: weight of its mean squared change from word to word"}
+    )
+    regularize_before_dropout: bool = field(
+        default=False,
+        metadata={
+            "help": "take AR of the activations before dropout, as the published ON-LSTM does, "
+            "instead of after it, as AWD-LSTM does"
+        },
+    )
+
+
+@register_criterion(
+    "recurrent_language_modeling", dataclass=RecurrentLanguageModelingCriterionConfig
+)
+class RecurrentLanguageModelingCriterion(FairseqCriterion):
+    """-log p(x_{t+1}) + alpha mean (m h_t)^2 + beta mean (h_{t+1} - h_t)^2 (Merity et al., 2018).
+
+    The means are over units and words of a window, and the two terms are there in training only.
+    Logged are ``loss`` and ``nll_loss`` (in bits) and ``ppl``, that of the words alone.
+
+    Raises:
+        InputError: a weight is negative, or (on use) the model is none of this package's.
+    """
+
+    def __init__(self, task, activation_regularization, temporal_regularization,
+                 regularize_before_dropout):  # fmt: skip
+        super().__init__(task)
+        if min(activation_regularization, temporal_regularization) < 0:
+            raise InputError("the weights of AR and TAR must be 0 or more")
+        self.alpha, self.beta = activation_regularization, temporal_regularization
+        self.before_dropout = regularize_before_dropout
+
+    def forward(self, model, sample: dict, reduce: bool = True):
+        """Loss, number of words, and what is logged of a window."""
+        logits, extra = model(**sample["net_input"])
+        if "hidden" not in extra:
+            raise InputError("--criterion recurrent_language_modeling is for on_lstm_lm and such")
+        words = model.get_normalized_probs((logits, extra), log_probs=True)
+        target = sample["target"]
+        nll = torch.nn.functional.nll_loss(
+            words.flatten(0, 1), target.flatten(), ignore_index=self.padding_idx,
+            reduction="sum" if reduce else "none",
+        )  # fmt: skip
+        size = int((target != self.padding_idx).sum())
+        loss = nll
+        if model.training:
+            loss = nll + size * self._regularisation(extra, target)
+        sample["state_after"] = tuple(
+            tuple(part.detach() for part in parts) for parts in extra["state"]
+        )
+        logged = {
+            "loss": loss.detach(), "nll_loss": nll.detach(), "ntokens": size,
+            "nsentences": sample["nsentences"], "sample_size": size,
+        }  # fmt: skip
+        return loss, size, logged
+
+    def _regularisation(self, extra: dict, target) -> torch.Tensor:
+        hidden = extra["hidden"].float()
+        regular = hidden if self.before_dropout else extra["dropped"].float()
+        inside = (target != self.padding_idx).t()[..., None]
+        count = inside.sum() * hidden.size(2)
+        result = self.alpha * (regular * inside).square().sum() / count.clamp_min(1)
+        both = inside[1:]  # padding is only behind words
+        change = (hidden[1:] - hidden[:-1]) * both
+        count = (both.sum() * hidden.size(2)).clamp_min(1)
+        return result + self.beta * change.square().sum() / count
+
+    @classmethod
+    def reduce_metrics(cls, logging_outputs: list[dict]):
+        """Log the means over words."""
+        size = sum(log["sample_size"] for log in logging_outputs)
+        for name in ("loss", "nll_loss"):
+            total = utils.item(sum(log[name] for log in logging_outputs))
+            metrics.log_scalar(name, total / size / math.log(2), size, round=3)
+        metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["nll_loss"].avg))
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        """They are sums."""
+        return True

@@ -1,0 +1,101 @@
+"""A corpus as parallel streams of words, read window by window for truncated backpropagation."""
+
+import numpy as np
+import torch
+from fairseq.data import FairseqDataset
+from torch import Tensor
+
+from fairseq_struct.errors import InputError
+
+
+class TokenStreams(FairseqDataset):
+    """Windows of a corpus that is cut into as many streams as a batch has rows.
+
+    Row b of window i goes on where row b of window i - 1 stopped, so that a recurrent model can
+    keep its state. Every token is predicted once: the streams' inputs are the tokens before, the
+    first one after an end of sentence, and behind a stream's end there is padding.
+
+    Args:
+        tokens: (n,) the corpus.
+        padding, end: the symbols.
+        window: tokens of a window.
+        vary: draw the windows' sizes anew in every epoch (Merity et al., 2018): 0.95 of the time
+            from N(window, 5), else from N(window / 2, 5), and at least 5.
+        seed: of the draws.
+    """
+
+    def __init__(
+        self, tokens: Tensor, padding: int, end: int, window: int, vary: bool = False, seed: int = 1
+    ):
+        super().__init__()
+        self.tokens, self.padding, self.end = tokens, padding, end
+        self.window, self.vary, self.seed = window, vary, seed
+        self.arrange(1)
+
+    def arrange(self, streams: int, shards: int = 1):
+        """Cut the corpus into ``streams`` for each of ``shards`` workers.
+
+        Raises:
+            InputError: there are fewer tokens than streams.
+        """
+        count, total = streams * shards, len(self.tokens)
+        if total < count:
+            raise InputError(f"{total} tokens cannot be cut into {count} streams (--batch-size)")
+        self.streams, self.shards = streams, shards
+        self.longest = -(-total // count)
+        self.set_epoch(1)
+
+    def set_epoch(self, epoch: int):
+        """Lay out the windows of an epoch."""
+        sizes: list[int] = []
+        draw = np.random.default_rng((self.seed, epoch))
+        while sum(sizes) < self.longest:
+            size = self.window
+            if self.vary:
+                mean = self.window if draw.random() < 0.95 else self.window / 2
+                size = max(5, int(draw.normal(mean, 5)))
+            sizes.append(size)
+        sizes[-1] -= sum(sizes) - self.longest
+        self.starts = np.concatenate([[0], np.cumsum(sizes)])
+
+    def __len__(self) -> int:
+        """Number of windows, those of all workers counted."""
+        return (len(self.starts) - 1) * self.shards
+
+    def __getitem__(self, index: int) -> dict:
+        """A window of one worker's streams: those of window i stand at i * shards, .. ."""
+        number, shard = divmod(index, self.shards)
+        start, end = int(self.starts[number]), int(self.starts[number + 1])
+        rows = torch.arange(shard * self.streams, (shard + 1) * self.streams)[:, None]
+        places = rows * self.longest + torch.arange(start, end)
+        beyond = places >= len(self.tokens)
+        target = self.tokens[places.masked_fill(beyond, 0)].long().masked_fill(beyond, self.padding)
+        given = self.tokens[(places - 1).clamp(0, len(self.tokens) - 1)].long()
+        given = given.masked_fill(places == 0, self.end).masked_fill(beyond, self.padding)
+        return {
+            "id": torch.tensor([index]),
+            "nsentences": self.streams,
+            "ntokens": int((~beyond).sum()),
+            "net_input": {"src_tokens": given, "src_lengths": (~beyond).sum(1)},
+            "target": target,
+            "first": number == 0,
+            "share": (end - start) / self.window,
+        }
+
+    def collater(self, samples: list[dict]) -> dict:
+        """The one window of a batch."""
+        (sample,) = samples
+        return sample
+
+    def num_tokens(self, index: int) -> int:
+        """Tokens of a window."""
+        return self.size(index) * self.streams
+
+    def size(self, index: int) -> int:
+        """Tokens of a window in each stream."""
+        number = index // self.shards
+        return int(self.starts[number + 1] - self.starts[number])
+
+    def ordered_indices(self) -> np.ndarray:
+        """All windows in the order of the text."""
+        return np.arange(len(self))

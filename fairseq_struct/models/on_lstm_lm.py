@@ -1,0 +1,180 @@
+"""Recurrent language models: ON-LSTM, and AWD-LSTM as its baseline of the same size."""
+
+from dataclasses import dataclass, field
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import (
+    FairseqIncrementalDecoder,
+    FairseqLanguageModel,
+    register_model,
+    register_model_architecture,
+)
+from torch import Tensor
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.modules.recurrent_language_model import RecurrentLanguageModel
+
+STATE = "recurrent_state"
+
+
+@dataclass
+class AWDLSTMConfig(FairseqDataclass):
+    """Sizes and dropout of AWD-LSTM; the defaults are those of the papers for the Penn Treebank."""
+
+    embed_dim: int = field(default=400, metadata={"help": "size of word embeddings"})
+    hidden_size: int = field(default=1150, metadata={"help": "size of the layers"})
+    layers: int = field(default=3, metadata={"help": "number of layers"})
+    untied: bool = field(
+        default=False,
+        metadata={
+            "help": "give the output weights of its own; without it they are the embeddings, and "
+            "the last layer has their size"
+        },
+    )
+    dropout_words: float = field(
+        default=0.1, metadata={"help": "probability of dropping a word wherever it occurs"}
+    )
+    dropout_embedding: float = field(default=0.5, metadata={"help": "dropout of the embeddings"})
+    dropout_between: float = field(
+        default=0.3, metadata={"help": "dropout of what goes from layer to layer"}
+    )
+    dropout_output: float = field(default=0.45, metadata={"help": "dropout of the last layer"})
+    dropout_weights: float = field(
+        default=0.45, metadata={"help": "dropout of the recurrent weights"}
+    )
+
+
+@dataclass
+class ONLSTMConfig(AWDLSTMConfig):
+    """The same for ON-LSTM."""
+
+    chunk_size: int = field(
+        default=10, metadata={"help": "C: neurons that share an element of the master gates"}
+    )
+
+
+class RecurrentDecoder(FairseqIncrementalDecoder):
+    """Makes a :class:`.RecurrentLanguageModel` one of fairseq's decoders.
+
+    Args:
+        dictionary: the words.
+        network: the model.
+    """
+
+    def __init__(self, dictionary, network: RecurrentLanguageModel):
+        super().__init__(dictionary)
+        self.network = network
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out=None,
+        incremental_state: dict | None = None,
+        src_lengths: Tensor | None = None,
+        state=None,
+    ) -> tuple[Tensor, dict]:
+        """Logits (batch, T, words), and beside them ``hidden``, ``dropped``, ``state``.
+
+        Args:
+            prev_output_tokens: (batch, T), padding only behind the words.
+            encoder_out, src_lengths: not used.
+            incremental_state: fairseq's, for one word after the other.
+            state: of the words before these; zeros if not given.
+        """
+        if incremental_state is not None:
+            prev_output_tokens = prev_output_tokens[:, -1:]
+            kept = self.get_incremental_state(incremental_state, STATE)
+            if kept is not None:
+                half = len(kept) // 2
+                parts = [kept[str(i)] for i in range(len(kept))]
+                state = parts[:half], parts[half:]
+        made = self.network(prev_output_tokens, state)
+        if incremental_state is not None:
+            parts = {str(i): part for i, part in enumerate((*made.state[0], *made.state[1]))}
+            self.set_incremental_state(incremental_state, STATE, parts)
+        extra = {"hidden": made.hidden, "dropped": made.dropped, "state": made.state}
+        return made.logits, extra
+
+    def reorder_incremental_state(self, incremental_state: dict, new_order: Tensor):
+        """Follow the beams."""
+        kept = self.get_incremental_state(incremental_state, STATE)
+        if kept is not None:
+            parts = {name: part.index_select(0, new_order) for name, part in kept.items()}
+            self.set_incremental_state(incremental_state, STATE, parts)
+
+    def max_positions(self) -> int:
+        """No limit."""
+        return int(1e6)
+
+
+class RecurrentLM(FairseqLanguageModel):
+    """What the language models here share. Padding is never read and changes nothing."""
+
+    cell = ""
+
+    @classmethod
+    def build_model(cls, cfg: AWDLSTMConfig, task):
+        """Build the model.
+
+        Raises:
+            InputError: an option is out of range, or options do not fit together.
+        """
+        if cfg.layers < 1 or min(cfg.embed_dim, cfg.hidden_size) < 1:
+            raise InputError("--layers, --embed-dim and --hidden-size must be 1 or more")
+        last = cfg.hidden_size if cfg.untied else cfg.embed_dim
+        try:
+            network = RecurrentLanguageModel(
+                len(task.source_dictionary), task.source_dictionary.pad(), cfg.embed_dim,
+                (*[cfg.hidden_size] * (cfg.layers - 1), last), cls.cell,
+                getattr(cfg, "chunk_size", 1), not cfg.untied, cfg.dropout_words,
+                cfg.dropout_embedding, cfg.dropout_between, cfg.dropout_output, cfg.dropout_weights,
+            )  # fmt: skip
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        return cls(RecurrentDecoder(task.source_dictionary, network))
+
+    @property
+    def supported_targets(self) -> set[str]:
+        """The next word."""
+        return {"future"}
+
+    @torch.no_grad()
+    def distances(self, tokens: Tensor) -> Tensor:
+        """(layers, batch, T) syntactic distances (eq. 15) of ``tokens`` (batch, T)."""
+        return self.decoder.network.distances(tokens)
+
+
+@register_model("on_lstm_lm", dataclass=ONLSTMConfig)
+class ONLSTMLanguageModel(RecurrentLM):
+    """ON-LSTM language model (Shen et al., 2019, section 5.1)."""
+
+    cell = "on_lstm"
+
+
+@register_model("awd_lstm_lm", dataclass=AWDLSTMConfig)
+class AWDLSTMLanguageModel(RecurrentLM):
+    """AWD-LSTM language model (Merity et al., 2018)."""
+
+    cell = "lstm"
+
+
+SYNTACTIC_EVALUATION = {
+    "embed_dim": 200, "hidden_size": 650, "layers": 2, "untied": True, "dropout_words": 0.0,
+    "dropout_embedding": 0.2, "dropout_between": 0.2, "dropout_output": 0.2,
+    "dropout_weights": 0.0,
+}  # fmt: skip
+
+
+@register_model_architecture("on_lstm_lm", "on_lstm_lm_ptb")
+@register_model_architecture("awd_lstm_lm", "awd_lstm_lm_ptb")
+def penn_treebank(args):
+    """The papers' models of the Penn Treebank, which are the defaults."""
+
+
+@register_model_architecture("on_lstm_lm", "on_lstm_lm_syneval")
+@register_model_architecture("awd_lstm_lm", "awd_lstm_lm_syneval")
+def syntactic_evaluation(args):
+    """The models of targeted syntactic evaluation (section 5.3): two layers of 650."""
+    for name, value in SYNTACTIC_EVALUATION.items():
+        setattr(args, name, getattr(args, name, value))

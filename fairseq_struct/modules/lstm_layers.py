@@ -1,0 +1,82 @@
+"""Layers of torch's LSTM whose recurrent weights can be dropped, as AWD-LSTM has them."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from fairseq_struct.modules.drop_connect import DropConnect
+from fairseq_struct.modules.on_lstm import ONLSTMOutput
+
+
+class LSTMLayers(nn.Module):
+    """LSTM layers with :class:`.DropConnect` on U (Merity et al., 2018), used as ``ONLSTM`` is.
+
+    Args:
+        input_size: size of x_t.
+        hidden_sizes: of every layer.
+        weight_dropout: of the recurrent weights, one mask for each call.
+        between: module for what goes from layer to layer.
+
+    Raises:
+        ValueError: there is no layer, a size is below 1, or the probability is none.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_sizes: Sequence[int], weight_dropout: float = 0.0,
+        between: nn.Module | None = None,
+    ):  # fmt: skip
+        super().__init__()
+        sizes = list(hidden_sizes)
+        if not sizes or min(input_size, *sizes) < 1:
+            raise ValueError("there must be at least one layer, and all sizes 1 or more")
+        self.layers = nn.ModuleList(
+            nn.LSTM(given, size) for given, size in zip([input_size, *sizes], sizes, strict=False)
+        )
+        self.drop_connect = DropConnect(weight_dropout)
+        self.between = nn.Identity() if between is None else between
+
+    def run(self, inputs: Tensor, state=None, lengths: Tensor | None = None) -> ONLSTMOutput:
+        """As :meth:`.ONLSTM.run`, but there are no distances: (0, T, batch).
+
+        Args:
+            inputs: (T, batch, input_size).
+            state: h_0 and c_0 of every layer, two tuples of (batch, D).
+            lengths: (batch,) steps of each sequence; T if not given.
+        """
+        steps, batch, _ = inputs.shape
+        if state is None:
+            zeros = [inputs.new_zeros(batch, layer.hidden_size) for layer in self.layers]
+            state = zeros, zeros
+        given, outputs, hidden, cells = inputs, [], [], []
+        for number, (layer, h, c) in enumerate(zip(self.layers, *state, strict=True)):
+            if number:
+                given = self.between(given)
+            given, h, c = self._layer(layer, given, h, c, lengths)
+            outputs.append(given)
+            hidden.append(h)
+            cells.append(c)
+        nothing = inputs.new_zeros(0, steps, batch)
+        return ONLSTMOutput(given, (tuple(hidden), tuple(cells)), tuple(outputs), nothing)
+
+    def _layer(self, layer: nn.LSTM, given: Tensor, h: Tensor, c: Tensor, lengths: Tensor | None):
+        weights = [
+            layer.weight_ih_l0, self.drop_connect(layer.weight_hh_l0),
+            layer.bias_ih_l0, layer.bias_hh_l0,
+        ]  # fmt: skip
+        # (has bias, layers, dropout, training, bidirectional): of one layer no dropout.
+        options = True, 1, 0.0, self.training, False
+        if lengths is None:
+            start = h[None].contiguous(), c[None].contiguous()
+            output, last_h, last_c = torch.lstm(given, start, weights, *options, False)
+            return output, last_h[0], last_c[0]
+        # Packing takes no empty sequence: one is read for a step, which is then forgotten.
+        packed = pack_padded_sequence(given, lengths.cpu().clamp_min(1), enforce_sorted=False)
+        order, back = packed.sorted_indices, packed.unsorted_indices
+        start = h[order][None], c[order][None]
+        data, last_h, last_c = torch.lstm(packed.data, packed.batch_sizes, start, weights, *options)
+        output, _ = pad_packed_sequence(packed._replace(data=data), total_length=len(given))
+        empty = (lengths == 0)[:, None]
+        last = (torch.where(empty, old, new[0][back]) for old, new in ((h, last_h), (c, last_c)))
+        return output.masked_fill(empty, 0.0), *last

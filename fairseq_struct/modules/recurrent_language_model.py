@@ -1,0 +1,118 @@
+"""Recurrent language models with the regularisation of AWD-LSTM."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from fairseq_struct.modules.drop_connect import LockedDropout, WordDropout
+from fairseq_struct.modules.lstm_layers import LSTMLayers
+from fairseq_struct.modules.on_lstm import ONLSTM, State
+
+CELLS = ("on_lstm", "lstm")
+
+
+class Prediction(NamedTuple):
+    """What a language model says of the next words.
+
+    Args:
+        logits: (batch, T, words).
+        hidden: (T, batch, size) states of the last layer.
+        dropped: the same after dropout, which the logits are made of.
+        state: h and c of every layer, two tuples of (batch, D), to go on from.
+        distances: (layers, T, batch) of ON-LSTM layers (eq. 15); of others none.
+    """
+
+    logits: Tensor
+    hidden: Tensor
+    dropped: Tensor
+    state: State
+    distances: Tensor
+
+
+class RecurrentLanguageModel(nn.Module):
+    """p(x_{t+1} | x_1 .. x_t) by layers of ON-LSTM or LSTM (section 5.1).
+
+    Embeddings, L layers, and a softmax over words whose weights can be the embeddings (Inan et
+    al., 2017; Press, Wolf, 2017); the regularisation is that of Merity et al. (2018).
+
+    Args:
+        words: number of words.
+        padding: index of the symbol behind a sentence's end.
+        embedding_size: of the embeddings.
+        hidden_sizes: of the layers.
+        cell: ``on_lstm`` or ``lstm``.
+        chunk_size: C of ON-LSTM.
+        tied: use the embeddings as weights of the output; the last layer must have their size.
+        word_dropout: of whole words of the vocabulary.
+        embedding_dropout, between_dropout, output_dropout: of the embeddings, of what goes from
+            layer to layer, and of the last layer; one mask for all steps each.
+        weight_dropout: of the recurrent weights.
+
+    Raises:
+        ValueError: a size or probability out of range, an unknown cell, or sizes that do not fit.
+    """
+
+    def __init__(
+        self,
+        words: int,
+        padding: int,
+        embedding_size: int = 400,
+        hidden_sizes: tuple[int, ...] = (1150, 1150, 400),
+        cell: str = "on_lstm",
+        chunk_size: int = 10,
+        tied: bool = True,
+        word_dropout: float = 0.1,
+        embedding_dropout: float = 0.5,
+        between_dropout: float = 0.3,
+        output_dropout: float = 0.45,
+        weight_dropout: float = 0.45,
+    ):
+        super().__init__()
+        if cell not in CELLS:
+            raise ValueError(f"unknown cell {cell!r}; choose one of {', '.join(CELLS)}")
+        if tied and hidden_sizes[-1] != embedding_size:
+            raise ValueError(
+                f"tied weights need a last layer of the embeddings' size {embedding_size}, "
+                f"not {hidden_sizes[-1]}"
+            )
+        self.embedding = nn.Embedding(words, embedding_size, padding)
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+        nn.init.zeros_(self.embedding.weight[padding].detach())
+        self.padding = padding
+        self.word_dropout = WordDropout(word_dropout)
+        self.embedding_dropout = LockedDropout(embedding_dropout)
+        self.output_dropout = LockedDropout(output_dropout)
+        between = LockedDropout(between_dropout)
+        if cell == "on_lstm":
+            self.layers = ONLSTM(
+                embedding_size, hidden_sizes, chunk_size=chunk_size,
+                weight_dropout=weight_dropout, between=between,
+            )  # fmt: skip
+        else:
+            self.layers = LSTMLayers(embedding_size, hidden_sizes, weight_dropout, between)
+        self.output = nn.Linear(hidden_sizes[-1], words)
+        nn.init.uniform_(self.output.weight, -0.1, 0.1)
+        nn.init.zeros_(self.output.bias)
+        if tied:
+            self.output.weight = self.embedding.weight
+
+    def forward(self, tokens: Tensor, state: State | None = None) -> Prediction:
+        """Read on.
+
+        Args:
+            tokens: (batch, T) integers, padding only behind the words.
+            state: of the words before these; zeros if not given.
+        """
+        outside = tokens == self.padding
+        lengths = (~outside).sum(1) if outside.any() else None
+        vectors = self.word_dropout(tokens.t(), self.embedding)
+        made = self.layers.run(self.embedding_dropout(vectors), state, lengths)
+        dropped = self.output_dropout(made.output)
+        logits = self.output(dropped).transpose(0, 1)
+        return Prediction(logits, made.output, dropped, made.state, made.distances)
+
+    @torch.no_grad()
+    def distances(self, tokens: Tensor) -> Tensor:
+        """(layers, batch, T) syntactic distances of ``tokens``, read from a state of zeros."""
+        return self(tokens).distances.transpose(1, 2)

@@ -1,0 +1,156 @@
+"""Task: language models that carry their state from window to window."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from fairseq.data import data_utils, iterators
+from fairseq.tasks import register_task
+from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
+
+from fairseq_struct.data.token_streams import TokenStreams
+from fairseq_struct.errors import InputError
+
+
+@dataclass
+class RecurrentLanguageModelingConfig(LanguageModelingConfig):
+    """Fairseq's options of ``language_modeling``, and those of truncated backpropagation."""
+
+    tokens_per_sample: int = field(
+        default=70, metadata={"help": "tokens of a window; gradients do not go beyond it"}
+    )
+    fixed_windows: bool = field(
+        default=False,
+        metadata={
+            "help": "give all training windows the same size; without it they vary, and the "
+            "learning rate with them (Merity et al., 2018)"
+        },
+    )
+
+
+@register_task("recurrent_language_modeling", dataclass=RecurrentLanguageModelingConfig)
+class RecurrentLanguageModelingTask(LanguageModelingTask):
+    """Truncated backpropagation through time on the data of ``--task language_modeling``.
+
+    The corpus is cut into ``--batch-size`` streams (``--batch-size-valid`` for validation), which
+    are read window by window; the model's state after a window is where the next one begins. A
+    checkpoint carries that state, so that training goes on where it stopped (with one worker; with
+    several, the windows after a resumption begin at zeros).
+
+    Raises:
+        InputError: a missing file or option, or an option that does not fit (on use).
+    """
+
+    def __init__(self, args, dictionary, output_dictionary=None, targets=None):
+        super().__init__(args, dictionary, output_dictionary, targets)
+        self._carried: dict[str, object] = {}
+        self._shares: list[float] = []
+        self._optimizer = None
+        self._shards = 1
+        if args.tokens_per_sample < 1:
+            raise InputError(f"--tokens-per-sample must be 1 or more, not {args.tokens_per_sample}")
+
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **_):
+        """Load a split.
+
+        Raises:
+            InputError: it is missing or empty.
+        """
+        path = Path(self.args.data) / split
+        lines = data_utils.load_indexed_dataset(str(path), self.dictionary, self.args.dataset_impl)
+        if lines is None:
+            raise InputError(f"{path}.bin: no such file; fairseq-preprocess --only-source makes it")
+        if not len(lines):
+            raise InputError(f"{path}.bin: the split '{split}' is empty")
+        tokens = torch.cat([lines[i].int() for i in range(len(lines))])
+        vary = split == "train" and not self.args.fixed_windows
+        self.datasets[split] = TokenStreams(
+            tokens, self.dictionary.pad(), self.dictionary.eos(), self.args.tokens_per_sample, vary,
+            self.args.seed,
+        )  # fmt: skip
+
+    def get_batch_iterator(
+        self, dataset, max_tokens=None, max_sentences=None, seed=1, num_shards=1, shard_id=0,
+        num_workers=0, epoch=1, data_buffer_size=0, **options,
+    ):  # fmt: skip
+        """Windows in the order of the text.
+
+        Raises:
+            InputError: there is no ``--batch-size``.
+        """
+        if not isinstance(dataset, TokenStreams):
+            return super().get_batch_iterator(
+                dataset, max_tokens=max_tokens, max_sentences=max_sentences, seed=seed,
+                num_shards=num_shards, shard_id=shard_id, num_workers=num_workers, epoch=epoch,
+                data_buffer_size=data_buffer_size, **options,
+            )  # fmt: skip
+        if max_sentences is None:
+            raise InputError("--task recurrent_language_modeling needs --batch-size, its streams")
+        dataset.arrange(max_sentences, num_shards)
+        dataset.set_epoch(epoch)
+        self._shards = num_shards
+        return iterators.EpochBatchIterator(
+            dataset=dataset, collate_fn=dataset.collater,
+            batch_sampler=[[i] for i in range(len(dataset))], seed=seed, num_shards=num_shards,
+            shard_id=shard_id, num_workers=num_workers, epoch=epoch, buffer_size=data_buffer_size,
+            disable_shuffling=True,
+        )  # fmt: skip
+
+    def _step(self, kind: str, sample: dict, step):
+        """Run ``step`` on a window, between the states before and after it."""
+        if "first" in sample:
+            before = None if sample["first"] else self._carried.get(kind)
+            sample["net_input"]["state"] = before
+        result = step()
+        if "first" in sample:
+            self._carried[kind] = sample.pop("state_after", None)
+            del sample["net_input"]["state"]
+        return result
+
+    def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
+        """Forward and backward pass on a window."""
+        self._optimizer = optimizer
+        _average(optimizer, False)
+        self._shares.append(sample.get("share", 1.0))
+        return self._step("train", sample, lambda: super(
+            RecurrentLanguageModelingTask, self
+        ).train_step(sample, model, criterion, optimizer, update_num, ignore_grad))  # fmt: skip
+
+    def valid_step(self, sample, model, criterion):
+        """Losses of a window."""
+        return self._step("valid", sample, lambda: super(
+            RecurrentLanguageModelingTask, self
+        ).valid_step(sample, model, criterion))  # fmt: skip
+
+    def begin_valid_epoch(self, epoch, model):
+        """Put the averaged weights in place; checkpoints written after validation have them."""
+        if self._optimizer is not None:
+            _average(self._optimizer, True)
+
+    def optimizer_step(self, optimizer, model, update_num):
+        """Take a step, longer or shorter as the windows were."""
+        rate, shares = optimizer.get_lr(), self._shares or [1.0]
+        optimizer.set_lr(rate * sum(shares) / len(shares))
+        super().optimizer_step(optimizer, model, update_num)
+        optimizer.set_lr(rate)
+        self._shares = []
+
+    def state_dict(self) -> dict:
+        """The state that training goes on from."""
+        state = self._carried.get("train") if self._shards == 1 else None
+        return {} if state is None else {"carried": [list(part) for part in state]}
+
+    def load_state_dict(self, state_dict: dict):
+        """Go on from a state of :meth:`state_dict`."""
+        if "carried" in state_dict:
+            self._carried["train"] = tuple(tuple(part) for part in state_dict["carried"])
+
+
+def _average(optimizer, wanted: bool):
+    """Exchange weights and their averages, if the optimizer keeps averages."""
+    inner = getattr(optimizer, "fp32_optimizer", optimizer)
+    if not hasattr(inner, "use_average"):
+        return
+    if inner is not optimizer:
+        raise InputError("--optimizer averaged_sgd and --fp16 do not go together")
+    inner.use_average(wanted)

@@ -1,0 +1,67 @@
+"""Prepare the Penn Treebank: for language models, and for parsing with them.
+
+    python preprocess/penn_treebank.py lm PATH OUT        # train.txt, valid.txt, test.txt
+    python preprocess/penn_treebank.py trees PATH OUT     # bracketed trees, .mrg
+
+``lm`` takes the corpus as T. Mikolov distributes it, also under the names ptb.train.txt and so on.
+``trees`` writes OUT/words.txt (a sentence per line, for ``fairseq-struct parse``) and OUT/trees.txt
+(its gold tree): without punctuation and empty elements, lower-cased, numbers as in the corpus.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairseq_struct.data.language_corpus import write_language_folder
+from fairseq_struct.data.preparation_script import run_script
+from fairseq_struct.errors import InputError
+
+SPLITS = ("train", "valid", "test")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Prepare what the command line names."""
+    args = build_parser().parse_args(argv)
+    args.run(args)
+
+
+def prepare_text(args: argparse.Namespace) -> None:
+    """Prepare the corpus of a language model.
+
+    Raises:
+        InputError: a file is missing or cannot be used.
+    """
+    files = {}
+    for split in SPLITS:
+        names = [args.path / f"{split}.txt", args.path / f"ptb.{split}.txt"]
+        files[split] = next((name for name in names if name.is_file()), None)
+        if files[split] is None:
+            raise InputError(f"{names[0]}: no such file (the {split} split)")
+    manifest = write_language_folder(files, args.out, overwrite=args.overwrite)
+    for split, counts in manifest["splits"].items():
+        print(f"{split}: {counts['sentences']} sentences, {counts['tokens']} words")
+    print(f"train: fairseq-train {args.out}/data-bin --task recurrent_language_modeling …")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    kinds = parser.add_subparsers(metavar="KIND", required=True)
+    for name, run, text in (
+        ("lm", prepare_text, "text for language models"),
+    ):
+        kind = kinds.add_parser(name, help=text)
+        kind.add_argument("path", metavar="PATH", type=Path, help="folder with the files")
+        kind.add_argument("out", metavar="OUT", type=Path, help="folder to write")
+        kind.add_argument("--overwrite", action="store_true", help="replace OUT")
+        kind.set_defaults(run=run)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(run_script(main))
