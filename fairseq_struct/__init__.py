@@ -13,8 +13,8 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "load"]
 
 
-def load(checkpoint, data=None, truncate=False):
+def load(checkpoint, data=None, **options):
     """Load a trained model: see :func:`fairseq_struct.inference.load`, which imports fairseq."""
     from fairseq_struct.inference import load as load_model
 
-    return load_model(checkpoint, data, truncate)
+    return load_model(checkpoint, data, **options)

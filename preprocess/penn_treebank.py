@@ -4,8 +4,9 @@
     python preprocess/penn_treebank.py trees PATH OUT     # bracketed trees, .mrg
 
 ``lm`` takes the corpus as T. Mikolov distributes it, also under the names ptb.train.txt and so on.
-``trees`` writes OUT/words.txt (a sentence per line, for ``fairseq-struct parse``) and OUT/trees.txt
-(its gold tree): without punctuation and empty elements, lower-cased, numbers as in the corpus.
+``trees`` reads every .mrg below PATH (--sections: those of some sections only) and writes
+OUT/words.txt (a sentence per line, for ``fairseq-struct parse``) and OUT/trees.txt (its gold tree):
+without punctuation and empty elements, lower-cased, numbers as N. --longest 10 makes WSJ10.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairseq_struct.data.atomic_folder import atomic_folder
+from fairseq_struct.data.bracket_trees import to_line
 from fairseq_struct.data.language_corpus import write_language_folder
-from fairseq_struct.data.preparation_script import run_script
+from fairseq_struct.data.penn_treebank import read_evaluation_trees
+from fairseq_struct.data.preparation_script import at_least, run_script
 from fairseq_struct.errors import InputError
 
 SPLITS = ("train", "valid", "test")
@@ -46,6 +50,29 @@ def prepare_text(args: argparse.Namespace) -> None:
     print(f"train: fairseq-train {args.out}/data-bin --task recurrent_language_modeling …")
 
 
+def prepare_trees(args: argparse.Namespace) -> None:
+    """Prepare trees to evaluate parsers on.
+
+    Raises:
+        InputError: there are no trees, one is malformed, or OUT holds something.
+    """
+    if args.out.is_dir() and any(args.out.iterdir()) and not (
+        args.overwrite and (args.out / "trees.txt").is_file()
+    ):
+        raise InputError(f"{args.out}: exists; name another folder or replace it (--overwrite)")
+    trees = read_evaluation_trees(args.path, args.sections, args.longest)
+    with atomic_folder(args.out) as folder:
+        for name, lines in (
+            ("words.txt", (" ".join(tree.leaves()) for tree in trees)),
+            ("trees.txt", (to_line(tree) for tree in trees)),
+        ):
+            (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    words = sum(len(tree.leaves()) for tree in trees)
+    print(f"{len(trees)} sentences, {words} words")
+    print(f"parse:    fairseq-struct parse CHECKPOINT --format brackets < {args.out}/words.txt")
+    print(f"evaluate: fairseq-struct evaluate {args.out}/trees.txt PREDICTED")
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -54,12 +81,21 @@ def build_parser() -> argparse.ArgumentParser:
     kinds = parser.add_subparsers(metavar="KIND", required=True)
     for name, run, text in (
         ("lm", prepare_text, "text for language models"),
+        ("trees", prepare_trees, "trees to evaluate parsers on"),
     ):
         kind = kinds.add_parser(name, help=text)
         kind.add_argument("path", metavar="PATH", type=Path, help="folder with the files")
         kind.add_argument("out", metavar="OUT", type=Path, help="folder to write")
         kind.add_argument("--overwrite", action="store_true", help="replace OUT")
         kind.set_defaults(run=run)
+        if name == "trees":
+            kind.add_argument(
+                "--sections", type=int, nargs="+", metavar="N",
+                help="only wsj_NNxx.mrg of these sections; 23 is the usual test set",
+            )  # fmt: skip
+            kind.add_argument(
+                "--longest", type=at_least(1), metavar="N", help="most words of a sentence"
+            )
     return parser
 
 

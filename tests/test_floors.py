@@ -26,7 +26,7 @@ FLOORS = {
     "plugin": {"compat"},
     "compat": set(),
     "errors": set(),
-    "inference": {"structure", "models", "compat", "plugin", "__init__"},
+    "inference": {"structure", "data", "models", "compat", "plugin", "__init__"},
     "__init__": {"inference"},
 }
 STRUCTURE_MAY_USE = {"torch", "numpy", "numba", "entmax", "fairseq_struct"}

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
 
     classifier = load(args.checkpoint, args.data, args.truncate)
     if not isinstance(classifier, Classifier):
-        raise InputError(f"{args.checkpoint}: a translation model, which has no labels to give")
+        raise InputError(f"{args.checkpoint}: no classifier, which has no labels to give")
     if args.trees and classifier.model.tree is None:
         raise InputError("--trees: this model was trained without trees")
     if args.trees and (args.trees.is_dir() or not args.trees.absolute().parent.is_dir()):

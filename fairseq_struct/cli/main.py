@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fairseq_struct import __version__
 from fairseq_struct.errors import InputError
 
-VERBS = ("doctor", "average_checkpoints", "classify", "parse", "report")
+VERBS = ("doctor", "average_checkpoints", "classify", "evaluate", "parse", "report", "syneval")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

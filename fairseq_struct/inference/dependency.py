@@ -1,15 +1,14 @@
-"""Trained models in Python: ``fairseq_struct.load("checkpoint.pt").parse(["a sentence"])``."""
+"""Trained models with latent dependency trees: classifiers, and parsers within translation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 
-from fairseq_struct import compat, plugin
 from fairseq_struct.errors import InputError
+from fairseq_struct.inference.reading import words_of
 from fairseq_struct.structure.heads import depths as depths_of
 
 # Sentences that go through a model side by side.
@@ -109,7 +108,7 @@ class Classifier:
             raise InputError(
                 f"line {number}: {found} sentence(s); this model reads {self.sides} at a time"
             )
-        split = tuple(_words(number, sentence) for sentence in instance)
+        split = tuple(words_of(number, sentence) for sentence in instance)
         for words in split:
             if self.longest_sentence and len(words) > self.longest_sentence and not self.truncate:
                 raise InputError(
@@ -172,7 +171,7 @@ class TranslationParser:
         """
         device = next(self.encoder.parameters()).device
         for number, sentence in enumerate(sentences, 1):
-            words = _words(number, sentence)
+            words = words_of(number, sentence)
             special, unknown = self.words.nspecial, self.words.unk()
             tokens = [self.words.index(word) for word in words]
             tokens = [token if token >= special else unknown for token in tokens]
@@ -181,83 +180,3 @@ class TranslationParser:
             heads = self.encoder.tree.heads(scores, lengths)
             depth = int(depths_of(heads, lengths))
             yield Analysis((words,), None, {}, (tuple(heads[0].tolist()),), (depth,))
-
-
-def _words(number: int, sentence: str) -> tuple[str, ...]:
-    words = tuple(sentence.split())
-    if not words:
-        raise InputError(f"line {number}: empty sentence")
-    return words
-
-
-def read_lines(stream: Iterable[str]) -> Iterator[str]:
-    """Lines of text without their ends.
-
-    Raises:
-        InputError: they are not in the encoding of the terminal, UTF-8 as a rule.
-    """
-    try:
-        for line in stream:
-            line.encode()  # in some places Python reads bytes that are no text all the same
-            yield line.rstrip("\r\n")
-    except UnicodeError as error:
-        raise InputError(f"the input is not {error.encoding}: {error.reason}") from None
-
-
-def load(
-    checkpoint: str | Path, data: str | Path | None = None, truncate: bool = False
-) -> Classifier | TranslationParser:
-    """Load a trained model with latent trees: a classifier, or the parser of a translation model.
-
-    Args:
-        checkpoint: a file that fairseq-train wrote.
-        data: folder with its dictionaries; the one it was trained with if not given.
-        truncate: cut sentences that are longer than the model's ``--longest-sentence``.
-
-    Raises:
-        InputError: the file is missing or damaged, or no model that this function can use; or
-            ``truncate`` for a model that takes sentences of any length.
-    """
-    plugin.load()
-    from fairseq import checkpoint_utils, tasks
-
-    from fairseq_struct.models.latent_tree_classifier import TreeModel
-    from fairseq_struct.models.latent_tree_transformer import LatentTreeTransformer
-
-    if not Path(checkpoint).is_file():
-        raise InputError(f"{checkpoint}: no such file")
-    # This one says what is wrong with a damaged file, fairseq's own adds what old ones lack.
-    found = set(compat.load_state(checkpoint))
-    if not {"args", "cfg"} & found or "model" not in found:
-        raise InputError(f"{checkpoint}: not written by fairseq-train")
-    state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
-    cfg = state.get("cfg")
-    if not cfg or "task" not in cfg:
-        raise InputError(f"{checkpoint}: written by a fairseq that is too old")
-    if data is not None:
-        cfg["task"]["data"] = str(data)
-    if "embed_path" in cfg["model"]:
-        cfg["model"]["embed_path"] = None  # the vectors are in the checkpoint
-    if "heads_path" in cfg["task"]:
-        cfg["task"]["heads_path"] = None
-    folder = Path(str(cfg["task"]["data"]))
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder, and the dictionaries are in it; name another")
-    task = tasks.setup_task(cfg["task"])
-    model = task.build_model(cfg["model"])
-    if not isinstance(model, TreeModel | LatentTreeTransformer):
-        raise InputError(f"{checkpoint}: a {type(model).__name__}, which infers no trees")
-    try:
-        model.load_state_dict(state["model"], strict=True, model_cfg=cfg["model"])
-    except RuntimeError as error:
-        raise InputError(
-            f"{checkpoint}: does not fit the dictionaries in {folder} "
-            f"({str(error).splitlines()[-1].strip()})"
-        ) from None
-    if isinstance(model, LatentTreeTransformer):
-        if truncate:
-            raise InputError(f"{checkpoint}: takes sentences of any length, --truncate has no use")
-        return TranslationParser(model.encoder, task.source_dictionary)
-    longest = cfg["task"]["longest_sentence"]
-    truncate = truncate or cfg["task"]["truncate"]
-    return Classifier(model, task.words, task.labels, longest, truncate, task.lower)

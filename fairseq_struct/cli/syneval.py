@@ -1,0 +1,60 @@
+"""``fairseq-struct syneval``: targeted syntactic evaluation of language models."""
+
+import argparse
+from pathlib import Path
+
+NAME = "syneval"
+HELP = "which of two sentences a language model finds more likely (Marvin, Linzen, 2018)"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``syneval``."""
+    parser.add_argument("checkpoint", type=Path, help="an on_lstm_lm or awd_lstm_lm")
+    parser.add_argument("sets", type=Path, help="folder of the test sets' .pickle files, or .tsv")
+    parser.add_argument(
+        "--data", type=Path, help="data-bin with the dictionary, if it was moved since training"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print accuracies beside those of table 3 of the ON-LSTM paper, in its two groups.
+
+    A sentence's score is the log-probability of its words and its end. ``apart`` is the share of
+    pairs that differ in words the model knows; of the others both scores are equal, which is wrong.
+
+    Raises:
+        InputError: the checkpoint or the test sets cannot be used.
+    """
+    import json
+
+    from fairseq_struct.data.syntactic_evaluation import ROWS, accuracies, read_test_sets
+    from fairseq_struct.inference import load_language_model
+
+    sets = read_test_sets(args.sets)
+    model = load_language_model(args.checkpoint, args.data)
+    sentences = sorted({text for items in sets.values() for item in items for text in item})
+    words = [tuple(text.split()) for text in sentences]
+    scores = dict(
+        zip(sentences, model.log_probabilities(words, progress=not args.json), strict=True)
+    )
+    index = model.vocabulary.index
+
+    def told_apart(better: str, worse: str) -> bool:
+        return list(map(index, better.split())) != list(map(index, worse.split()))
+
+    found = accuracies(sets, scores, told_apart)
+    if args.json:
+        print(json.dumps({name: round(values[0], 2) for name, values in found.items()}))
+        return 0
+    print(f"{'':42} accuracy   pairs  apart  paper: ON-LSTM  LSTM")
+    for long, title in ((False, "short-term dependency"), (True, "long-term dependency")):
+        print(title)
+        for row in ROWS:
+            if row.long == long and row.name in found:
+                accuracy, pairs, apart = found[row.name]
+                print(
+                    f"  {row.name:40} {accuracy:8.1f} {pairs:7} {100 * apart / pairs:5.0f}% "
+                    f"{row.on_lstm:14.0f} {row.lstm:5.0f}"
+                )
+    return 0

@@ -1,0 +1,190 @@
+"""Bracketed constituency trees: files of them, their words and spans.
+
+Trees are ``nltk.Tree``; spans are those of :mod:`fairseq_struct.structure.constituency`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from nltk import Tree
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.structure.constituency import Span
+
+_TOKEN = re.compile(r"\(|\)|[^\s()]+")
+_LABEL = re.compile(r"-[A-Z]+-|[A-Z][A-Z0-9$|=-]*|[#$.,:]|``|''")
+# Of constituents that have none; a label tells a file of trees from one without labels.
+NO_LABEL = "X"
+
+
+def read_trees(path: Path) -> list[tuple[int, Tree]]:
+    """Trees of a file, with the lines they begin in.
+
+    A tree may go over several lines and several may stand in one; ``( (S ..))`` of the Penn
+    Treebank is read as ``(S ..)``. Trees without labels, ``((a b) c)``, are read, too: brackets
+    have labels if all of the file begin with what looks like one, in capital letters.
+
+    Raises:
+        InputError: the file is missing, no UTF-8, or malformed, with the line.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
+    stack: list[list] = []
+    trees: list[tuple[int, list]] = []
+    labelled, begun = True, 0
+    for number, line in enumerate(lines, 1):
+        for token in _TOKEN.findall(line):
+            if token == "(":
+                begun = begun if stack else number
+                stack.append([])
+            elif not stack:
+                raise InputError(f"{path}:{number}: {token!r} is in no tree")
+            elif token == ")":
+                node = stack.pop()
+                if not node:
+                    raise InputError(f"{path}:{number}: empty brackets")
+                if stack:
+                    stack[-1].append(node)
+                    labelled &= isinstance(node[0], str) and bool(_LABEL.fullmatch(node[0]))
+                    labelled &= len(node) > 1
+                else:
+                    trees.append((begun, node))
+            else:
+                stack[-1].append(token)
+    if stack:
+        raise InputError(f"{path}:{begun}: this tree is not closed")
+    labelled &= all(
+        len(node) > 1 and isinstance(node[0], str) and bool(_LABEL.fullmatch(node[0]))
+        for _, tree in trees
+        for node in (tree if len(tree) == 1 and isinstance(tree[0], list) else [tree])
+    )
+    return [(number, _tree(node, labelled)) for number, node in trees]
+
+
+def _tree(node: list, labelled: bool) -> Tree:
+    """The tree of nested lists."""
+    # Deep right-branching trees would exceed Python's recursion limit.
+    made: dict[int, Tree] = {}
+    waiting = [(node, False)]
+    while waiting:
+        current, ready = waiting.pop()
+        if not ready:
+            waiting.append((current, True))
+            waiting += [(child, False) for child in current if isinstance(child, list)]
+            continue
+        label, children = "", current
+        if labelled and isinstance(current[0], str):
+            label, *children = current
+        made[id(current)] = Tree(
+            label, [made[id(child)] if isinstance(child, list) else child for child in children]
+        )
+    tree = made[id(node)]
+    while not tree.label() and len(tree) == 1 and isinstance(tree[0], Tree):
+        tree = tree[0]
+    return tree
+
+
+def prune(tree: Tree, keep: Callable[[str, str], bool]) -> Tree | None:
+    """The tree of the words that stay; None if none does.
+
+    Constituents without words go, and so do doubled ones: a constituent with one child constituent
+    keeps its place.
+
+    Args:
+        tree: with a part of speech above every word.
+        keep: whether the word with this part of speech (first) and form (second) stays.
+    """
+    if len(tree) == 1 and isinstance(tree[0], str):
+        return tree if keep(tree.label(), tree[0]) else None
+    children = [child for child in (prune(part, keep) for part in tree) if child is not None]
+    return Tree(tree.label(), children) if children else None
+
+
+def spans_of(tree: Tree) -> list[tuple[str, Span]]:
+    """Labels and spans of the constituents of two words or more, outer ones first."""
+    found: list[tuple[str, Span]] = []
+
+    def visit(node, start: int) -> int:
+        if isinstance(node, str):
+            return start + 1
+        place = len(found)
+        found.append(("", (0, 0)))
+        end = start
+        for child in node:
+            end = visit(child, end)
+        found[place] = (node.label(), (start, end))
+        return end
+
+    visit(tree, 0)
+    return [(label, span) for label, span in found if span[1] - span[0] > 1]
+
+
+def tree_of(words: Sequence[str], spans: Sequence[Span]) -> Tree:
+    """The tree of spans that contain or exclude each other, without labels.
+
+    Args:
+        words: of the sentence.
+        spans: of its constituents; that of the whole sentence is added if it is missing.
+
+    Raises:
+        ValueError: two spans cross.
+    """
+    root = (0, len(words))
+    ordered = sorted({root, *(span for span in spans if span[1] - span[0] > 1)},
+                     key=lambda span: (span[0], -span[1]))  # fmt: skip
+    stack: list[tuple[Span, Tree]] = []
+    at = 0
+    top = Tree("", [])
+
+    def close_until(start: int):
+        nonlocal at
+        while stack and stack[-1][0][1] <= start:
+            span, tree = stack.pop()
+            tree.extend(words[at : span[1]])
+            at = max(at, span[1])
+
+    for span in ordered:
+        close_until(span[0])
+        tree = top if span == root else Tree("", [])
+        if stack:
+            (_, end), parent = stack[-1]
+            if span[1] > end:
+                raise ValueError(f"spans {stack[-1][0]} and {span} cross")
+            parent.extend(words[at : span[0]])
+            parent.append(tree)
+        at = span[0]
+        stack.append((span, tree))
+    close_until(len(words))
+    return top
+
+
+def line_of(words: Sequence[str], spans: Sequence[Span]) -> str:
+    """The tree of spans in one line, ``(X the (X cat sleeps))``."""
+    tree = tree_of(words, spans)
+    parts: list[str] = []
+    waiting: list[Tree | str | None] = [tree]
+    while waiting:  # trees of long sentences are deeper than Python's functions may be
+        node = waiting.pop()
+        if node is None:
+            parts[-1] += ")"
+        elif isinstance(node, str):
+            parts.append(to_line(node))
+        else:
+            parts.append(f"({node.label() or NO_LABEL}")
+            waiting += [None, *reversed(node)]
+    return " ".join(parts)
+
+
+def to_line(tree: Tree | str) -> str:
+    """A tree in one line, ``(NP (DT the) (NN cat))``; a missing label becomes X."""
+    if isinstance(tree, str):
+        return tree.replace("(", "-LRB-").replace(")", "-RRB-")
+    inner = " ".join(to_line(child) for child in tree)
+    return f"({tree.label() or NO_LABEL} {inner})"

@@ -1,0 +1,12 @@
+"""Trained models in Python: ``fairseq_struct.load("checkpoint.pt").parse(["a sentence"])``."""
+
+from fairseq_struct.inference.constituency import ConstituencyParser
+from fairseq_struct.inference.dependency import Classifier
+from fairseq_struct.inference.language_model import LanguageModelScorer
+from fairseq_struct.inference.loading import load, load_language_model
+from fairseq_struct.inference.reading import read_lines
+
+__all__ = [
+    "Classifier", "ConstituencyParser", "LanguageModelScorer", "load", "load_language_model",
+    "read_lines",
+]  # fmt: skip

@@ -1,0 +1,98 @@
+"""Constituency trees of a trained ON-LSTM language model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import torch
+from nltk import Tree
+
+from fairseq_struct.data.bracket_trees import tree_of
+from fairseq_struct.errors import InputError
+from fairseq_struct.inference.language_model import BATCH_WORDS, Vocabulary
+from fairseq_struct.inference.reading import words_of
+from fairseq_struct.structure.constituency import SPLITS, Span, tree_of_distances
+
+# Sentences that are sorted by length before they are put into batches.
+WINDOW = 2000
+
+
+@dataclass(frozen=True)
+class Constituents:
+    """The tree of a sentence.
+
+    Attributes:
+        words: of the sentence.
+        spans: (start, end) of its n - 1 constituents, from 0, the end excluded.
+        distances: of its words (eq. 15).
+    """
+
+    words: tuple[str, ...]
+    spans: tuple[Span, ...]
+    distances: tuple[float, ...]
+
+
+class ConstituencyParser:
+    """Trees by the distances of a layer (ON-LSTM paper, section 5.2).
+
+    A sentence is read from a state of zeros after the end of another one; about words that the
+    model does not know see :class:`.Vocabulary`.
+
+    Args:
+        model: an ``on_lstm_lm``.
+        words: its dictionary.
+        layer: whose distances, from 1; the paper's is the second one.
+        split: as for :func:`.tree_of_distances`.
+
+    Raises:
+        InputError: there is no such layer or split.
+    """
+
+    def __init__(self, model, words, layer: int | None = None, split: str = "word"):
+        self.model, self.vocabulary = model.eval(), Vocabulary(words)
+        count = len(model.decoder.network.layers.cells)
+        self.layer = min(2, count) if layer is None else layer
+        if not 1 <= self.layer <= count:
+            raise InputError(f"the model has layers 1 to {count}, not {layer}")
+        if split not in SPLITS:
+            raise InputError(f"a split is one of {', '.join(SPLITS)}, not {split!r}")
+        self.split = split
+
+    def parse(self, sentences: Iterable[str]) -> list[Tree]:
+        """``nltk`` trees of sentences, without labels."""
+        return [tree_of(one.words, one.spans) for one in self.trees(sentences)]
+
+    def trees(self, sentences: Iterable[str]) -> Iterator[Constituents]:
+        """Trees of sentences whose words are separated by spaces, in order.
+
+        Raises:
+            InputError: an empty sentence.
+        """
+        window: list[tuple[str, ...]] = []
+        for number, sentence in enumerate(sentences, 1):
+            window.append(words_of(number, sentence))
+            if len(window) == WINDOW:
+                yield from self._window(window)
+                window = []
+        yield from self._window(window)
+
+    def _window(self, sentences: list[tuple[str, ...]]) -> list[Constituents]:
+        result: list[Constituents | None] = [None] * len(sentences)
+        order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
+        while order:
+            longest = len(sentences[order[-1]]) + 1
+            batch = order[-max(1, BATCH_WORDS // longest) :]
+            del order[-len(batch) :]
+            found = self._distances([sentences[i] for i in batch])
+            for place, distances in zip(batch, found, strict=True):
+                spans = tree_of_distances(distances, self.split)
+                result[place] = Constituents(sentences[place], tuple(spans), tuple(distances))
+        return result
+
+    @torch.inference_mode()
+    def _distances(self, sentences: list[tuple[str, ...]]) -> list[list[float]]:
+        device = next(self.model.parameters()).device
+        tokens = self.vocabulary.read(sentences)
+        found = self.model.distances(tokens.to(device))[self.layer - 1].tolist()
+        return [row[1 : len(w) + 1] for row, w in zip(found, sentences, strict=True)]

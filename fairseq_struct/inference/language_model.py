@@ -1,0 +1,101 @@
+"""Probabilities of sentences under a trained language model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import torch
+from tqdm import tqdm
+
+# Words that go through a model side by side, padding counted.
+BATCH_WORDS = 4000
+
+
+class Vocabulary:
+    """Words of raw text in a language model's dictionary.
+
+    A word that is not there is looked up in lower case, a number as ``N``; failing that it is the
+    unknown word.
+
+    Args:
+        words: fairseq's dictionary.
+    """
+
+    def __init__(self, words):
+        self.words = words
+
+    def index(self, word: str) -> int:
+        """Index of a word."""
+        number = re.fullmatch(r"[0-9]+(?:[.,:/][0-9]+)*", word)
+        for form in (word, word.lower(), *(["N"] if number else [])):
+            index = self.words.index(form)
+            if index >= self.words.nspecial:
+                return index
+        return self.words.unk()
+
+    def read(self, sentences: Sequence[Sequence[str]], ends: int = 0) -> torch.Tensor:
+        """(batch, longest + 1 + ends) tokens: the end of another sentence, the words, padding.
+
+        Args:
+            sentences: words of each.
+            ends: 1 for a further end behind each sentence.
+        """
+        longest = max(map(len, sentences)) + 1 + ends
+        tokens = torch.full((len(sentences), longest), self.words.pad())
+        tokens[:, 0] = self.words.eos()
+        for row, words in zip(tokens, sentences, strict=True):
+            own = [self.index(word) for word in words] + [self.words.eos()] * ends
+            row[1 : len(own) + 1] = torch.tensor(own)
+        return tokens
+
+
+class LanguageModelScorer:
+    """log p(x_1 .. x_n, end) of sentences, each read from a state of zeros after another's end.
+
+    Args:
+        model: a recurrent language model of this package.
+        words: its dictionary.
+    """
+
+    def __init__(self, model, words):
+        self.model, self.words = model.eval(), words
+        self.vocabulary = Vocabulary(words)
+
+    def known(self, word: str) -> bool:
+        """Whether the model tells the word from other unknown ones."""
+        return self.vocabulary.index(word) != self.words.unk()
+
+    def log_probabilities(
+        self, sentences: Sequence[Sequence[str]], progress: bool = False
+    ) -> list[float]:
+        """log p of every sentence, in nats.
+
+        Args:
+            sentences: words of each, at least one.
+            progress: show a bar.
+        """
+        result = [0.0] * len(sentences)
+        order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
+        with tqdm(total=len(order), disable=None if progress else True, unit="sentence") as bar:
+            while order:
+                size = max(1, BATCH_WORDS // (len(sentences[order[-1]]) + 1))
+                batch = order[-size:]
+                del order[-size:]
+                scores = self._score([sentences[i] for i in batch])
+                for place, score in zip(batch, scores, strict=True):
+                    result[place] = score
+                bar.update(len(batch))
+        return result
+
+    @torch.inference_mode()
+    def _score(self, sentences: list[Sequence[str]]) -> list[float]:
+        device = next(self.model.parameters()).device
+        tokens = self.vocabulary.read(sentences, ends=1).to(device)
+        given, wanted = tokens[:, :-1], tokens[:, 1:]
+        inside = wanted != self.words.pad()
+        # What is read where a sentence has ended counts nowhere; padding must be behind words.
+        given = given.masked_fill(~inside, self.words.pad())
+        scores = self.model.get_normalized_probs(self.model(given), log_probs=True)
+        own = scores.gather(-1, wanted[..., None]).squeeze(-1)
+        return own.masked_fill(~inside, 0.0).double().sum(1).tolist()

@@ -1,0 +1,109 @@
+"""Trained models from their checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fairseq_struct import compat, plugin
+from fairseq_struct.errors import InputError
+from fairseq_struct.inference.constituency import ConstituencyParser
+from fairseq_struct.inference.dependency import Classifier, TranslationParser
+from fairseq_struct.inference.language_model import LanguageModelScorer
+
+
+def load(
+    checkpoint: str | Path,
+    data: str | Path | None = None,
+    truncate: bool = False,
+    layer: int | None = None,
+    split: str | None = None,
+) -> Classifier | TranslationParser | ConstituencyParser:
+    """Load a trained model with latent trees, as what it can do.
+
+    That is a :class:`.Classifier`, the parser of a translation model, or that of a language model.
+
+    Args:
+        checkpoint: a file that fairseq-train wrote.
+        data: folder with its dictionaries; the one it was trained with if not given.
+        truncate: cut sentences that are longer than the model's ``--longest-sentence``.
+        layer, split: as for :class:`.ConstituencyParser`.
+
+    Raises:
+        InputError: the file is missing or damaged, or no model that this function can use; or
+            ``truncate`` for a model that takes sentences of any length, or ``layer`` or ``split``
+            for one without constituents.
+    """
+    plugin.load()
+    from fairseq_struct.models.latent_tree_classifier import TreeModel
+    from fairseq_struct.models.latent_tree_transformer import LatentTreeTransformer
+    from fairseq_struct.models.on_lstm_lm import ONLSTMLanguageModel
+
+    cfg, task, model = _restore(checkpoint, data)
+    if not isinstance(model, TreeModel | LatentTreeTransformer | ONLSTMLanguageModel):
+        raise InputError(f"{checkpoint}: a {type(model).__name__}, which infers no trees")
+    if truncate and not isinstance(model, TreeModel):
+        raise InputError(f"{checkpoint}: takes sentences of any length, --truncate has no use")
+    if isinstance(model, ONLSTMLanguageModel):
+        return ConstituencyParser(model, task.source_dictionary, layer, split or "word")
+    if layer is not None or split is not None:
+        raise InputError(f"{checkpoint}: no ON-LSTM, --layer and --split are of no use")
+    if isinstance(model, LatentTreeTransformer):
+        return TranslationParser(model.encoder, task.source_dictionary)
+    longest = cfg["task"]["longest_sentence"]
+    truncate = truncate or cfg["task"]["truncate"]
+    return Classifier(model, task.words, task.labels, longest, truncate, task.lower)
+
+
+def load_language_model(
+    checkpoint: str | Path, data: str | Path | None = None
+) -> LanguageModelScorer:
+    """Load a trained language model as what scores sentences.
+
+    Args:
+        checkpoint, data: as for :func:`load`.
+
+    Raises:
+        InputError: as for :func:`load`, or it is no language model of this package.
+    """
+    plugin.load()
+    from fairseq_struct.models.on_lstm_lm import RecurrentLM
+
+    _, task, model = _restore(checkpoint, data)
+    if not isinstance(model, RecurrentLM):
+        raise InputError(f"{checkpoint}: a {type(model).__name__}, no recurrent language model")
+    return LanguageModelScorer(model, task.source_dictionary)
+
+
+def _restore(checkpoint: str | Path, data: str | Path | None):
+    """Options, task and model of a checkpoint."""
+    from fairseq import checkpoint_utils, tasks
+
+    if not Path(checkpoint).is_file():
+        raise InputError(f"{checkpoint}: no such file")
+    # This one says what is wrong with a damaged file, fairseq's own adds what old ones lack.
+    found = set(compat.load_state(checkpoint))
+    if not {"args", "cfg"} & found or "model" not in found:
+        raise InputError(f"{checkpoint}: not written by fairseq-train")
+    state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
+    cfg = state.get("cfg")
+    if not cfg or "task" not in cfg:
+        raise InputError(f"{checkpoint}: written by a fairseq that is too old")
+    if data is not None:
+        cfg["task"]["data"] = str(data)
+    if "embed_path" in cfg["model"]:
+        cfg["model"]["embed_path"] = None  # the vectors are in the checkpoint
+    if "heads_path" in cfg["task"]:
+        cfg["task"]["heads_path"] = None
+    folder = Path(str(cfg["task"]["data"]))
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder, and the dictionaries are in it; name another")
+    task = tasks.setup_task(cfg["task"])
+    model = task.build_model(cfg["model"])
+    try:
+        model.load_state_dict(state["model"], strict=True, model_cfg=cfg["model"])
+    except RuntimeError as error:
+        raise InputError(
+            f"{checkpoint}: does not fit the dictionaries in {folder} "
+            f"({str(error).splitlines()[-1].strip()})"
+        ) from None
+    return cfg, task, model

@@ -1,0 +1,33 @@
+"""Raw text for trained models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fairseq_struct.errors import InputError
+
+
+def words_of(number: int, sentence: str) -> tuple[str, ...]:
+    """Words of a line, by white space.
+
+    Raises:
+        InputError: it has none.
+    """
+    words = tuple(sentence.split())
+    if not words:
+        raise InputError(f"line {number}: empty sentence")
+    return words
+
+
+def read_lines(stream: Iterable[str]) -> Iterator[str]:
+    """Lines of text without their ends.
+
+    Raises:
+        InputError: they are not in the encoding of the terminal, UTF-8 as a rule.
+    """
+    try:
+        for line in stream:
+            line.encode()  # in some places Python reads bytes that are no text all the same
+            yield line.rstrip("\r\n")
+    except UnicodeError as error:
+        raise InputError(f"the input is not {error.encoding}: {error.reason}") from None

@@ -1,0 +1,93 @@
+"""Unlabelled bracketing scores of constituency trees, sentence by sentence and of a corpus."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+Span = tuple[int, int]
+POLICY = (
+    "unlabelled, each span counted once; spans of one word and of the whole sentence left out; a "
+    "sentence without other gold spans counts as recall 100, and as precision 100 if nothing else "
+    "is predicted"
+)
+
+
+@dataclass
+class BracketingScores:
+    """Collects spans of predicted and gold trees (table 2 of the ON-LSTM paper).
+
+    Precision and recall are of the sets of spans of two words or more, without that of the whole
+    sentence. ``f1_sentence`` is the mean of the sentences' F1, which the papers on unsupervised
+    parsing report; ``f1_corpus`` is that of the sums over the corpus.
+    """
+
+    f1: list[float] = field(default_factory=list)
+    matched: int = 0
+    predicted: int = 0
+    gold: int = 0
+    found: Counter = field(default_factory=Counter)
+    labels: Counter = field(default_factory=Counter)
+
+    def add(
+        self, predicted: Iterable[Span], gold: Iterable[Span], length: int,
+        labelled: Sequence[tuple[str, Span]] = (),
+    ) -> float:  # fmt: skip
+        """Add a sentence, and return its F1 from 0 to 100.
+
+        Args:
+            predicted, gold: spans (start, end) of the constituents.
+            length: words of the sentence.
+            labelled: gold constituents with their labels, for the recall of each label.
+
+        Raises:
+            ValueError: a span that does not lie within the sentence.
+        """
+        ours, theirs = (self._counted(spans, length) for spans in (predicted, gold))
+        matched = len(ours & theirs)
+        self.matched += matched
+        self.predicted += len(ours)
+        self.gold += len(theirs)
+        recall = matched / len(theirs) if theirs else 1.0
+        precision = matched / len(ours) if ours else float(not theirs)
+        total = precision + recall
+        self.f1.append(200 * precision * recall / total if total else 0.0)
+        for label, span in labelled:
+            if self._counted([span], length):
+                self.labels[label] += 1
+                self.found[label] += span in ours
+        return self.f1[-1]
+
+    @staticmethod
+    def _counted(spans: Iterable[Span], length: int) -> set[Span]:
+        result = set()
+        for start, end in spans:
+            if not 0 <= start < end <= length:
+                raise ValueError(f"span ({start}, {end}) is not within {length} words")
+            if 1 < end - start < length:
+                result.add((start, end))
+        return result
+
+    @property
+    def f1_sentence(self) -> float:
+        """Mean F1 of the sentences, 0 to 100."""
+        return sum(self.f1) / len(self.f1) if self.f1 else 0.0
+
+    @property
+    def precision(self) -> float:
+        """Of the whole corpus, 0 to 100."""
+        return 100 * self.matched / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Of the whole corpus, 0 to 100."""
+        return 100 * self.matched / self.gold if self.gold else 0.0
+
+    @property
+    def f1_corpus(self) -> float:
+        """Of the whole corpus, 0 to 100."""
+        total = self.predicted + self.gold
+        return 200 * self.matched / total if total else 0.0
+
+    def recall_of(self, label: str) -> float | None:
+        """Gold constituents of a label that were found, 0 to 100; None if there is none."""
+        return 100 * self.found[label] / self.labels[label] if self.labels[label] else None

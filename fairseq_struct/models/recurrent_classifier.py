@@ -1,0 +1,66 @@
+"""Classifiers of sentences and of pairs by ON-LSTM or LSTM for fairseq."""
+
+from dataclasses import dataclass, field
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import register_model, register_model_architecture
+from torch import nn
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.models.latent_tree_classifier import TreeModel
+from fairseq_struct.modules.recurrent_classifier import CELLS, RecurrentClassifier
+
+
+@dataclass
+class RecurrentClassifierConfig(FairseqDataclass):
+    """Options of the model; the defaults are those of the ON-LSTM paper for logical inference."""
+
+    cell: str = field(default="on_lstm", metadata={"help": f"one of {', '.join(CELLS)}"})
+    sides: int = field(default=2, metadata={"help": "sentences per instance, 1 or 2"})
+    embed_dim: int = field(default=128, metadata={"help": "size of word embeddings"})
+    hidden_size: int = field(default=400, metadata={"help": "size of the recurrent layers"})
+    layers: int = field(default=1, metadata={"help": "number of recurrent layers"})
+    chunk_size: int = field(
+        default=10, metadata={"help": "C: neurons that share an element of the master gates"}
+    )
+    dropout: float = field(default=0.2, metadata={"help": "dropout between all layers"})
+
+
+@register_model("recurrent_classifier", dataclass=RecurrentClassifierConfig)
+class RecurrentClassifierModel(TreeModel):
+    """:class:`.RecurrentClassifier` on ``--task structured_classification``."""
+
+    @property
+    def sides(self) -> int:
+        """Sentences per instance."""
+        return self.sentences
+
+    @classmethod
+    def build_model(cls, cfg: RecurrentClassifierConfig, task) -> "RecurrentClassifierModel":
+        """Build the model for the task's dictionaries.
+
+        Raises:
+            InputError: an option out of range, or gold trees, which are of no use here.
+        """
+        if task.gold:
+            raise InputError("--heads-path is of no use to a model without trees")
+        if min(cfg.embed_dim, cfg.hidden_size, cfg.layers) < 1:
+            raise InputError("--embed-dim, --hidden-size and --layers must be 1 or more")
+        if not 0 <= cfg.dropout < 1:
+            raise InputError(f"--dropout must be at least 0 and less than 1, not {cfg.dropout}")
+        embedding = nn.Embedding(len(task.words), cfg.embed_dim, task.words.pad())
+        try:
+            network = RecurrentClassifier(
+                embedding, (cfg.hidden_size,) * cfg.layers, len(task.label_names), cfg.cell,
+                cfg.chunk_size, cfg.dropout, cfg.sides,
+            )  # fmt: skip
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        model = cls(network)
+        model.sentences = cfg.sides
+        return model
+
+
+@register_model_architecture("recurrent_classifier", "recurrent_classifier_proplogic")
+def propositional_logic(args):
+    """The paper's model for logical inference, which is the default."""

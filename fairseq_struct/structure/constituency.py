@@ -1,0 +1,106 @@
+"""Binary constituency trees: from syntactic distances, and the trivial ones.
+
+A tree over n words is the list of its constituents of two words or more as spans ``(start, end)``,
+words counted from 0, ``end`` excluded, larger ones before those within them; a binary tree has
+n - 1 of them.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+Span = tuple[int, int]
+SPLITS = ("word", "gap")
+
+
+def tree_of_distances(distances: Sequence[float], split: str = "word") -> list[Span]:
+    """The binary tree that splits at the largest distance first.
+
+    d_i belongs to word i: how much is forgotten when it is read. With ``split="word"`` the words
+    are split into ((x_<i) (x_i (x_>i))) at the largest d_i (ON-LSTM paper, section 5.2); with
+    ``"gap"`` into ((x_<i) (x_>=i)), where d_1 is of no use: algorithm 1 of Shen's thesis, whose
+    tau_{i-1} is d_i. Of equal distances the first one is taken.
+
+    Args:
+        distances: one for every word.
+        split: ``word`` or ``gap``.
+
+    Returns:
+        The n - 1 spans.
+
+    Raises:
+        ValueError: an unknown split, no distance, or one that is NaN.
+    """
+    if split not in SPLITS:
+        raise ValueError(f"split must be one of {', '.join(SPLITS)}, not {split!r}")
+    values = [float(distance) for distance in distances]
+    if not values:
+        raise ValueError("there is no tree over no words")
+    if any(value != value for value in values):
+        raise ValueError(f"distance {next(i for i, v in enumerate(values) if v != v)} is NaN")
+    if split == "gap":
+        def choose(start: int, end: int) -> int:
+            return max(range(start + 1, end), key=values.__getitem__)
+
+        return _split(len(values), choose)
+    spans: list[Span] = []
+    waiting = [(0, len(values))]
+    while waiting:
+        start, end = waiting.pop()
+        if end - start < 2:
+            continue
+        spans.append((start, end))
+        i = max(range(start, end), key=values.__getitem__)
+        if i > start and i + 1 < end:
+            spans.append((i, end))  # x_i with what follows it
+        waiting += [(i + 1, end), (start, i)]
+    return spans
+
+
+def right_branching(n: int) -> list[Span]:
+    """(x_1 (x_2 (x_3 ..))) over n words."""
+    return _split(n, lambda start, _: start + 1)
+
+
+def left_branching(n: int) -> list[Span]:
+    """(((x_1 x_2) x_3) ..) over n words."""
+    return _split(n, lambda _, end: end - 1)
+
+
+def balanced(n: int) -> list[Span]:
+    """Split in halves, the first one the smaller, over n words."""
+    return _split(n, lambda start, end: (start + end) // 2)
+
+
+def random_tree(n: int, generator: torch.Generator | None = None) -> list[Span]:
+    """Split at places drawn uniformly, over n words."""
+
+    def choose(start: int, end: int) -> int:
+        return int(torch.randint(start + 1, end, (), generator=generator))
+
+    return _split(n, choose)
+
+
+def _split(n: int, choose: Callable[[int, int], int]) -> list[Span]:
+    """Spans of the tree that cuts every span at ``choose(start, end)``."""
+    if n < 1:
+        raise ValueError("there is no tree over no words")
+    spans, waiting = [], [(0, n)]
+    while waiting:
+        start, end = waiting.pop()
+        if end - start < 2:
+            continue
+        spans.append((start, end))
+        cut = choose(start, end)
+        waiting += [(cut, end), (start, cut)]
+    return spans
+
+
+def mean_depth(spans: Sequence[Span], n: int) -> float:
+    """Mean over words of the number of constituents that a word is in, as table 2 has it.
+
+    Args:
+        spans: of the tree, the whole sentence among them.
+        n: number of words.
+    """
+    return sum(end - start for start, end in spans) / n
