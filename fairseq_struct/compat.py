@@ -22,7 +22,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from fairseq_struct.errors import DependencyError, InputError
@@ -48,6 +48,7 @@ def prepare() -> None:
         DependencyError: fairseq, torch or numpy is missing, broken or too old.
     """
     allow_checkpoint_types()
+    _restore_numpy_names()
     checkpoint_utils = _import_fairseq()
     checkpoint_utils.load_checkpoint_to_cpu = _with_clear_messages(
         checkpoint_utils.load_checkpoint_to_cpu
@@ -105,6 +106,13 @@ def _import_torch() -> ModuleType:
             "pip install --upgrade 'torch>=2.6'",
         )
     return torch
+
+
+def _restore_numpy_names():
+    """Fairseq's data sets ask for ``np.compat.long``, which numpy 2 has no more."""
+    numpy = importlib.import_module("numpy")
+    if not hasattr(numpy, "compat"):
+        numpy.compat = SimpleNamespace(long=int)
 
 
 def _import_fairseq() -> ModuleType:

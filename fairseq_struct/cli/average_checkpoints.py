@@ -215,7 +215,8 @@ def _model_of(state: dict[str, Any], path: str | Path) -> dict[str, torch.Tensor
     model = state.get("model")
     if not isinstance(model, dict):
         raise InputError(f"{path}: not a checkpoint of fairseq, it has no 'model'")
-    return model
+    # What a module keeps beside its weights, such as a recurrent state, has no mean.
+    return {name: value for name, value in model.items() if not name.endswith("_extra_state")}
 
 
 def _check_same(

@@ -39,7 +39,7 @@ def evaluate(
     scores, depths = BracketingScores(), []
     for number, (line, tree) in enumerate(theirs):
         words = tree.leaves()
-        if longest and len(words) > longest:
+        if longest is not None and len(words) > longest:
             continue
         if ours is not None:
             at, other = ours[number]

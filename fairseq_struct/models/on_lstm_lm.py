@@ -93,7 +93,9 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         if incremental_state is not None:
             parts = {str(i): part for i, part in enumerate((*made.state[0], *made.state[1]))}
             self.set_incremental_state(incremental_state, STATE, parts)
-        extra = {"hidden": made.hidden, "dropped": made.dropped, "state": made.state}
+        # fairseq's generator looks for attention.
+        extra = {"attn": [None], "hidden": made.hidden, "dropped": made.dropped,
+                 "state": made.state}  # fmt: skip
         return made.logits, extra
 
     def reorder_incremental_state(self, incremental_state: dict, new_order: Tensor):
@@ -112,6 +114,25 @@ class RecurrentLM(FairseqLanguageModel):
     """What the language models here share. Padding is never read and changes nothing."""
 
     cell = ""
+
+    def __init__(self, decoder: RecurrentDecoder):
+        super().__init__(decoder)
+        # What training goes on from, beside the weights: fairseq's trainer saves nothing else of
+        # a task that it would load again.
+        self.progress: dict = {}
+
+    def get_extra_state(self) -> dict:
+        """What checkpoints hold beside the weights."""
+        return self.progress
+
+    def set_extra_state(self, state: dict):
+        """Go on from there."""
+        self.progress = dict(state)
+
+    def upgrade_state_dict(self, state_dict: dict):
+        """Accept weights alone."""
+        super().upgrade_state_dict(state_dict)
+        state_dict.setdefault("_extra_state", {})
 
     @classmethod
     def build_model(cls, cfg: AWDLSTMConfig, task):

@@ -43,10 +43,10 @@ class RecurrentLanguageModelingTask(LanguageModelingTask):
 
     def __init__(self, args, dictionary, output_dictionary=None, targets=None):
         super().__init__(args, dictionary, output_dictionary, targets)
-        self._carried: dict[str, object] = {}
-        self._shares: list[float] = []
-        self._optimizer = None
-        self._shards = 1
+        self._state = self._validated = None  # after the last window, in training and validation
+        self._shares: list[float] = []  # of a window's full size, since the last update
+        self._averaging = None
+        self._shards, self._subset = 1, 0
         if args.tokens_per_sample < 1:
             raise InputError(f"--tokens-per-sample must be 1 or more, not {args.tokens_per_sample}")
 
@@ -96,36 +96,46 @@ class RecurrentLanguageModelingTask(LanguageModelingTask):
             disable_shuffling=True,
         )  # fmt: skip
 
-    def _step(self, kind: str, sample: dict, step):
-        """Run ``step`` on a window, between the states before and after it."""
-        if "first" in sample:
-            before = None if sample["first"] else self._carried.get(kind)
-            sample["net_input"]["state"] = before
-        result = step()
-        if "first" in sample:
-            self._carried[kind] = sample.pop("state_after", None)
-            del sample["net_input"]["state"]
-        return result
-
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
-        """Forward and backward pass on a window."""
-        self._optimizer = optimizer
-        _average(optimizer, False)
-        self._shares.append(sample.get("share", 1.0))
-        return self._step("train", sample, lambda: super(
-            RecurrentLanguageModelingTask, self
-        ).train_step(sample, model, criterion, optimizer, update_num, ignore_grad))  # fmt: skip
+        """Forward and backward pass on a window, from the state before it to that after it."""
+        inner, averaging = _inner(model), _averaging(optimizer)
+        self._averaging = averaging
+        if averaging is not None:
+            self._look_at_validation(inner, averaging)
+            averaging.use_average(False)
+        if "first" in sample:
+            before = None if sample["first"] else self._carried(inner)
+            sample["net_input"]["state"] = before
+            self._shares.append(sample["share"])
+        result = super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
+        if "first" in sample:
+            self._state = sample.pop("state_after", None)
+            if self._shards == 1:
+                inner.progress["state"] = self._state
+        return result
 
     def valid_step(self, sample, model, criterion):
         """Losses of a window."""
-        return self._step("valid", sample, lambda: super(
-            RecurrentLanguageModelingTask, self
-        ).valid_step(sample, model, criterion))  # fmt: skip
+        if "first" not in sample:
+            return super().valid_step(sample, model, criterion)
+        if sample["first"]:
+            self._subset += 1
+            self._validated = None
+        sample["net_input"]["state"] = self._validated
+        loss, size, logged = super().valid_step(sample, model, criterion)
+        self._validated = sample.pop("state_after", None)
+        if self._subset == 1:  # further subsets are not what training looks at
+            sums = _inner(model).progress.setdefault("validation", [0.0, 0.0])
+            sums[0] += float(loss)
+            sums[1] += float(size)
+        return loss, size, logged
 
     def begin_valid_epoch(self, epoch, model):
         """Put the averaged weights in place; checkpoints written after validation have them."""
-        if self._optimizer is not None:
-            _average(self._optimizer, True)
+        self._subset = 0
+        _inner(model).progress.pop("validation", None)
+        if self._averaging is not None:
+            self._averaging.use_average(True)
 
     def optimizer_step(self, optimizer, model, update_num):
         """Take a step, longer or shorter as the windows were."""
@@ -135,22 +145,47 @@ class RecurrentLanguageModelingTask(LanguageModelingTask):
         optimizer.set_lr(rate)
         self._shares = []
 
-    def state_dict(self) -> dict:
-        """The state that training goes on from."""
-        state = self._carried.get("train") if self._shards == 1 else None
-        return {} if state is None else {"carried": [list(part) for part in state]}
+    def _carried(self, model):
+        """The state after the last window; of a checkpoint, if training has just begun."""
+        if self._state is None and self._shards == 1:
+            state = model.progress.get("state")
+            if state is not None:
+                device = next(model.parameters()).device
+                self._state = tuple(tuple(part.to(device) for part in parts) for parts in state)
+        return self._state
 
-    def load_state_dict(self, state_dict: dict):
-        """Go on from a state of :meth:`state_dict`."""
-        if "carried" in state_dict:
-            self._carried["train"] = tuple(tuple(part) for part in state_dict["carried"])
+    def _look_at_validation(self, model, optimizer):
+        """Tell the optimizer the loss of a validation that is over."""
+        sums = model.progress.pop("validation", None)
+        if sums is None:
+            return
+        if self._shards > 1:  # all workers must come to the same conclusion
+            total = torch.tensor(sums, device=next(model.parameters()).device)
+            torch.distributed.all_reduce(total)
+            sums = total.tolist()
+        if sums[1]:
+            losses = model.progress.setdefault("losses", [])
+            losses.append(sums[0] / sums[1])
+            optimizer.validated(losses)
 
 
-def _average(optimizer, wanted: bool):
-    """Exchange weights and their averages, if the optimizer keeps averages."""
+def _inner(model):
+    """The model itself, without what distributes it."""
+    while not hasattr(model, "progress") and hasattr(model, "module"):
+        model = model.module
+    if not hasattr(model, "progress"):
+        raise InputError(
+            "--task recurrent_language_modeling is for on_lstm_lm and awd_lstm_lm, not for "
+            f"{type(model).__name__}"
+        )
+    return model
+
+
+def _averaging(optimizer):
+    """The optimizer, if it is one that averages weights."""
     inner = getattr(optimizer, "fp32_optimizer", optimizer)
     if not hasattr(inner, "use_average"):
-        return
+        return None
     if inner is not optimizer:
-        raise InputError("--optimizer averaged_sgd and --fp16 do not go together")
-    inner.use_average(wanted)
+        raise InputError("--optimizer nt_asgd and --fp16 do not go together")
+    return inner

@@ -1,11 +1,14 @@
-"""SGD whose weights are averaged from some point on (the ASGD of NT-ASGD)."""
+"""NT-ASGD: SGD whose weights are averaged from the point on where validation gets worse."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
 from fairseq.dataclass import FairseqDataclass
 from fairseq.optim import FairseqOptimizer, register_optimizer
 from omegaconf import II
+
+from fairseq_struct.errors import InputError
 
 
 class AveragedSGD(torch.optim.SGD):
@@ -52,23 +55,36 @@ class AveragedSGD(torch.optim.SGD):
 
 
 @dataclass
-class AveragedSGDConfig(FairseqDataclass):
-    """Options of :class:`AveragedSGD`; ``--lr-scheduler non_monotone`` says from when on."""
+class NTASGDConfig(FairseqDataclass):
+    """Options of NT-ASGD."""
 
     weight_decay: float = field(default=1.2e-6, metadata={"help": "weight decay"})
+    non_monotone_interval: int = field(
+        default=5,
+        metadata={
+            "help": "average weights as soon as a validation loss is above the least one of those "
+            "that are more than so many validations old"
+        },
+    )
     lr: list[float] = II("optimization.lr")
 
 
-@register_optimizer("averaged_sgd", dataclass=AveragedSGDConfig)
-class FairseqAveragedSGD(FairseqOptimizer):
-    """SGD without momentum, whose weights are averaged once :meth:`start_averaging` was called.
+@register_optimizer("nt_asgd", dataclass=NTASGDConfig)
+class NTASGD(FairseqOptimizer):
+    """SGD whose weights are averaged once validation gets worse (Merity et al., 2018, algorithm 1).
 
-    With ``--task recurrent_language_modeling``, validation and the checkpoints after it have the
-    averages, and training goes on from its own weights.
+    ``--task recurrent_language_modeling`` says when (:meth:`validated`). Its validations, and the
+    checkpoints that are written after one, have the averages, while training goes on from its own
+    weights.
+
+    Raises:
+        InputError: the interval is below 1.
     """
 
-    def __init__(self, cfg: AveragedSGDConfig, params):
+    def __init__(self, cfg: NTASGDConfig, params):
         super().__init__(cfg)
+        if cfg.non_monotone_interval < 1:
+            raise InputError("--non-monotone-interval must be 1 or more")
         self._optimizer = AveragedSGD(list(params), lr=cfg.lr[0], weight_decay=cfg.weight_decay)
 
     @property
@@ -76,9 +92,15 @@ class FairseqAveragedSGD(FairseqOptimizer):
         """What a resumed run may change."""
         return {"lr": self.cfg.lr[0], "weight_decay": self.cfg.weight_decay}
 
-    def start_averaging(self):
-        """Average from the next step on."""
-        self._optimizer.start()
+    def validated(self, losses: Sequence[float]):
+        """Start to average if it is time.
+
+        Args:
+            losses: of all validations so far.
+        """
+        earlier = losses[: -self.cfg.non_monotone_interval - 1]
+        if earlier and losses[-1] > min(earlier):
+            self._optimizer.start()
 
     def use_average(self, wanted: bool):
         """Exchange weights and averages."""
