@@ -134,6 +134,7 @@ def test_generate_goes_on_from_a_prefix(trained, folder, arch):
     output = run("generate", folder / "data-bin", f"--path={trained[arch]}/checkpoint_best.pt",
                  "--task=language_modeling", "--gen-subset=test", "--sample-break-mode=eos",
                  "--prefix-size=2", "--beam=3", "--max-len-b=8", "--batch-size=5",
+                 "--required-batch-size-multiple=1",
                  f"--user-dir={USER_DIR}")  # fmt: skip
     lines = re.findall(r"\nH-\d+\t\S+\t(.*)", output)
     assert len(lines) == LENGTHS["test"] and all(line.startswith("the ") for line in lines)
