@@ -5,3 +5,21 @@ import os
 # Tiny tensors gain nothing from threads, and two programs with two threads each on two cores
 # mostly wait for one another. Set before torch is imported; programs that tests start inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import pytest  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def language_folder(tmp_path_factory):
+    """A small prepared corpus of a language model."""
+    from small_language_models import make_folder
+
+    return make_folder(tmp_path_factory.mktemp("language"))
+
+
+@pytest.fixture(scope="session")
+def language_models(language_folder, tmp_path_factory):
+    """Folders of trained language models, by architecture."""
+    from small_language_models import train_all
+
+    return train_all(language_folder, tmp_path_factory.mktemp("models"))

@@ -6,7 +6,7 @@ import pytest
 import torch
 from nltk import Tree
 
-from fairseq_struct.data.bracket_evaluation import evaluate
+from fairseq_struct.cli.evaluate import evaluate
 from fairseq_struct.data.bracket_page import bracket_page
 from fairseq_struct.data.bracket_trees import (
     line_of,

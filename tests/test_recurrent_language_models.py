@@ -1,74 +1,21 @@
 """Recurrent language models by the real commands, and against sums written out."""
 
-import io
 import json
 import math
-import pickle
-import random
 import re
-import sys
 from argparse import Namespace
 
 import pytest
 import torch
-from fairseq_commands import ROOT, USER_DIR, run, start
+from fairseq_commands import USER_DIR, run
 from omegaconf import OmegaConf
+from small_language_models import LENGTHS, MODELS, SMALL, train
 
-import fairseq_struct
-from fairseq_struct.cli.main import main
-from fairseq_struct.data.language_corpus import write_language_folder
 from fairseq_struct.data.token_streams import TokenStreams
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference import load_language_model
 from fairseq_struct.modules.recurrent_language_model import RecurrentLanguageModel
 from fairseq_struct.optim.nt_asgd import AveragedSGD
-
-MODELS = ("on_lstm_lm", "awd_lstm_lm")
-SMALL = ["--embed-dim=16", "--hidden-size=20", "--layers=2", "--no-progress-bar", "--num-workers=0",
-         "--log-format=json", "--batch-size=4", "--batch-size-valid=1", "--tokens-per-sample=12",
-         "--required-batch-size-multiple=1", "--task=recurrent_language_modeling",
-         "--criterion=recurrent_language_modeling", f"--user-dir={USER_DIR}"]  # fmt: skip
-LENGTHS = {"train": 150, "valid": 30, "test": 20}
-
-
-def sentences(count, seed):
-    draw = random.Random(seed)
-    nouns = {"cat": "cats", "dog": "dogs", "bird": "birds"}
-    for _ in range(count):
-        noun = draw.choice(list(nouns))
-        many = draw.random() < 0.5
-        rest = ["in", "the", draw.choice(["house", "tree"])] if draw.random() < 0.5 else []
-        verb = draw.choice(["sing", "run"]) + ("" if many else "s")
-        yield " ".join(["the", nouns[noun] if many else noun, *rest, verb])
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("corpus")
-    files = {}
-    for seed, (split, count) in enumerate(LENGTHS.items()):
-        files[split] = path / f"{split}.txt"
-        files[split].write_text("\n".join(sentences(count, seed)) + "\n")
-    write_language_folder(files, path / "data")
-    return path / "data"
-
-
-def train(folder, save_dir, *options, arch="on_lstm_lm"):
-    chunk = ["--chunk-size=4"] if arch == "on_lstm_lm" else []
-    return run("train", folder / "data-bin", f"--arch={arch}", f"--save-dir={save_dir}", *SMALL,
-               *chunk, *options)  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def trained(folder, tmp_path_factory):
-    made = {}
-    for arch in MODELS:
-        made[arch] = tmp_path_factory.mktemp(arch)
-        log = train(folder, made[arch], "--optimizer=adam", "--lr=0.02", "--max-epoch=4",
-                    "--dropout-embedding=0", "--dropout-output=0", "--dropout-weights=0.1",
-                    arch=arch)  # fmt: skip
-        (made[arch] / "log").write_text(log)
-    return made
 
 
 def weights(path):
@@ -84,11 +31,11 @@ def same(first, second):
 
 
 @pytest.mark.parametrize("arch", MODELS)
-def test_validation_is_the_perplexity_of_one_long_text(trained, folder, arch):
-    log = (trained[arch] / "log").read_text()
+def test_validation_is_the_perplexity_of_one_long_text(language_models, language_folder, arch):
+    log = (language_models[arch] / "log").read_text()
     logged = [json.loads(line) for line in re.findall(r"(\{.*valid_loss.*\})", log)]
-    scorer = load_language_model(trained[arch] / "checkpoint_best.pt")
-    text = (folder / "text" / "valid.txt").read_text().replace("\n", " </s> ").split()
+    scorer = load_language_model(language_models[arch] / "checkpoint_best.pt")
+    text = (language_folder / "text" / "valid.txt").read_text().replace("\n", " </s> ").split()
     tokens = torch.tensor([[scorer.words.index(word) for word in ["</s>", *text]]])
     logits, _ = scorer.model(tokens[:, :-1])
     loss = torch.nn.functional.cross_entropy(logits[0], tokens[0, 1:]).item()
@@ -98,16 +45,17 @@ def test_validation_is_the_perplexity_of_one_long_text(trained, folder, arch):
 
 
 @pytest.mark.parametrize("arch", MODELS)
-def test_eval_lm_is_the_sum_of_log_probabilities(trained, folder, arch):
-    checkpoint = trained[arch] / "checkpoint_best.pt"
+def test_eval_lm_is_the_sum_of_log_probabilities(language_models, language_folder, arch):
+    checkpoint = language_models[arch] / "checkpoint_best.pt"
     import fairseq_cli.eval_lm  # noqa: F401, which ``run`` looks for
 
-    output = run("eval_lm", folder / "data-bin", f"--path={checkpoint}", "--gen-subset=test",
+    data = language_folder / "data-bin"
+    output = run("eval_lm", data, f"--path={checkpoint}", "--gen-subset=test",
                  "--task=language_modeling", "--sample-break-mode=eos", "--batch-size=7",
                  f"--user-dir={USER_DIR}")  # fmt: skip
     found = float(re.findall(r"Loss \(base 2\): ([\d.]+)", output)[0])
     scorer = load_language_model(checkpoint)
-    lines = [tuple(line.split()) for line in (folder / "text" / "test.txt").open()]
+    lines = [tuple(line.split()) for line in (language_folder / "text" / "test.txt").open()]
     total = -sum(scorer.log_probabilities(lines))
     count = sum(len(line) + 1 for line in lines)
     assert total / count / math.log(2) == pytest.approx(found, abs=2e-4)
@@ -116,8 +64,8 @@ def test_eval_lm_is_the_sum_of_log_probabilities(trained, folder, arch):
 
 
 @pytest.mark.parametrize("arch", MODELS)
-def test_word_by_word_is_the_whole(trained, arch):
-    model = load_language_model(trained[arch] / "checkpoint_best.pt").model
+def test_word_by_word_is_the_whole(language_models, arch):
+    model = load_language_model(language_models[arch] / "checkpoint_best.pt").model
     tokens = torch.tensor([[2, 5, 6, 7, 8], [2, 9, 5, 5, 6]])
     whole, _ = model(tokens)
     memory = {}
@@ -130,8 +78,9 @@ def test_word_by_word_is_the_whole(trained, arch):
 
 
 @pytest.mark.parametrize("arch", MODELS)
-def test_generate_goes_on_from_a_prefix(trained, folder, arch):
-    output = run("generate", folder / "data-bin", f"--path={trained[arch]}/checkpoint_best.pt",
+def test_generate_goes_on_from_a_prefix(language_models, language_folder, arch):
+    checkpoint = language_models[arch] / "checkpoint_best.pt"
+    output = run("generate", language_folder / "data-bin", f"--path={checkpoint}",
                  "--task=language_modeling", "--gen-subset=test", "--sample-break-mode=eos",
                  "--prefix-size=2", "--beam=3", "--max-len-b=8", "--batch-size=5",
                  "--required-batch-size-multiple=1",
@@ -141,21 +90,21 @@ def test_generate_goes_on_from_a_prefix(trained, folder, arch):
 
 
 @pytest.mark.parametrize("arch", MODELS)
-def test_an_interrupted_training_goes_on_with_its_state(folder, tmp_path, arch):
+def test_an_interrupted_training_goes_on_with_its_state(language_folder, tmp_path, arch):
     options = ["--optimizer=adam", "--lr=0.01", "--disable-validation", "--seed=3"]
-    train(folder, tmp_path / "parts", *options, "--max-update=7", arch=arch)
-    train(folder, tmp_path / "parts", *options, "--max-update=17", arch=arch)
-    train(folder, tmp_path / "whole", *options, "--max-update=17", arch=arch)
+    train(language_folder, tmp_path / "parts", *options, "--max-update=7", arch=arch)
+    train(language_folder, tmp_path / "parts", *options, "--max-update=17", arch=arch)
+    train(language_folder, tmp_path / "whole", *options, "--max-update=17", arch=arch)
     parts, whole = (weights(tmp_path / name / "checkpoint_last.pt") for name in ("parts", "whole"))
     assert same(parts, whole)
     state = whole["_extra_state"]["state"]
     assert [tuple(part.shape) for part in state[0]] == [(4, 20), (4, 16)]
 
 
-def test_averaging_begins_when_validation_gets_worse(folder, tmp_path):
+def test_averaging_begins_when_validation_gets_worse(language_folder, tmp_path):
     options = ["--optimizer=nt_asgd", "--lr=20", "--clip-norm=0.25", "--non-monotone-interval=1",
                "--seed=2"]  # fmt: skip
-    train(folder, tmp_path / "whole", *options, "--max-epoch=9")
+    train(language_folder, tmp_path / "whole", *options, "--max-epoch=9")
     state = torch.load(tmp_path / "whole" / "checkpoint_last.pt", weights_only=True)
     group = state["last_optimizer_state"]["param_groups"][0]
     assert len(state["model"]["_extra_state"]["losses"]) == 8
@@ -164,8 +113,8 @@ def test_averaging_begins_when_validation_gets_worse(folder, tmp_path):
     raw = [state["last_optimizer_state"]["state"][i]["average"] for i in group["params"]]
     averages = [value for value in state["model"].values() if isinstance(value, torch.Tensor)]
     assert not any(torch.equal(own, mean) for own in raw for mean in averages)
-    train(folder, tmp_path / "parts", *options, "--max-epoch=8")
-    train(folder, tmp_path / "parts", *options, "--max-epoch=9")
+    train(language_folder, tmp_path / "parts", *options, "--max-epoch=8")
+    train(language_folder, tmp_path / "parts", *options, "--max-epoch=9")
     parts = weights(tmp_path / "parts" / "checkpoint_last.pt")
     assert same(parts, state["model"])
 
@@ -189,11 +138,11 @@ def test_averages_are_means_of_the_weights():
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_the_loss_has_ar_and_tar(trained, folder, before):
-    scorer = load_language_model(trained["on_lstm_lm"] / "checkpoint_best.pt")
+def test_the_loss_has_ar_and_tar(language_models, language_folder, before):
+    scorer = load_language_model(language_models["on_lstm_lm"] / "checkpoint_best.pt")
     from fairseq_struct.tasks.recurrent_language_modeling import RecurrentLanguageModelingTask
 
-    cfg = Namespace(data=str(folder / "data-bin"), tokens_per_sample=9, fixed_windows=True)
+    cfg = Namespace(data=str(language_folder / "data-bin"), tokens_per_sample=9, fixed_windows=True)
     task = RecurrentLanguageModelingTask(cfg, scorer.words, scorer.words, ["future"])
     criterion = task.build_criterion(OmegaConf.create({
         "_name": "recurrent_language_modeling", "activation_regularization": 3.0,
@@ -262,98 +211,6 @@ def test_streams_hold_every_token_once():
         again.arrange(104)
 
 
-def test_trees_of_raw_text(trained, monkeypatch, capsys, tmp_path):
-    checkpoint = str(trained["on_lstm_lm"] / "checkpoint_best.pt")
-    parser = fairseq_struct.load(checkpoint)
-    text = ["the cat in the house sings", "The 12 unicorns", "birds"]
-    trees = parser.parse(text)
-    assert [tree.leaves() for tree in trees] == [line.split() for line in text]
-    for line, tree in zip(text, trees, strict=True):
-        assert parser.parse([line]) == [tree]  # whatever else is in the batch
-    assert len(list(parser.trees(text))[0].distances) == 6
-    for layer, split in ((1, "word"), (2, "gap")):
-        other = fairseq_struct.load(checkpoint, layer=layer, split=split)
-        assert other.parse(text)[0].leaves() == text[0].split()
-
-    def command(*arguments):
-        monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(text) + "\n"))
-        status = main(["parse", checkpoint, *arguments])
-        return status, *capsys.readouterr()
-
-    status, output, said = command()
-    assert status == 0 and output.count("\n") == 3 and "3 trees, mean depth" in said
-    (tmp_path / "predicted").write_text(output)
-    (tmp_path / "gold").write_text("(S (NP (DT the) (NN cat) (PP (IN in) (NP (DT the) (NN house)))"
-                                   ") (VP (VBZ sings)))\n(NP (DT The) (CD 12) (NNS unicorns))\n"
-                                   "(NP (NNS birds))\n")  # fmt: skip
-    assert main(["evaluate", str(tmp_path / "gold"), str(tmp_path / "predicted")]) == 0
-    assert re.search(r"f1_sentence +[\d.]+\nf1_corpus +[\d.]+", capsys.readouterr().out)
-    assert main(["evaluate", str(tmp_path / "gold"), "balanced", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["sentences"] == 3
-    assert command("--format=html")[1].count("<svg") == 3
-    assert "the model has layers 1 to 2, not 3" in command("--layer=3")[2]
-    assert "--format conllu cannot show trees of this model" in command("--format=conllu")[2]
-    assert "--truncate has no use" in command("--truncate")[2]
-    other = str(trained["awd_lstm_lm"] / "checkpoint_best.pt")
-    assert main(["parse", other]) == 2 and "which infers no trees" in capsys.readouterr().err
-
-
-def test_syntactic_evaluation(trained, capsys, tmp_path):
-    pairs = [("the cat sings", "the cat sing"), ("the dogs run", "the dogs runs")]
-    sets = {
-        "simple_agrmt": {"sing": pairs[:1], "plur": pairs[1:]},
-        "sent_comp": {"any": [("the dwarf sings", "the gnome sings")]},
-        "simple_npi_anim": {"past": [("the cat sings", "the cats sings", "cat the the")]},
-        "simple_npi_inanim": {"past": [("the bird runs", "the birds runs", "runs runs the")]},
-    }
-    for name, content in sets.items():
-        (tmp_path / f"{name}.pickle").write_bytes(pickle.dumps(content, protocol=0))
-    checkpoint = str(trained["on_lstm_lm"] / "checkpoint_best.pt")
-    assert main(["syneval", checkpoint, str(tmp_path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    scorer = load_language_model(checkpoint)
-    scores = [scorer.log_probabilities([text.split() for text in pair]) for pair in pairs]
-    simple = 100 * sum(better > worse for better, worse in scores) / 2
-    assert found["agreement_simple"] == simple
-    assert found["agreement_sentential_complement"] == 0  # two unknown words are equally likely
-    assert found["npi_simple_grammatical_ungrammatical"] == 100
-    assert set(found) == {
-        "agreement_simple", "agreement_sentential_complement", "npi_simple_grammatical_intrusive",
-        "npi_simple_intrusive_ungrammatical", "npi_simple_grammatical_ungrammatical",
-    }  # fmt: skip
-    assert main(["syneval", checkpoint, str(tmp_path)]) == 0
-    output = capsys.readouterr().out
-    assert re.search(rf"agreement_simple +{simple:.1f} +2 +100% +99 +100", output)
-    assert re.search(r"agreement_sentential_complement +0.0 +1 +0% +95", output)
-    text = tmp_path / "sets.tsv"
-    text.write_text("".join(f"simple_agrmt\tall\t{a}\t{b}\n" for a, b in pairs))
-    assert main(["syneval", checkpoint, str(text), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"agreement_simple": simple}
-
-
-class Hostile:
-    def __reduce__(self):
-        return print, ("executed",)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (pickle.dumps({"a": Hostile()}), r"no test set \(it wants to call builtins.print\)"),
-        (b"garbage", "no test set"),
-        (pickle.dumps(["a"]), "no dictionary of conditions"),
-        (pickle.dumps({"a": [("one",)]}), r"condition 'a', item 0: expected two or three"),
-        (pickle.dumps({"a": [("one", "")]}), r"condition 'a', item 0: expected two or three"),
-    ],
-)
-def test_test_sets_that_are_none(trained, capsys, tmp_path, content, message):
-    (tmp_path / "x.pickle").write_bytes(content)
-    checkpoint = str(trained["on_lstm_lm"] / "checkpoint_best.pt")
-    assert main(["syneval", checkpoint, str(tmp_path)]) == 2
-    output = capsys.readouterr()
-    assert re.search(message, output.err) and "executed" not in output.out
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -367,19 +224,19 @@ def test_test_sets_that_are_none(trained, capsys, tmp_path, content, message):
         (["--batch-size=2000"], "cannot be cut into 2000 streams"),
     ],
 )
-def test_bad_options_end_in_one_sentence(folder, tmp_path, options, message):
+def test_bad_options_end_in_one_sentence(language_folder, tmp_path, options, message):
     with pytest.raises(InputError, match=message):
-        train(folder, tmp_path, "--optimizer=adam", "--max-update=1", *options)
+        train(language_folder, tmp_path, "--optimizer=adam", "--max-update=1", *options)
 
 
-def test_a_batch_needs_a_size(folder, tmp_path):
+def test_a_batch_needs_a_size(language_folder, tmp_path):
     options = [option for option in SMALL if not option.startswith("--batch-size")]
     with pytest.raises(InputError, match="needs --batch-size, its streams"):
-        run("train", folder / "data-bin", "--arch=on_lstm_lm", f"--save-dir={tmp_path}", *options,
-            "--chunk-size=4", "--optimizer=adam", "--max-update=1", "--max-tokens=100")  # fmt: skip
+        run("train", language_folder / "data-bin", "--arch=on_lstm_lm", f"--save-dir={tmp_path}",
+            *options, "--chunk-size=4", "--optimizer=adam", "--max-update=1", "--max-tokens=100")  # fmt: skip
 
 
-def test_presets_are_the_papers(folder, tmp_path):
+def test_presets_are_the_papers(language_folder, tmp_path):
     from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 
     for arch in ("on_lstm_lm", "on_lstm_lm_ptb", "on_lstm_lm_syneval", "awd_lstm_lm_syneval"):
@@ -390,39 +247,3 @@ def test_presets_are_the_papers(folder, tmp_path):
         for cell in ("on_lstm", "lstm")
     }
     assert round(millions["on_lstm"]) == 25 and round(millions["lstm"]) == 24  # table 1
-
-
-def test_preparation(tmp_path):
-    script = ROOT / "preprocess" / "penn_treebank.py"
-    source = tmp_path / "source"
-    source.mkdir()
-    for split in LENGTHS:
-        (source / f"ptb.{split}.txt").write_text(" the N cats \n\n of <unk> \n")
-    done = start(sys.executable, script, "lm", source, tmp_path / "lm")
-    output = done.communicate()[0]
-    assert done.returncode == 0 and "train: 2 sentences, 5 words" in output
-    assert (tmp_path / "lm" / "text" / "valid.txt").read_text() == "the N cats\nof <unk>\n"
-    assert "of 1" in (tmp_path / "lm" / "data-bin" / "dict.txt").read_text()
-    done = start(sys.executable, script, "lm", tmp_path, tmp_path / "other")
-    assert "train.txt: no such file (the train split)" in done.communicate()[0]
-    done = start(sys.executable, script, "lm", source, tmp_path / "lm")
-    assert "replace it (--overwrite)" in done.communicate()[0]
-    (source / "wsj_0101.mrg").write_text(
-        "( (S (NP-SBJ-1 (DT The) (CD 1,000.5) (NNS 30-day-runs)) (VP (VBD ran) (NP (-NONE- *-1)) "
-        "($ $)) (. .)) )\n(FRAG (. .))\n"
-    )
-    (source / "wsj_2301.mrg").write_text("( (NP (NN Oil)) )\n")
-    done = start(sys.executable, script, "trees", source, tmp_path / "wsj")
-    output = done.communicate()[0]
-    assert done.returncode == 0 and "2 sentences, 5 words" in output
-    expected = "(S (NP (DT the) (CD N) (NNS 30-day-runs)) (VP (VBD ran)))\n(NP (NN oil))\n"
-    assert (tmp_path / "wsj" / "trees.txt").read_text() == expected
-    assert (tmp_path / "wsj" / "words.txt").read_text() == "the N 30-day-runs ran\noil\n"
-    for options, message in (
-        (["--sections", "23"], "1 sentences, 1 words"),
-        (["--sections", "7"], "no .mrg file of these sections"),
-        (["--longest", "1"], "1 sentences"),
-    ):
-        done = start(sys.executable, script, "trees", source, tmp_path / "x", "--overwrite",
-                     *options)  # fmt: skip
-        assert message in done.communicate()[0]

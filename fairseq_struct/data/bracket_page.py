@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from fairseq_struct.structure.constituency import Span
-
 _LETTER, _GAP, _STEP, _MARGIN = 8.5, 18, 24, 10
 _HEAD = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
@@ -21,7 +19,7 @@ rect {{ fill: #c44536; }}
 
 
 def bracket_page(
-    sentences: Iterable[tuple[Sequence[str], Sequence[Span], Sequence[float] | None]],
+    sentences: Iterable[tuple[Sequence[str], Sequence[tuple[int, int]], Sequence[float] | None]],
     title: str = "Constituency trees",
 ) -> str:
     """The page.
@@ -36,7 +34,7 @@ def bracket_page(
 
 
 def bracket_picture(
-    words: Sequence[str], spans: Sequence[Span], distances: Sequence[float] | None = None
+    words: Sequence[str], spans: Sequence[tuple[int, int]], distances: Sequence[float] | None = None
 ) -> str:
     """One tree as an ``svg`` element, to be styled by the page.
 
@@ -51,7 +49,7 @@ def bracket_picture(
         centres.append(x + width / 2)
         x += width + _GAP
     # Inner constituents first: each is one step above the highest part of it.
-    places: dict[int, tuple[float, int, Span]] = {
+    places: dict[int, tuple[float, int, tuple[int, int]]] = {
         i: (centre, 0, (i, i + 1)) for i, centre in enumerate(centres)
     }
     lines, highest = [], 0

@@ -1,6 +1,7 @@
 """Bracketed constituency trees: files of them, their words and spans.
 
-Trees are ``nltk.Tree``; spans are those of :mod:`fairseq_struct.structure.constituency`.
+Trees are ``nltk.Tree``; spans are (start, end) of words counted from 0, the end excluded, as in
+:mod:`fairseq_struct.structure.constituency`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from pathlib import Path
 from nltk import Tree
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.structure.constituency import Span
 
+Span = tuple[int, int]
 _TOKEN = re.compile(r"\(|\)|[^\s()]+")
 _LABEL = re.compile(r"-[A-Z]+-|[A-Z][A-Z0-9$|=-]*|[#$.,:]|``|''")
 # Of constituents that have none; a label tells a file of trees from one without labels.
