@@ -233,7 +233,8 @@ def test_a_batch_needs_a_size(language_folder, tmp_path):
     options = [option for option in SMALL if not option.startswith("--batch-size")]
     with pytest.raises(InputError, match="needs --batch-size, its streams"):
         run("train", language_folder / "data-bin", "--arch=on_lstm_lm", f"--save-dir={tmp_path}",
-            *options, "--chunk-size=4", "--optimizer=adam", "--max-update=1", "--max-tokens=100")  # fmt: skip
+            *options, "--chunk-size=4",
+            "--optimizer=adam", "--max-update=1", "--max-tokens=100")  # fmt: skip
 
 
 def test_presets_are_the_papers(language_folder, tmp_path):
