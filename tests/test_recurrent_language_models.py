@@ -221,6 +221,7 @@ def test_streams_hold_every_token_once():
         (["--temporal-regularization=-1"], "AR and TAR must be 0 or more"),
         (["--optimizer=nt_asgd", "--non-monotone-interval=0"], "interval must be 1 or more"),
         (["--valid-subset=dev"], "dev.bin: no such file"),
+        (["--criterion=cross_entropy"], "needs --criterion recurrent_language_modeling"),
         (["--batch-size=2000"], "cannot be cut into 2000 streams"),
     ],
 )
