@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq_struct.data.atomic_folder import atomic_folder
+from fairseq_struct.data.atomic_folder import atomic_folder, require_free
 from fairseq_struct.data.bracket_trees import to_line
 from fairseq_struct.data.language_corpus import write_language_folder
 from fairseq_struct.data.penn_treebank import read_evaluation_trees
@@ -56,10 +56,7 @@ def prepare_trees(args: argparse.Namespace) -> None:
     Raises:
         InputError: there are no trees, one is malformed, or OUT holds something.
     """
-    if args.out.is_dir() and any(args.out.iterdir()) and not (
-        args.overwrite and (args.out / "trees.txt").is_file()
-    ):
-        raise InputError(f"{args.out}: exists; name another folder or replace it (--overwrite)")
+    require_free(args.out, "trees.txt", args.overwrite)
     trees = read_evaluation_trees(args.path, args.sections, args.longest)
     with atomic_folder(args.out) as folder:
         for name, lines in (

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from fairseq_struct.data.labelled_folder import write_labelled_folder
 from fairseq_struct.data.labelled_text import Instance, LabelledCorpus
+from fairseq_struct.data.parallel_text import read_lines
 from fairseq_struct.data.preparation_script import at_least, run_script
 from fairseq_struct.errors import InputError
 
@@ -67,10 +68,8 @@ def read(file: Path) -> list[Instance]:
     Raises:
         InputError: it is missing or malformed.
     """
-    if not file.is_file():
-        raise InputError(f"{file}: no such file")
     instances = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
+    for number, line in enumerate(read_lines(file), 1):
         if not line.strip():
             continue
         relation, *formulas = line.split("\t")

@@ -11,6 +11,24 @@ from pathlib import Path
 from fairseq_struct.errors import InputError
 
 
+def require_free(out: Path, mark: str, overwrite: bool):
+    """Make sure that a folder can be written without the loss of anything.
+
+    Args:
+        out: the folder.
+        mark: a file that folders of its kind have; no others are ever replaced.
+        overwrite: replace one of its kind.
+
+    Raises:
+        InputError: ``out`` holds something, and is not to be or cannot be replaced.
+    """
+    if out.is_dir() and any(out.iterdir()):
+        if not (out / mark).is_file():
+            raise InputError(f"{out}: exists and is no prepared folder; name another")
+        if not overwrite:
+            raise InputError(f"{out}: exists; name another folder or replace it (--overwrite)")
+
+
 @contextmanager
 def atomic_folder(out: str | Path) -> Iterator[Path]:
     """Yield a sibling folder that becomes ``out`` if the block succeeds and vanishes if not.

@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from fairseq_struct.data.html_page import html_page
+
 _LETTER, _GAP, _STEP, _MARGIN = 8.5, 18, 24, 10
-_HEAD = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 15px system-ui, sans-serif; margin: 2em; color: #222; }}
-svg {{ display: block; margin: 0.5em 0 2em; }}
-text {{ font: 14px ui-monospace, monospace; text-anchor: middle; fill: #222; }}
-path {{ fill: none; stroke: #1b6ca8; stroke-width: 1.4; }}
-rect {{ fill: #c44536; }}
-</style></head><body>
-<h1>{title}</h1>
-"""
+_STYLE = "rect { fill: #c44536; }"
 
 
 def bracket_page(
@@ -28,9 +21,7 @@ def bracket_page(
         sentences: words, spans, and distances of the words (drawn as bars) or None.
         title: of the page.
     """
-    parts = [_HEAD.format(title=escape(title))]
-    parts += [bracket_picture(*sentence) for sentence in sentences]
-    return "".join([*parts, "</body></html>\n"])
+    return html_page(title, (bracket_picture(*sentence) for sentence in sentences), _STYLE)
 
 
 def bracket_picture(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nltk import Tree
 
+from fairseq_struct.data.parallel_text import read_lines
 from fairseq_struct.errors import InputError
 
 Span = tuple[int, int]
@@ -31,16 +32,10 @@ def read_trees(path: Path) -> list[tuple[int, Tree]]:
     Raises:
         InputError: the file is missing, no UTF-8, or malformed, with the line.
     """
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
     stack: list[list] = []
     trees: list[tuple[int, list]] = []
     labelled, begun = True, 0
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_lines(path), 1):
         for token in _TOKEN.findall(line):
             if token == "(":
                 begun = begun if stack else number

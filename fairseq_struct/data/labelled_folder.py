@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fairseq_struct import compat
-from fairseq_struct.data.atomic_folder import atomic_folder
+from fairseq_struct.data.atomic_folder import atomic_folder, require_free
 from fairseq_struct.data.labelled_text import SPLITS, Instance, LabelledCorpus
 from fairseq_struct.errors import InputError
 
@@ -49,11 +49,7 @@ def write_labelled_folder(
         InputError: ``out`` holds something, and is not to be or cannot be replaced.
     """
     out = Path(out)
-    if out.is_dir() and any(out.iterdir()):
-        if not (out / MANIFEST).is_file():
-            raise InputError(f"{out}: exists and is no prepared folder; name another")
-        if not overwrite:
-            raise InputError(f"{out}: exists; name another folder or replace it (--overwrite)")
+    require_free(out, MANIFEST, overwrite)
     compat.prepare()
     splits = {split: [_lower(i) if lower else i for i in corpus.splits[split]] for split in SPLITS}
     sides = len(splits["train"][0].sentences)

@@ -15,8 +15,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from fairseq_struct.data.atomic_folder import atomic_folder
+from fairseq_struct.data.atomic_folder import atomic_folder, require_free
 from fairseq_struct.data.binarise import SPLITS, last_error
+from fairseq_struct.data.parallel_text import read_lines
 from fairseq_struct.errors import InputError
 
 MANIFEST = "manifest.json"
@@ -38,11 +39,7 @@ def write_language_folder(
         InputError: a file is missing, empty or no UTF-8, or ``out`` holds something.
     """
     out = Path(out)
-    if out.is_dir() and any(out.iterdir()):
-        if not (out / MANIFEST).is_file():
-            raise InputError(f"{out}: exists and is no prepared folder; name another")
-        if not overwrite:
-            raise InputError(f"{out}: exists; name another folder or replace it (--overwrite)")
+    require_free(out, MANIFEST, overwrite)
     texts = {split: _read(Path(files[split])) for split in SPLITS}
     counts = {
         split: {
@@ -64,15 +61,7 @@ def write_language_folder(
 
 
 def _read(path: Path) -> tuple[list[list[str]], int]:
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
-    if lines and not lines[-1]:
-        lines.pop()
-    words = [line.split() for line in lines]
+    words = [line.split() for line in read_lines(path)]
     kept = [line for line in words if line]
     if not kept:
         raise InputError(f"{path}: no sentence in it")

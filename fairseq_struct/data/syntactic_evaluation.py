@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairseq_struct.data.parallel_text import read_lines
 from fairseq_struct.errors import InputError
 
 Case = list[tuple[str, ...]]
@@ -112,7 +113,7 @@ def _read_pickle(file: Path) -> Iterator[tuple[str, ...]]:
 
 def _read_text(path: Path) -> dict[str, Case]:
     found: dict[str, Case] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+    for number, line in enumerate(read_lines(path), 1):
         if line:
             name, *rest = line.split("\t")
             found.setdefault(name, []).append(_item(tuple(rest[1:]), f"{path}:{number}"))

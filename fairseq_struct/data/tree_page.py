@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from fairseq_struct.data.html_page import html_page
+
 _LETTER, _GAP, _STEP, _BASE = 8.5, 18, 26, 26
-_HEAD = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 15px system-ui, sans-serif; margin: 2em; color: #222; }}
-svg {{ display: block; margin: 0.5em 0 2em; }}
-text {{ font: 14px ui-monospace, monospace; text-anchor: middle; fill: #222; }}
-path {{ fill: none; stroke: #1b6ca8; stroke-width: 1.4; }}
-path.root {{ stroke: #c44536; }}
-</style></head><body>
-<h1>{title}</h1>
-"""
+_STYLE = "path.root { stroke: #c44536; }"
 
 
 def tree_page(
@@ -27,11 +20,11 @@ def tree_page(
         sentences: words, heads (1-based, 0 the root) and a caption of each.
         title: of the page.
     """
-    parts = [_HEAD.format(title=escape(title))]
+    parts = []
     for words, heads, caption in sentences:
         parts.append(f"<p>{escape(caption)}</p>\n" if caption else "")
         parts.append(tree_picture(words, heads))
-    return "".join([*parts, "</body></html>\n"])
+    return html_page(title, parts, _STYLE)
 
 
 def tree_picture(words: Sequence[str], heads: Sequence[int]) -> str:

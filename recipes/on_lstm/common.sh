@@ -47,6 +47,14 @@ one_of() {
     esac
 }
 
+# prepare_ptb DATA : the Penn Treebank in $prepared, unless it is there already.
+prepare_ptb() {
+    prepared=$out/ptb_lm/data
+    [ ! -e "$prepared/manifest.json" ] || return 0
+    [ -n "$1" ] || fail "name the folder DATA after the model (it is needed once)"
+    python "$root/preprocess/penn_treebank.py" lm "$1" "$prepared"
+}
+
 # train FOLDER DATA_BIN EPOCHS OPTION… : a run, unless it is finished.
 train() {
     local folder=$1 data=$2 epochs=$3

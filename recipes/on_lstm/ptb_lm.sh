@@ -8,11 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 model=${1:-}
 one_of "$model" on_lstm_lm awd_lstm_lm || fail "usage: ptb_lm.sh on_lstm_lm|awd_lstm_lm [DATA]"
-prepared=$out/ptb_lm/data
-if [ ! -e "$prepared/manifest.json" ]; then
-    [ -n "${2:-}" ] || fail "usage: ptb_lm.sh $model DATA (data are prepared once)"
-    python "$root/preprocess/penn_treebank.py" lm "$2" "$prepared"
-fi
+prepare_ptb "${2:-}"
 epochs=${EPOCHS:-1000}
 folder=$out/ptb_lm/$model/epochs_$epochs/seed_$seed
 train "$folder" "$prepared/data-bin" "$epochs" --task recurrent_language_modeling \

@@ -1,0 +1,28 @@
+"""The frame of self-contained HTML pages with SVG pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+_HEAD = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 15px system-ui, sans-serif; margin: 2em; color: #222; }}
+svg {{ display: block; margin: 0.5em 0 2em; }}
+text {{ font: 14px ui-monospace, monospace; text-anchor: middle; fill: #222; }}
+path {{ fill: none; stroke: #1b6ca8; stroke-width: 1.4; }}
+{style}
+</style></head><body>
+<h1>{title}</h1>
+"""
+
+
+def html_page(title: str, parts: Iterable[str], style: str) -> str:
+    """A page.
+
+    Args:
+        title: of the page, plain text.
+        parts: its body, HTML.
+        style: further CSS.
+    """
+    return "".join([_HEAD.format(title=escape(title), style=style), *parts, "</body></html>\n"])
