@@ -96,9 +96,12 @@ def test_distances_that_are_none_are_refused():
         tree_of(WORDS, [(0, 3), (2, 5)])
 
 
-def test_long_sentences_have_deep_trees():
+def test_long_sentences_have_deep_trees(tmp_path):
     words = ["w"] * 3000
     assert line_of(words, right_branching(3000)).count("(") == 2999
+    path = tmp_path / "deep"
+    path.write_text(line_of(words, left_branching(3000)) + "\n")
+    assert evaluate(path, path)[0].f1 == [100]
 
 
 def test_files_of_trees(tmp_path):
@@ -114,6 +117,9 @@ def test_files_of_trees(tmp_path):
     assert first.leaves() == ["the", "cat", "I", "am", "here"]
     assert [span for _, span in spans_of(first)] == [(0, 5), (0, 2), (2, 5), (3, 5)]
     assert second.leaves() == ["a", "b", "c"] and third.leaves() == ["word"]
+    path.write_text("\ufeff(s (np_1 (dt the) (nn cat)) (vp sleeps))\n")
+    ((_, lower),) = read_trees(path)
+    assert lower.leaves() == ["the", "cat", "sleeps"] and lower[0].label() == "np_1"
     path.write_text(line_of(WORDS, balanced(6)) + "\n")
     ((_, again),) = read_trees(path)
     assert again.leaves() == WORDS and [s for _, s in spans_of(again)] == balanced(6)

@@ -72,7 +72,7 @@ def test_syntactic_evaluation(language_models, capsys, tmp_path):
     assert found["npi_simple_grammatical_ungrammatical"] == 100
     assert set(found) == {
         "agreement_simple", "agreement_sentential_complement", "npi_simple_grammatical_intrusive",
-        "npi_simple_intrusive_ungrammatical", "npi_simple_grammatical_ungrammatical",
+        "npi_simple_intrusive_ungrammatical", "npi_simple_grammatical_ungrammatical", "told_apart",
     }  # fmt: skip
     assert main(["syneval", checkpoint, str(tmp_path)]) == 0
     output = capsys.readouterr().out
@@ -81,7 +81,8 @@ def test_syntactic_evaluation(language_models, capsys, tmp_path):
     text = tmp_path / "sets.tsv"
     text.write_text("".join(f"simple_agrmt\tall\t{a}\t{b}\n" for a, b in pairs))
     assert main(["syneval", checkpoint, str(text), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"agreement_simple": simple}
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"agreement_simple": simple, "told_apart": 100.0}
 
 
 class Hostile:
@@ -123,7 +124,7 @@ def test_preparation(tmp_path):
     done = start(sys.executable, script, "lm", source, tmp_path / "lm")
     assert "replace it (--overwrite)" in done.communicate()[0]
     (source / "wsj_0101.mrg").write_text(
-        "( (S (NP-SBJ-1 (DT The) (CD 1,000.5) (NNS 30-day-runs)) (VP (VBD ran) (NP (-NONE- *-1)) "
+        "( (S (NP-SBJ-1 (DT The) (CD 1\\/2) (NNS 30-day-runs)) (VP (VBD ran) (NP (-NONE- *-1)) "
         "($ $)) (. .)) )\n(FRAG (. .))\n"
     )
     (source / "wsj_2301.mrg").write_text("( (NP (NN Oil)) )\n")

@@ -92,7 +92,7 @@ def test_the_fused_sequence_is_the_cell_step_by_step(dtype, close, lengths):
 
 
 def test_gradients_of_the_fused_sequence():
-    layers = network((4,))
+    layers = network((8,))
     lengths = torch.tensor([3, 2, 1, 0])
     names = [name for name, _ in layers.named_parameters()]
 
@@ -102,9 +102,26 @@ def test_gradients_of_the_fused_sequence():
         )
         return made, state[0][0], state[1][0]
 
-    leaves = [inputs(steps=3), torch.randn(4, 4).double(), torch.randn(4, 4).double()]
+    leaves = [inputs(steps=3), torch.randn(4, 8).double(), torch.randn(4, 8).double()]
     leaves += [parameter.detach() for parameter in layers.parameters()]
     torch.autograd.gradcheck(run, [leaf.requires_grad_() for leaf in leaves])
+
+
+def test_gradients_of_second_order_need_the_plain_cell():
+    x = inputs(steps=2).requires_grad_()
+    (first,) = torch.autograd.grad(
+        network((8,), fused=False)(x)[0].square().sum(), x, create_graph=True
+    )
+    assert torch.autograd.grad(first.square().sum(), x)[0].abs().sum() > 0
+    made = network((8,))(x)[0]
+    with pytest.raises(RuntimeError, match="second order need ONLSTM"):
+        torch.autograd.grad(made.square().sum(), x, create_graph=True)
+
+
+def test_a_state_holds_no_more_than_itself():
+    for part in network().run(inputs()).state:
+        for own in part:
+            assert own.untyped_storage().nbytes() == own.numel() * own.element_size()
 
 
 @pytest.mark.parametrize("fused", [True, False])
@@ -226,6 +243,7 @@ def test_packed_products_are_products(known, monkeypatch):
         (lambda: network()(inputs(), lengths=torch.tensor([1, 1])), "4 integers between"),
         (lambda: network()(inputs(), (torch.zeros(2, 4, 8),) * 2), "does not fit 2 layers"),
         (lambda: network(weight_dropout=1.5), "below 1, not 1.5"),
+        (lambda: network()(inputs(torch.float32)), "inputs are torch.float32, the weights"),
     ],
 )
 def test_impossible_requests_are_refused(call, message):

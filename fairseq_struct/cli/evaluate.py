@@ -71,7 +71,7 @@ def evaluate(
     """
     import torch
 
-    from fairseq_struct.data.bracket_trees import read_trees, spans_of
+    from fairseq_struct.data.bracket_trees import leaves_of, read_trees, spans_of
     from fairseq_struct.metrics.bracketing import BracketingScores
     from fairseq_struct.structure import constituency
 
@@ -84,12 +84,12 @@ def evaluate(
     generator = torch.Generator().manual_seed(seed)
     scores, depths = BracketingScores(), []
     for number, (line, tree) in enumerate(theirs):
-        words = tree.leaves()
+        words = leaves_of(tree)
         if longest is not None and len(words) > longest:
             continue
         if ours is not None:
             at, other = ours[number]
-            if [_form(word) for word in other.leaves()] != [_form(word) for word in words]:
+            if [_form(word) for word in leaves_of(other)] != [_form(word) for word in words]:
                 raise InputError(
                     f"{predicted}:{at}: other words than in {gold}:{line}; both files need the "
                     "same sentences"

@@ -1,6 +1,7 @@
 """``fairseq-struct syneval``: targeted syntactic evaluation of language models."""
 
 import argparse
+import sys
 from pathlib import Path
 
 NAME = "syneval"
@@ -44,8 +45,13 @@ def run(args: argparse.Namespace) -> int:
         return list(map(index, better.split())) != list(map(index, worse.split()))
 
     found = accuracies(sets, scores, told_apart)
+    used = {case for row in ROWS if row.name in found for case in row.cases}
+    if others := sorted(set(sets) - used):
+        print(f"of no row: {', '.join(others)}", file=sys.stderr)
     if args.json:
-        print(json.dumps({name: round(values[0], 2) for name, values in found.items()}))
+        values = {name: round(accuracy, 2) for name, (accuracy, _, _) in found.items()}
+        pairs, apart = (sum(value[i] for value in found.values()) for i in (1, 2))
+        print(json.dumps(values | {"told_apart": round(100 * apart / pairs, 2)}))
         return 0
     print(f"{'':42} accuracy   pairs  apart  paper: ON-LSTM  LSTM")
     for long, title in ((False, "short-term dependency"), (True, "long-term dependency")):

@@ -17,7 +17,6 @@ from fairseq_struct.errors import InputError
 
 Span = tuple[int, int]
 _TOKEN = re.compile(r"\(|\)|[^\s()]+")
-_LABEL = re.compile(r"-[A-Z]+-|[A-Z][A-Z0-9$|=-]*|[#$.,:]|``|''")
 # Of constituents that have none; a label tells a file of trees from one without labels.
 NO_LABEL = "X"
 
@@ -26,8 +25,8 @@ def read_trees(path: Path) -> list[tuple[int, Tree]]:
     """Trees of a file, with the lines they begin in.
 
     A tree may go over several lines and several may stand in one; ``( (S ..))`` of the Penn
-    Treebank is read as ``(S ..)``. Trees without labels, ``((a b) c)``, are read, too: brackets
-    have labels if all of the file begin with what looks like one, in capital letters.
+    Treebank is read as ``(S ..)``. Trees without labels, ``((a b) c)``, are read, too: a file is
+    one of those if one of its constituents begins with another one.
 
     Raises:
         InputError: the file is missing, no UTF-8, or malformed, with the line.
@@ -48,19 +47,14 @@ def read_trees(path: Path) -> list[tuple[int, Tree]]:
                     raise InputError(f"{path}:{number}: empty brackets")
                 if stack:
                     stack[-1].append(node)
-                    labelled &= isinstance(node[0], str) and bool(_LABEL.fullmatch(node[0]))
-                    labelled &= len(node) > 1
+                    labelled &= isinstance(node[0], str)
                 else:
                     trees.append((begun, node))
             else:
                 stack[-1].append(token)
     if stack:
         raise InputError(f"{path}:{begun}: this tree is not closed")
-    labelled &= all(
-        len(node) > 1 and isinstance(node[0], str) and bool(_LABEL.fullmatch(node[0]))
-        for _, tree in trees
-        for node in (tree if len(tree) == 1 and isinstance(tree[0], list) else [tree])
-    )
+    labelled &= all(isinstance(tree[0], str) or len(tree) == 1 for _, tree in trees)
     return [(number, _tree(node, labelled)) for number, node in trees]
 
 
@@ -76,7 +70,7 @@ def _tree(node: list, labelled: bool) -> Tree:
             waiting += [(child, False) for child in current if isinstance(child, list)]
             continue
         label, children = "", current
-        if labelled and isinstance(current[0], str):
+        if labelled and isinstance(current[0], str) and len(current) > 1:
             label, *children = current
         made[id(current)] = Tree(
             label, [made[id(child)] if isinstance(child, list) else child for child in children]
@@ -106,20 +100,32 @@ def prune(tree: Tree, keep: Callable[[str, str], bool]) -> Tree | None:
 def spans_of(tree: Tree) -> list[tuple[str, Span]]:
     """Labels and spans of the constituents of two words or more, outer ones first."""
     found: list[tuple[str, Span]] = []
-
-    def visit(node, start: int) -> int:
+    at = 0
+    # Trees of long sentences are deeper than Python's functions may be.
+    waiting: list[Tree | str | tuple[int, str, int]] = [tree]
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, str):
-            return start + 1
-        place = len(found)
-        found.append(("", (0, 0)))
-        end = start
-        for child in node:
-            end = visit(child, end)
-        found[place] = (node.label(), (start, end))
-        return end
-
-    visit(tree, 0)
+            at += 1
+        elif isinstance(node, Tree):
+            waiting += [(len(found), node.label(), at), *reversed(node)]
+            found.append(("", (at, at)))
+        else:
+            place, label, start = node
+            found[place] = (label, (start, at))
     return [(label, span) for label, span in found if span[1] - span[0] > 1]
+
+
+def leaves_of(tree: Tree) -> list[str]:
+    """The words, as ``tree.leaves()``, of however deep a tree."""
+    found, waiting = [], [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            found.append(node)
+        else:
+            waiting += reversed(node)
+    return found
 
 
 def tree_of(words: Sequence[str], spans: Sequence[Span]) -> Tree:

@@ -16,7 +16,13 @@ WORDS = frozenset(
     "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH "
     "VB VBD VBG VBN VBP VBZ WDT WP WP$ WRB".split()
 )
-_NUMBER = re.compile(r"[0-9]+(?:[.,:/][0-9]+)*")
+# Also fractions, whose stroke the treebank writes as \/.
+_NUMBER = re.compile(r"[0-9]+(?:(?:[.,:]|\\?/)[0-9]+)*")
+
+
+def is_number(word: str) -> bool:
+    """Whether a word is one that language models have as ``N``."""
+    return _NUMBER.fullmatch(word) is not None
 
 
 def normalised(word: str) -> str:
@@ -24,7 +30,7 @@ def normalised(word: str) -> str:
 
     Numbers within words stay (``30-year``), as they do there.
     """
-    return "N" if _NUMBER.fullmatch(word) else word.lower()
+    return "N" if is_number(word) else word.lower()
 
 
 def read_evaluation_trees(

@@ -140,6 +140,9 @@ def accuracies(
         sets: of :func:`read_test_sets`; rows without all of their sets are left out.
         scores: of every sentence.
         told_apart: whether a model can tell the two sentences from each other at all.
+
+    Raises:
+        InputError: the sets of no row are there, or items lack the third sentence.
     """
     result = {}
     for row in ROWS:
@@ -152,4 +155,6 @@ def accuracies(
         right = sum(scores[better] > scores[worse] for better, worse in pairs)
         apart = sum(told_apart(better, worse) for better, worse in pairs)
         result[row.name] = 100 * right / len(pairs), len(pairs), apart
+    if not result:
+        raise InputError(f"no row of the table can be made of the sets {', '.join(sorted(sets))}")
     return result

@@ -47,16 +47,15 @@ class TokenStreams(FairseqDataset):
 
     def set_epoch(self, epoch: int):
         """Lay out the windows of an epoch."""
-        sizes: list[int] = []
+        ends = [0]
         draw = np.random.default_rng((self.seed, epoch))
-        while sum(sizes) < self.longest:
+        while ends[-1] < self.longest:
             size = self.window
             if self.vary:
                 mean = self.window if draw.random() < 0.95 else self.window / 2
                 size = max(5, int(draw.normal(mean, 5)))
-            sizes.append(size)
-        sizes[-1] -= sum(sizes) - self.longest
-        self.starts = np.concatenate([[0], np.cumsum(sizes)])
+            ends.append(min(ends[-1] + size, self.longest))
+        self.starts = np.array(ends)
 
     def __len__(self) -> int:
         """Number of windows, those of all workers counted."""

@@ -3,10 +3,10 @@
 from fairseq_struct.inference.constituency import ConstituencyParser
 from fairseq_struct.inference.dependency import Classifier
 from fairseq_struct.inference.language_model import LanguageModelScorer
-from fairseq_struct.inference.loading import load, load_language_model
+from fairseq_struct.inference.loading import load, load_language_model, made_by
 from fairseq_struct.inference.reading import read_lines
 
 __all__ = [
     "Classifier", "ConstituencyParser", "LanguageModelScorer", "load", "load_language_model",
-    "read_lines",
+    "made_by", "read_lines",
 ]  # fmt: skip

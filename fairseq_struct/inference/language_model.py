@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import torch
 from tqdm import tqdm
+
+from fairseq_struct.data.penn_treebank import is_number
 
 # Words that go through a model side by side, padding counted.
 BATCH_WORDS = 4000
@@ -27,8 +28,7 @@ class Vocabulary:
 
     def index(self, word: str) -> int:
         """Index of a word."""
-        number = re.fullmatch(r"[0-9]+(?:[.,:/][0-9]+)*", word)
-        for form in (word, word.lower(), *(["N"] if number else [])):
+        for form in (word, word.lower(), *(["N"] if is_number(word) else [])):
             index = self.words.index(form)
             if index >= self.words.nspecial:
                 return index

@@ -107,3 +107,20 @@ def _restore(checkpoint: str | Path, data: str | Path | None):
             f"({str(error).splitlines()[-1].strip()})"
         ) from None
     return cfg, task, model
+
+
+def made_by(checkpoint: str | Path) -> dict:
+    """How a checkpoint was made, for records of results.
+
+    Returns:
+        ``seed``, ``updates`` so far, and ``text``, the two in words with the architecture.
+
+    Raises:
+        InputError: the file is missing or damaged.
+    """
+    plugin.load()
+    state = compat.load_state(checkpoint)
+    cfg, history = state.get("cfg") or {}, state.get("optimizer_history") or [{}]
+    seed, updates = cfg["common"]["seed"], history[-1].get("num_updates", 0)
+    name = cfg["model"]["_name"]
+    return {"seed": seed, "updates": updates, "text": f"{name}, seed {seed}, {updates} updates"}

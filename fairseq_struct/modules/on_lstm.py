@@ -142,8 +142,8 @@ class ONLSTM(nn.Module):
     (layers, batch, D), as those of ``nn.LSTM``; with a size for every layer they are tuples.
     :meth:`run` gives the distances, too.
 
-    In float32 and float64 on a CPU, layers run through :class:`.ONLSTMSequence`; elsewhere, and
-    for gradients of second order, step by step through the cell.
+    In float32 and float64 on a CPU, layers run through :class:`.ONLSTMSequence`, which has no
+    gradients of second order; elsewhere, and with ``fused=False``, step by step through the cell.
 
     Args:
         input_size: size of x_t.
@@ -206,13 +206,16 @@ class ONLSTM(nn.Module):
                 sequence's state stays as it is.
 
         Raises:
-            ValueError: wrong shapes or lengths.
+            ValueError: wrong shapes, lengths or precision.
         """
         if inputs.dim() != 3 or inputs.size(2) != self.cells[0].input_size:
             raise ValueError(
                 f"inputs must have three dimensions, the last of {self.cells[0].input_size}, "
                 f"not the shape {tuple(inputs.shape)}"
             )
+        dtype = self.cells[0].weight_ih.dtype
+        if inputs.dtype != dtype and not torch.is_autocast_enabled(inputs.device.type):
+            raise ValueError(f"inputs are {inputs.dtype}, the weights {dtype}")
         given = inputs.transpose(0, 1) if self.batch_first else inputs
         steps, batch, _ = given.shape
         if not steps or not batch:
@@ -228,7 +231,7 @@ class ONLSTM(nn.Module):
             if number:
                 given = self.between(given)
             made, last, distance = self._layer(cell, given, start, lengths, inside)
-            hidden.append(made[-1])
+            hidden.append(made[-1].clone())  # a view would keep all steps in memory
             cells.append(last)
             distances.append(distance)
             given = made if inside is None else made.masked_fill(~inside[..., None], 0.0)

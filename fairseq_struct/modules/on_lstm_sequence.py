@@ -14,8 +14,11 @@ class ONLSTMSequence(torch.autograd.Function):
     """h_1 .. h_T, c_T and d_1 .. d_T of :class:`.on_lstm.ONLSTMCell` at the same weights.
 
     The products with the inputs are one for all steps, and so are those that make the gradients of
-    the weights; between the products with the hidden states run compiled kernels. Gradients can be
-    taken once: there are none of second order. d_t has no gradient.
+    the weights; between the products with the hidden states run compiled kernels. There are no
+    gradients of second order, and none of d_t.
+
+    Raises:
+        RuntimeError: gradients are to be differentiated (``create_graph``).
     """
 
     @staticmethod
@@ -64,9 +67,10 @@ class ONLSTMSequence(torch.autograd.Function):
         return states, cells[-1].clone(), distances
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     @custom_bwd(device_type="cpu")
     def backward(context, by_states: Tensor, by_last: Tensor, _):
+        if torch.is_grad_enabled():
+            raise RuntimeError("gradients of second order need ONLSTM(.., fused=False)")
         inputs, weight_ih, weight_hh, hidden, cell, gates, states, cells = context.saved_tensors
         lengths, chunk = context.lengths, context.chunk
         steps, batch, size = states.shape

@@ -104,15 +104,19 @@ class RecurrentLanguageModel(nn.Module):
             tokens: (batch, T) integers, padding only behind the words.
             state: of the words before these; zeros if not given.
         """
-        outside = tokens == self.padding
-        lengths = (~outside).sum(1) if outside.any() else None
-        vectors = self.word_dropout(tokens.t(), self.embedding)
-        made = self.layers.run(self.embedding_dropout(vectors), state, lengths)
+        made = self._read(tokens, state)
         dropped = self.output_dropout(made.output)
         logits = self.output(dropped).transpose(0, 1)
         return Prediction(logits, made.output, dropped, made.state, made.distances)
 
+    def _read(self, tokens: Tensor, state: State | None):
+        """All but the output, which takes longest where there are many words."""
+        outside = tokens == self.padding
+        lengths = (~outside).sum(1) if outside.any() else None
+        vectors = self.word_dropout(tokens.t(), self.embedding)
+        return self.layers.run(self.embedding_dropout(vectors), state, lengths)
+
     @torch.no_grad()
     def distances(self, tokens: Tensor) -> Tensor:
         """(layers, batch, T) syntactic distances of ``tokens``, read from a state of zeros."""
-        return self(tokens).distances.transpose(1, 2)
+        return self._read(tokens, None).distances.transpose(1, 2)

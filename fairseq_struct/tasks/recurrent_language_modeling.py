@@ -1,5 +1,6 @@
 """Task: language models that carry their state from window to window."""
 
+import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageMode
 
 from fairseq_struct.data.token_streams import TokenStreams
 from fairseq_struct.errors import InputError
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -45,7 +48,7 @@ class RecurrentLanguageModelingTask(LanguageModelingTask):
         super().__init__(args, dictionary, output_dictionary, targets)
         self._state = self._validated = None  # after the last window, in training and validation
         self._shares: list[float] = []  # of a window's full size, since the last update
-        self._averaging = None
+        self._averaging, self._begins = None, True
         self._shards, self._subset = 1, 0
         if args.tokens_per_sample < 1:
             raise InputError(f"--tokens-per-sample must be 1 or more, not {args.tokens_per_sample}")
@@ -100,11 +103,14 @@ class RecurrentLanguageModelingTask(LanguageModelingTask):
         """Forward and backward pass on a window, from the state before it to that after it."""
         inner, averaging = _inner(model), _averaging(optimizer)
         self._averaging = averaging
+        if self._begins and update_num == 0:
+            inner.progress.clear()  # of a model that is tuned further, not of this training
+        self._begins = False
         if averaging is not None:
             self._look_at_validation(inner, averaging)
             averaging.use_average(False)
         if "first" in sample:
-            before = None if sample["first"] else self._carried(inner)
+            before = None if sample["first"] else self._carried(inner, sample["nsentences"])
             sample["net_input"]["state"] = before
             self._shares.append(sample["share"])
         result = super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
@@ -145,11 +151,13 @@ class RecurrentLanguageModelingTask(LanguageModelingTask):
         optimizer.set_lr(rate)
         self._shares = []
 
-    def _carried(self, model):
+    def _carried(self, model, streams: int):
         """The state after the last window; of a checkpoint, if training has just begun."""
         if self._state is None and self._shards == 1:
             state = model.progress.get("state")
-            if state is not None:
+            if state is not None and len(state[0][0]) != streams:
+                logger.warning("another --batch-size than before: this window begins at zeros")
+            elif state is not None:
                 device = next(model.parameters()).device
                 self._state = tuple(tuple(part.to(device) for part in parts) for parts in state)
         return self._state

@@ -63,7 +63,7 @@ def main():
             experiment="logical_inference", variant=args.variant, metrics=metrics,
             scale=args.scale, data=f"propositional logic, {count} training pairs of up to 6 "
             "operators; accuracy by operators of the longer formula", seed=args.seed,
-            updates=int(last["valid_num_updates"]), device=device_name(1),
+            updates=int(last["valid_num_updates"]), device=device_name(),
             minutes=round(sum(seconds) / 60), command=args.command,
         ))  # fmt: skip
 

@@ -9,6 +9,7 @@ import fairseq_struct
 from fairseq_struct.data.bracket_trees import spans_of
 from fairseq_struct.data.penn_treebank import read_evaluation_trees
 from fairseq_struct.errors import report_plainly
+from fairseq_struct.inference import made_by
 from fairseq_struct.metrics.bracketing import BracketingScores
 from fairseq_struct.metrics.results import Result, append_result, device_name
 from fairseq_struct.structure import constituency
@@ -47,8 +48,14 @@ def score(gold, predicted) -> dict[str, float]:
 
 
 def overlap(trees, text: Path, known) -> float:
-    """Share (0 to 100) of sentences that are lines of a text, words unknown there aside."""
-    lines = set(text.read_text(encoding="utf-8").splitlines())
+    """Share (0 to 100) of sentences that are lines of a text, but for symbols of money.
+
+    Words that are unknown there count as equal.
+    """
+    lines = {
+        " ".join(word for word in line.split() if word not in ("$", "#"))
+        for line in text.read_text(encoding="utf-8").splitlines()
+    }
     written = (" ".join(w if known(w) else "<unk>" for w in tree.leaves()) for tree in trees)
     return 100 * sum(line in lines for line in written) / len(trees)
 
@@ -66,12 +73,13 @@ def main():
     gold = read_evaluation_trees(args.trees, args.sections)
     sentences = [" ".join(tree.leaves()) for tree in gold]
     first = fairseq_struct.load(args.checkpoint, layer=1)
+    made = made_by(args.checkpoint)
     layers = len(first.model.decoder.network.layers.cells)
     vocabulary = first.vocabulary
-    data = f"{len(gold)} sentences of {args.trees.name}"
+    data = f"{len(gold)} sentences; {made['text']}"
     if args.text:
         share = overlap(gold, args.text, lambda w: vocabulary.index(w) != vocabulary.words.unk())
-        data += f", {share:.0f} % of them in the training text"
+        data += f"; {share:.0f} % of the sentences are in the training text"
     rows = {
         f"layer_{layer}": [
             list(one.spans)
@@ -92,7 +100,8 @@ def main():
         if args.results:
             append_result(args.results, Result(
                 experiment="wsj_parsing", variant=name, metrics=metrics, paper=paper, data=data,
-                device=device_name(1), command=args.command,
+                seed=made["seed"], updates=made["updates"], device=device_name(),
+                command=args.command,
             ))  # fmt: skip
 
 

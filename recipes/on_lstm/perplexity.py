@@ -65,7 +65,7 @@ def main():
             experiment=args.experiment, variant=args.variant, metrics=metrics, paper=paper,
             scale=args.scale, data=f"Penn Treebank, {run['epochs']} epochs; epoch of the best "
             "validation perplexity", seed=args.seed, updates=run["updates"],
-            device=device_name(1), minutes=round(run["seconds"] / 60), command=args.command,
+            device=device_name(), minutes=round(run["seconds"] / 60), command=args.command,
         ))  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Language models of the Penn Treebank in the paper's setting (table 1); needs a GPU or weeks.
+# Language models of the Penn Treebank in the paper's setting (table 1); needs a GPU or weeks. AR is
+# of the activations after dropout, as in AWD-LSTM, which the paper says it follows.
 #   recipes/on_lstm/ptb_lm.sh MODEL [DATA]
 # MODEL is on_lstm_lm or awd_lstm_lm. DATA is a folder of T. Mikolov's train.txt, valid.txt and
 # test.txt; it is needed once. Environment variables: see common.sh.

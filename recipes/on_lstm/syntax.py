@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairseq_struct.data.syntactic_evaluation import ROWS
 from fairseq_struct.errors import InputError, report_plainly
-from fairseq_struct.inference import load_language_model
+from fairseq_struct.inference import load_language_model, made_by
 from fairseq_struct.metrics.results import Result, append_result, device_name
 
 
@@ -21,6 +21,7 @@ def main():
     parser.add_argument("--results", type=Path, help="file to append the record to")
     args = parser.parse_args()
     name = type(load_language_model(args.checkpoint).model).cell
+    made = made_by(args.checkpoint)
     command = [sys.executable, "-m", "fairseq_struct.cli.main", "syneval"]
     done = subprocess.run(
         [*command, args.checkpoint, args.sets, "--json"], capture_output=True, text=True
@@ -32,11 +33,13 @@ def main():
     for row in ROWS:
         if row.name in metrics:
             print(f"{row.name:42} {metrics[row.name]:6.1f} (paper: {paper[row.name]})")
+    print(f"{'told_apart':42} {metrics['told_apart']:6.1f}")
     if args.results:
         append_result(args.results, Result(
             experiment="syneval", variant=name, metrics=metrics, paper=paper,
-            data="EMNLP 2018 test sets, all pairs; a model of the Penn Treebank, which lacks many "
-            "of their words", device=device_name(1), command=args.command,
+            data="all pairs of the test sets; told_apart: pairs in which the model knows a word "
+            f"that makes the difference; {made['text']}", seed=made["seed"],
+            updates=made["updates"], device=device_name(), command=args.command,
         ))  # fmt: skip
 
 
