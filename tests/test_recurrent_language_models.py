@@ -97,8 +97,6 @@ def test_an_interrupted_training_goes_on_with_its_state(language_folder, tmp_pat
     train(language_folder, tmp_path / "whole", *options, "--max-update=17", arch=arch)
     parts, whole = (weights(tmp_path / name / "checkpoint_last.pt") for name in ("parts", "whole"))
     assert same(parts, whole)
-    train(language_folder, tmp_path / "parts", *options, "--max-update=19", "--batch-size=5",
-          arch=arch)  # fmt: skip
     state = whole["_extra_state"]["state"]
     assert [tuple(part.shape) for part in state[0]] == [(4, 20), (4, 16)]
 
