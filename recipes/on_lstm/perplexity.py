@@ -31,9 +31,10 @@ def best_of(log: Path) -> tuple[dict[str, float], dict]:
     for subset, line in re.findall(r"\| (valid|test) \| (\{.*\})$", text, re.M):
         values = json.loads(line)
         found[subset][int(values["epoch"])] = values
-    seconds = [float(value) for value in re.findall(r"done training in ([\d.]+) seconds", text)]
-    if not seconds or not found["test"]:
+    if "done training in" not in text or not found["test"]:
         raise InputError(f"{log}: the training did not end")
+    epochs = [json.loads(line) for line in re.findall(r"\| train \| (\{.*\})$", text, re.M)]
+    seconds = {int(values["epoch"]): float(values["train_train_wall"]) for values in epochs}
     epoch = min(found["valid"], key=lambda number: float(found["valid"][number]["valid_loss"]))
     valid, test = found["valid"][epoch], found["test"][epoch]
     metrics = {
@@ -41,7 +42,7 @@ def best_of(log: Path) -> tuple[dict[str, float], dict]:
         "perplexity": round(2 ** float(test["test_nll_loss"]), 2),
     }
     last = max(int(values["valid_num_updates"]) for values in found["valid"].values())
-    return metrics, {"updates": last, "seconds": sum(seconds), "epochs": len(found["valid"])}
+    return metrics, {"updates": last, "seconds": sum(seconds.values()), "epochs": len(found["valid"])}
 
 
 def main():

@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 model=${1:-}
 one_of "$model" on_lstm_lm awd_lstm_lm || fail "usage: ptb_lm_small.sh on_lstm_lm|awd_lstm_lm [DATA]"
 prepare_ptb "${2:-}"
-epochs=${EPOCHS:-6}
+epochs=${EPOCHS:-5}
 folder=$out/ptb_lm_small/$model/epochs_$epochs/seed_$seed
 train "$folder" "$prepared/data-bin" "$epochs" --task recurrent_language_modeling \
     --arch "$model" --criterion recurrent_language_modeling --embed-dim 200 --hidden-size 400 \
