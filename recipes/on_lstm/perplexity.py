@@ -42,7 +42,7 @@ def best_of(log: Path) -> tuple[dict[str, float], dict]:
         "perplexity": round(2 ** float(test["test_nll_loss"]), 2),
     }
     last = max(int(values["valid_num_updates"]) for values in found["valid"].values())
-    return metrics, {"updates": last, "seconds": sum(seconds.values()), "epochs": len(found["valid"])}
+    return metrics, {"updates": last, "seconds": sum(seconds.values()), "epochs": len(seconds)}
 
 
 def main():
