@@ -107,7 +107,8 @@ def main():
                     device=device_name(setting.threads),
                     data=f"forward and backward pass, {BATCH} sequences, C = {CHUNK}, "
                     f"{setting.repeats} repeats; ratios to torch's LSTM",
-                    command="python recipes/benchmarks/on_lstm.py --append",
+                    command="python recipes/benchmarks/on_lstm.py "
+                    f"--threads {setting.threads} --repeats {setting.repeats} --append",
                 ))  # fmt: skip
 
 

@@ -31,5 +31,5 @@ train "$folder" "$prepared/data-bin" "$epochs" --task structured_classification 
     --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --lr-patience 1 --batch-size 64 \
     --best-checkpoint-metric accuracy --maximize-best-checkpoint-metric
 python "$here/by_operators.py" --run "$folder" --text "$prepared/text" --variant "$cell" \
-    --seed "$seed" --scale "$([ -n "$instances" ] || [ "$hidden" != 400 ] && echo reduced || echo paper)" \
+    --seed "$seed" --scale "$([ -n "$instances" ] || [ "$hidden$epochs" != 40020 ] && echo reduced || echo paper)" \
     --command "${settings}recipes/on_lstm/logical_inference.sh $cell DATA" "${record[@]}"
