@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from fairseq_struct.modules import packed_product
-from fairseq_struct.modules.drop_connect import DropConnect, LockedDropout, WordDropout
+from fairseq_struct.modules.dropouts import DropConnect, LockedDropout, WordDropout
 from fairseq_struct.modules.on_lstm import ONLSTM, ONLSTMCell, cumax
 from fairseq_struct.modules.packed_product import PackedProduct
 

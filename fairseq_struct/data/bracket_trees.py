@@ -84,8 +84,7 @@ def _tree(node: list, labelled: bool) -> Tree:
 def prune(tree: Tree, keep: Callable[[str, str], bool]) -> Tree | None:
     """The tree of the words that stay; None if none does.
 
-    Constituents without words go, and so do doubled ones: a constituent with one child constituent
-    keeps its place.
+    Constituents without words go; one that is left with a single child stays.
 
     Args:
         tree: with a part of speech above every word.

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from fairseq_struct.modules.drop_connect import DropConnect
+from fairseq_struct.modules.dropouts import DropConnect
 from fairseq_struct.modules.on_lstm import ONLSTMOutput
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from fairseq_struct.modules.drop_connect import DropConnect
+from fairseq_struct.modules.dropouts import DropConnect
 from fairseq_struct.modules.on_lstm_sequence import ONLSTMSequence
 
 State = tuple[Tensor, Tensor] | tuple[tuple[Tensor, ...], tuple[Tensor, ...]]

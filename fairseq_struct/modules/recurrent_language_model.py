@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from fairseq_struct.modules.drop_connect import LockedDropout, WordDropout
+from fairseq_struct.modules.dropouts import LockedDropout, WordDropout
 from fairseq_struct.modules.lstm_layers import LSTMLayers
 from fairseq_struct.modules.on_lstm import ONLSTM, State
 
