@@ -119,6 +119,28 @@ def test_an_instance_depends_neither_on_its_batch_nor_on_padding(make, method):
             torch.testing.assert_close(first, second, atol=1e-9, rtol=1e-7)
 
 
+@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize("method", DETERMINISTIC)
+def test_nor_does_it_at_the_papers_sizes_in_single_precision(method, projective):
+    """What an untrained parser receives; last digits differ between batches, and must not count."""
+    torch.manual_seed(1)
+    encoder = SentenceEncoder(torch.nn.Embedding(500, 300, 1), 100)
+    tree = LatentTree(method, projective=projective, step_size=0.1)
+    network = LatentTreeClassifier(encoder, 100, 2, tree)
+    lengths = torch.tensor([[35], [20], [9]])
+    tokens = torch.randint(4, 500, (3, 1, 35)).masked_fill(torch.arange(35) >= lengths[:, None], 1)
+    received = []
+    network.scorer.register_full_backward_hook(lambda *given: received.append(given[2][0]))
+    for row, size in [(slice(0, 3), 35), (slice(1, 2), 20), (slice(2, 3), 9)]:
+        output = network(tokens[row, :, :size], lengths[row], torch.zeros(3).long()[row])
+        output.losses.sum().backward()
+    together, *alone = received
+    for row, gradient in enumerate(alone, 1):
+        size = gradient.size(-1)
+        difference = together[row, ..., :size, :size] - gradient[0]
+        assert difference.norm() < 1e-4 * gradient.norm()
+
+
 @pytest.mark.parametrize("make", [classifier, entailment])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_teaches_the_parser(make, method):

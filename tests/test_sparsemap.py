@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from tree_kinds import KINDS, Enumerated, random_scores
 
 from fairseq_struct.structure.dependency import DependencyTrees
-from fairseq_struct.structure.sparsemap import SparseDistribution
+from fairseq_struct.structure.sparsemap import EXACT, SparseDistribution
 
 
 def quadratic_program(scores, oracle):
@@ -137,13 +137,47 @@ def test_scores_beyond_float32_are_solved_as_well():
 def test_a_sentence_that_is_given_up_on_does_not_depend_on_its_batch():
     scores = random_scores(6, 14, 14, scale=0.01)
     lengths = torch.tensor([14, 9, 5, 14, 11, 12])
-    trees = DependencyTrees(scores, lengths)
+    trees = DependencyTrees(scores, lengths, sparsemap_steps=50)
     solution = trees.sparse_distribution
     assert not solution.converged.all()
     assert torch.equal(solution.converged, solution.gaps <= 1e-8)
     for b, n in enumerate(lengths.tolist()):
-        alone = DependencyTrees(scores[b : b + 1, :n, :n]).sparsemap[0]
+        alone = DependencyTrees(scores[b : b + 1, :n, :n], sparsemap_steps=50).sparsemap[0]
         torch.testing.assert_close(trees.sparsemap[b, :n, :n], alone, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scale", [1e-3, 1e-2, 0.1, 1.0])
+def test_last_digits_of_the_scores_do_not_change_the_gradient(kind, scale):
+    """Near 0 the mean is one of hundreds of trees; found must be all that the gradient needs."""
+    scores = scale * random_scores(2, 18, 18, seed=2)
+    gradients = []
+    for noise in (0.0, 1e-7 * scale):
+        leaf = (scores + noise * random_scores(2, 18, 18, seed=3)).requires_grad_()
+        trees = DependencyTrees(leaf, torch.tensor([18, 13]), sparsemap_steps=EXACT, **kind)
+        gradients += torch.autograd.grad(trees.sparsemap, leaf, random_scores(2, 18, 18, seed=4))
+    torch.testing.assert_close(*gradients, atol=1e-9, rtol=0)
+
+
+def test_inside_the_polytope_the_gradient_is_that_of_the_affine_space():
+    """Flat scores project to the inside of the polytope: all directions within it count.
+
+    They are those that leave each word's arcs, and the root's, at a sum of one.
+    """
+    n = 16
+    sums = torch.zeros(n + 1, n, n, dtype=torch.float64)
+    sums[torch.arange(n), :, torch.arange(n)] = 1.0
+    sums[n] = torch.eye(n)
+    sums = sums.flatten(1)
+    scores, weights = random_scores(1, n, n), random_scores(1, n, n, seed=1)
+    scores = (1e-3 * scores).requires_grad_()
+    trees = DependencyTrees(scores, None, False, single_root=True, sparsemap_steps=EXACT)
+    (gradient,) = torch.autograd.grad(trees.sparsemap, scores, weights)
+    outside = torch.linalg.lstsq(sums.T, weights.view(-1, 1)).solution
+    expected = weights.flatten() - (sums.T @ outside).flatten()
+    torch.testing.assert_close(gradient.flatten(), expected)
+    # Means of fewer trees than there are directions are just as near.
+    assert trees.sparse_distribution.sizes < n * (n - 1)
 
 
 def test_any_number_of_steps_may_be_allowed():

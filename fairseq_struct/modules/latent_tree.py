@@ -7,6 +7,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.independent import Independent
 from fairseq_struct.structure.pullback import ALIASES, METHODS, Latent, Loss, MovingAverage, latent
+from fairseq_struct.structure.sparsemap import EXACT
 
 # Methods that read a mean of trees; all others read one tree.
 RELAXED = ("marginals", "sparsemap", "gumbel_softmax")
@@ -33,8 +34,8 @@ class LatentTree(nn.Module):
         supervision_weight: weight of -log p(known heads) in the losses.
         sparsemap_steps: most searches for a best tree in a projection of ``sparsemap`` or
             ``spigot``, 5 or more (few of them find the tree that is there already). The papers'
-            projections are exact, as the default is but for scores near 0
-            (:attr:`.DependencyTrees.sparse_distribution`).
+            projections are exact, as they are by default: of scores near 0, too, so that a
+            gradient does not depend on last digits, which differ between batches.
 
     Raises:
         InputError: an unknown method, or a number out of range.
@@ -79,7 +80,7 @@ class LatentTree(nn.Module):
         self.steps = steps
         self.temperature = temperature
         self.supervision_weight = supervision_weight
-        self.sparsemap_steps = sparsemap_steps
+        self.sparsemap_steps = EXACT if sparsemap_steps is None else sparsemap_steps
         if self.method == "score_function":
             # A buffer, so that checkpoints carry it; NaN until the first loss is known.
             unknown = torch.full((), torch.nan, dtype=torch.float64)

@@ -10,6 +10,7 @@ from fairseq_struct.structure import heads as heads_module
 from fairseq_struct.structure.arc_scores import ArcScores
 from fairseq_struct.structure.enumeration import all_heads
 from fairseq_struct.structure.log_partition import LogPartition, Marginals
+from fairseq_struct.structure.sparsemap_gradient import Face, SparseMean
 
 # Best trees that score less than this, each word's best arc counting 0, are looked for in float64.
 LOWEST_IN_FLOAT32 = -1e4
@@ -41,8 +42,8 @@ class DependencyTrees:
         single_root: only trees whose root has exactly one modifier.
         backend: ``compiled`` kernels for a CPU, plain ``torch`` for any device, or ``auto``,
             by where the scores are. (SparseMAP is solved on the CPU whatever the backend.)
-        sparsemap_steps: most best trees that ``sparsemap`` may ask for; enough to be exact, in
-            most cases, if not given (see :attr:`sparse_distribution`).
+        sparsemap_steps: most best trees that ``sparsemap`` may ask for; if not given, 100 +
+            3 n for n words, which makes it exact unless scores are near 0.
 
     Raises:
         TypeError: scores, or ``sparsemap_steps``, of another type.
@@ -284,14 +285,14 @@ class DependencyTrees:
     def sparse_distribution(self) -> sparsemap.SparseDistribution:
         """The few trees whose mean is :attr:`sparsemap`, their weights, and the gap reached.
 
-        Scores near 0 (as of an untrained parser) would take thousands of trees; the search then
-        ends early, which ``gaps`` and ``converged`` tell. :meth:`solve_sparsemap` can go on.
+        Scores near 0 (as of an untrained parser) ask for thousands of trees. A search that ends
+        early is told by ``gaps`` and ``converged``; :meth:`solve_sparsemap` can go on.
         """
         return self.solve_sparsemap(most_steps=self.sparsemap_steps)
 
     def solve_sparsemap(
         self,
-        tolerance: float = 1e-12,
+        tolerance: float = 1e-15,
         most_steps: int | None = None,
         start: sparsemap.SparseDistribution | None = None,
     ) -> sparsemap.SparseDistribution:
@@ -308,12 +309,12 @@ class DependencyTrees:
     def sparsemap(self) -> Tensor:
         """argmax_mu <s, mu> - |mu|^2 / 2 over means of trees, (batch, n, n) (eq. 2.8).
 
-        Its gradient is that of the face of the marginal polytope where the solution lies. Where
-        :attr:`sparse_distribution` has not converged, both are near the exact ones only.
+        Its gradient is that of the face of the marginal polytope where the solution lies, with all
+        of its trees; near the exact one only where :attr:`sparse_distribution` has not converged.
         """
-        mean = sparsemap.SparseMean.apply(
-            self._differentiable, self.lengths, self.sparse_distribution
-        )
+        kind = self.projective, self.single_root
+        face = Face(self.sparse_distribution, self._arc_scores.exact, self.lengths, *kind)
+        mean = SparseMean.apply(self._differentiable, face)
         return mean.to(self.scores.dtype)
 
     def enumerate(self) -> list[Tensor]:

@@ -210,7 +210,7 @@ def pulled_back_gradient(
         first_gradient: gamma at the argmax, where it is at hand.
 
     Returns:
-        As the scores, but in float32 at least; 0 outside of each structure, NaN for instances
+        As the scores, but in float64; 0 outside of each structure, NaN for instances
         where the decoder's gradient is not finite.
 
     Raises:
@@ -221,7 +221,8 @@ def pulled_back_gradient(
         raise ValueError(f"method must be one of {', '.join(PULLED_BACK)}, not {method!r}")
     _check_steps(step_size, steps)
     given = scores.detach()
-    scores = at_least_float32(given)  # a small step is less than half precision can tell
+    precision = torch.promote_types(given.dtype, torch.float32)
+    scores = given.double()  # a small step is the difference of two large labels
     with torch.no_grad():
         distribution = structure(scores)
         from_argmax = method in ("ste_identity", "spigot")
@@ -244,7 +245,8 @@ def pulled_back_gradient(
                 )
             move = step_size * gamma.to(scores.dtype).masked_fill(~possible, 0.0)
             # An overflow in the decoder is for the trainer to see, not for the structure.
-            lost |= ~(moved - move).masked_fill(~possible, 0.0).flatten(1).isfinite().all(1)
+            end = (moved - move).masked_fill(~possible, 0.0).to(precision)
+            lost |= ~end.flatten(1).isfinite().all(1)
             move[lost] = 0.0
             if method == "ste_identity":
                 mu = mu - move

@@ -1,0 +1,97 @@
+"""Active sets of trees, a row for each sentence, and searches that make them grow."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from fairseq_struct.structure.compiled import Space, array, run, threads_for
+
+# Sentences that go side by side.
+BLOCK = 32
+
+# Of the Cholesky factors of a block, so that it needs 64 MB at most where that is possible.
+MOST_NUMBERS = 2**23
+
+
+@dataclass
+class ActiveSets:
+    """Trees (batch, room, n) as heads, their weights (batch, room), and how many (batch,)."""
+
+    trees: np.ndarray
+    weights: np.ndarray
+    sizes: np.ndarray
+
+    @classmethod
+    def of(cls, trees: Tensor, weights: Tensor, sizes: Tensor) -> "ActiveSets":
+        """Copies of tensors."""
+        copies = (array(trees, np.int64).copy(), array(weights).copy())
+        return cls(*copies, array(sizes, np.int64).copy())
+
+    def rows(self, which: np.ndarray) -> "ActiveSets":
+        """Copies of some sentences' sets."""
+        return ActiveSets(self.trees[which], self.weights[which], self.sizes[which])
+
+    def put(self, which: np.ndarray, sets: "ActiveSets"):
+        """Set the rows of some sentences."""
+        self.make_room(sets.trees.shape[1])
+        self.trees[which], self.weights[which], self.sizes[which] = (
+            sets.trees, sets.weights, sets.sizes,
+        )  # fmt: skip
+
+    def make_room(self, room: int):
+        """For so many trees, if there is not more room already."""
+        missing = room - self.trees.shape[1]
+        if missing > 0:
+            self.trees = np.pad(self.trees, ((0, 0), (0, missing), (0, 0)))
+            self.weights = np.pad(self.weights, ((0, 0), (0, missing)))
+
+
+def search(
+    kernel: Callable,
+    sets: ActiveSets,
+    by_sentence: Sequence[np.ndarray],
+    options: tuple,
+    spaces: Callable[[int, int], Sequence[Space]],
+    room: int | None = None,
+):
+    """Run a kernel that adds to ``sets``, with more room for the sentences that ask for it.
+
+    Args:
+        kernel: called as ``kernel(first, last, block, *by_sentence, *options, trees, weights,
+            sizes, full, factors, *spaces)``.
+        sets: changed in place.
+        by_sentence: arrays with a row for each sentence, changed in place; the first one is of
+            scores (batch, n, n), the second one of lengths.
+        options: further arguments.
+        spaces: of the size of the longest sentence and of a block.
+        room: for trees, at first; a small one takes less memory.
+    """
+    scores, lengths = by_sentence[:2]
+    batch, n, _ = scores.shape
+    # No more trees than this are affinely independent.
+    sets.make_room(min(room or 4 * n + 40, n * n - n + 2))
+    room = sets.trees.shape[1]
+    full = np.zeros(batch, np.bool_)
+    steps = 50.0 * lengths.astype(np.float64) ** 3
+    share = -(-batch // threads_for(steps.sum()))
+    block = max(1, min(BLOCK, share, MOST_NUMBERS // room**2))
+    steps = np.pad(steps, (0, -batch % block))
+    run(
+        kernel, steps.reshape(-1, block).sum(1), block, *by_sentence, *options,
+        sets.trees, sets.weights, sets.sizes, full,
+        workspace=(Space((block, room, room)), *spaces(n, block)),
+    )  # fmt: skip
+    left = full.nonzero()[0]
+    if len(left) > 0:
+        rest, rows = sets.rows(left), [values[left] for values in by_sentence]
+        search(kernel, rest, rows, options, spaces, 4 * room)
+        sets.put(left, rest)
+        for values, changed in zip(by_sentence, rows, strict=True):
+            values[left] = changed
+
+
+def charts(n: int, block: int, dtype: type = np.float64) -> tuple[Space, Space]:
+    """What the search for best projective trees works in: charts, and scores spread out."""
+    return Space((4, n, n * block), dtype), Space((2, n, n * block), dtype)

@@ -1,0 +1,129 @@
+"""Compiled linear algebra of an active set of trees: their weights, kept up to date.
+
+With trees z_a at hand, G_ab their numbers of common arcs and p_a = <s - mu, z_a> how much better
+each one is than the mean mu = sum_a alpha_a z_a, the weights that solve the projection on these
+trees, without regard to signs, are alpha + d, G d = p - tau, sum d = 0. Because every such change
+starts from scores of the residual s - mu itself, errors of one change are put right by the next.
+
+G's Cholesky factor follows along: a tree more is a row more, a tree less costs plane rotations.
+"""
+
+import numpy as np
+
+from fairseq_struct.structure.compiled import compiled
+
+# A tree whose distance from the span of those at hand is less than this is one of them.
+DEPENDENT = 1e-9
+
+
+@compiled
+def _lower_solve(factor, size, right, out):
+    """out = factor^-1 right, factor lower triangular."""
+    for i in range(size):
+        row, known = factor[i, :i], out[:i]
+        total = right[i]
+        for j in range(row.size):
+            total -= row[j] * known[j]
+        out[i] = total / factor[i, i]
+
+
+@compiled
+def _upper_solve(factor, size, vector):
+    """vector = factor^-T vector, in place."""
+    for i in range(size - 1, -1, -1):
+        vector[i] /= factor[i, i]
+        row, rest, own = factor[i, :i], vector[:i], vector[i]
+        for j in range(row.size):
+            rest[j] -= own * row[j]
+
+
+@compiled
+def _common_arcs(first, second, n):
+    total = 0
+    for m in range(n):
+        total += first[m] == second[m]
+    return float(total)
+
+
+@compiled
+def append(factor, size, trees, tree, n, work):
+    """Extend the factor by ``tree``; False if it depends linearly on the others."""
+    for a in range(size):
+        work[a] = _common_arcs(trees[a], tree, n)
+    _lower_solve(factor, size, work, factor[size])
+    rest = float(n)
+    for a in range(size):
+        rest -= factor[size, a] ** 2
+    if rest < DEPENDENT:
+        return False
+    factor[size, size] = np.sqrt(rest)
+    return True
+
+
+@compiled
+def _remove(factor, size, which):
+    """Delete row ``which`` and make the factor triangular again by plane rotations."""
+    for i in range(which, size - 1):
+        for a in range(i + 2):
+            factor[i, a] = factor[i + 1, a]
+    for i in range(which, size - 1):
+        x, y = factor[i, i], factor[i, i + 1]
+        length = np.hypot(x, y)
+        cosine, sine = x / length, y / length
+        for row in range(i, size - 1):
+            x, y = factor[row, i], factor[row, i + 1]
+            factor[row, i] = cosine * x + sine * y
+            factor[row, i + 1] = cosine * y - sine * x
+
+
+@compiled
+def change_of_weights(factor, size, pulls, change, ones):
+    """The change d of the weights: G d = pulls - tau, sum d = 0.
+
+    Only differences of pulls count; from the highest on they keep their digits.
+    """
+    highest = -np.inf
+    for a in range(size):
+        highest = max(highest, pulls[a])
+    for a in range(size):
+        change[a], ones[a] = pulls[a] - highest, 1.0
+    _lower_solve(factor, size, change, change)
+    _lower_solve(factor, size, ones, ones)
+    both, square = 0.0, 0.0
+    for a in range(size):
+        both += change[a] * ones[a]
+        square += ones[a] * ones[a]
+    tau = both / square
+    for a in range(size):
+        change[a] -= tau * ones[a]
+    _upper_solve(factor, size, change)
+
+
+@compiled
+def improve(n, size, trees, alpha, pulls, factor, change, ones):
+    """Solve on the trees at hand; where a weight would turn negative, without its tree.
+
+    The number of trees left; ``trees``, ``alpha`` and ``pulls`` are moved up.
+    """
+    while True:
+        change_of_weights(factor, size, pulls, change, ones)
+        step, blocking = 1.0, -1
+        for a in range(size):
+            if alpha[a] + change[a] <= 0.0:
+                bound = alpha[a] / -change[a] if alpha[a] > 0.0 else 0.0
+                if bound < step or blocking < 0:
+                    step, blocking = bound, a
+        if blocking < 0:
+            for a in range(size):
+                alpha[a] += change[a]
+            return size
+        # Part of the way, the same part of the pulls, but for a constant, is gone.
+        for a in range(size):
+            alpha[a] += step * change[a]
+            pulls[a] *= 1.0 - step
+        _remove(factor, size, blocking)
+        for a in range(blocking, size - 1):
+            alpha[a], pulls[a] = alpha[a + 1], pulls[a + 1]
+            for m in range(n):
+                trees[a, m] = trees[a + 1, m]
+        size -= 1
