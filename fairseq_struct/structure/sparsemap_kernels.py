@@ -26,7 +26,7 @@ def residual_scores(scores, n, size, trees, alpha, residual):
     """residual = scores - mu, less every word's maximum.
 
     A tree has one arc into every word: the difference is the same for all trees, and small numbers
-    keep more of their digits.
+    keep more of their digits, above all in float32.
     """
     for h in range(n):
         for m in range(n):
