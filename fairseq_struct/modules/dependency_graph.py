@@ -1,0 +1,149 @@
+"""Dependency graph network: words exchange messages along a soft dependency graph.
+
+Source: Y. Shen's thesis, sections 4.2.3 and 4.2.4, equations 4.2.9 to 4.2.17.
+"""
+
+import torch
+from torch import Tensor, nn
+
+NONLINEARITIES = {
+    "tanh": torch.tanh, "relu": torch.relu, "elu": nn.functional.elu, "identity": lambda x: x,
+}  # fmt: skip
+COMPETITIONS = ("softmax", "sigmoid")
+
+
+class DependencyGraphLayer(nn.Module):
+    """Gated channels that compete for the arcs of a graph.
+
+    q, k, v, g of each channel c from h (eq. 4.2.9); e_ijc = q_ic . k_jc / sqrt(D) + b_c, with one
+    bias for words before and one for words behind (eqs. 4.2.10, 4.2.16, 4.2.17);
+    a_ijc = softmax_c(e_ijc) m_ij (eqs. 4.2.11, 4.2.12); o_ic = sum_j a_ijc tanh(v_jc) sigmoid(g_ic)
+    (eqs. 4.2.13, 4.2.14); h' = h + W_o [o_i1 .. o_iN] + b_o (eq. 4.2.15). The gate is that of the
+    receiving word and leaves the sum, so that the sum is a matrix product.
+
+    Args:
+        size: of h.
+        channels: N.
+        channel_size: D, of q, k, v and g.
+        dropout: of the result before it is added to h.
+        attention_dropout: of the a_ijc.
+        nonlinearity: of v, one of ``NONLINEARITIES``; the thesis prefers tanh.
+        gates: whether there are g.
+        competition: ``softmax`` over channels, or ``sigmoid`` of each one by itself.
+        position_bias: whether there are b.
+
+    Raises:
+        ValueError: a size below 1, or an unknown name.
+    """
+
+    def __init__(
+        self, size: int, channels: int = 8, channel_size: int = 128, dropout: float = 0.0,
+        attention_dropout: float = 0.0, nonlinearity: str = "tanh", gates: bool = True,
+        competition: str = "softmax", position_bias: bool = True,
+    ):  # fmt: skip
+        super().__init__()
+        if min(size, channels, channel_size) < 1:
+            raise ValueError("sizes and the number of channels must be 1 or more")
+        if nonlinearity not in NONLINEARITIES:
+            known = ", ".join(NONLINEARITIES)
+            raise ValueError(f"unknown nonlinearity {nonlinearity!r}; choose one of {known}")
+        if competition not in COMPETITIONS:
+            known = " and ".join(COMPETITIONS)
+            raise ValueError(f"unknown competition {competition!r}; choose one of {known}")
+        self.channels, self.channel_size = channels, channel_size
+        self.nonlinearity, self.competition = nonlinearity, competition
+        self.gates = gates
+        self.channel = nn.Linear(size, (3 + gates) * channels * channel_size)
+        self.output = nn.Linear(channels * channel_size, size)
+        self.bias = nn.Parameter(torch.zeros(2, channels)) if position_bias else None
+        self.dropout, self.attention_dropout = nn.Dropout(dropout), nn.Dropout(attention_dropout)
+
+    def extra_repr(self) -> str:
+        """The channels."""
+        return f"channels={self.channels}, channel_size={self.channel_size}"
+
+    def shares(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """The probability of each channel to serve a pair of words, before the graph.
+
+        Args:
+            queries, keys: (batch, N, n, D).
+
+        Returns:
+            (batch, N, n, n) for receiving words (rows) and sending ones, in float32 at least.
+        """
+        scores = queries @ (keys * self.channel_size**-0.5).transpose(2, 3)
+        scores = scores if scores.dtype == torch.float64 else scores.float()
+        if self.bias is not None:
+            n = scores.size(-1)
+            sides = torch.ones(2, n, n, dtype=scores.dtype, device=scores.device)
+            sides = torch.stack([sides[0].tril(-1), sides[1].triu(1)])  # i > j, i < j
+            scores = scores + torch.einsum("sc,sij->cij", self.bias.to(scores.dtype), sides)
+        return scores.softmax(1) if self.competition == "softmax" else scores.sigmoid()
+
+    def forward(self, words: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """h' (batch, n, size), and the channels' :meth:`shares`.
+
+        Args:
+            words: (batch, n, size) h.
+            mask: (batch, n, n) m, 0 where there is no word.
+        """
+        parts = self.channel(words).unflatten(-1, (-1, self.channels, self.channel_size))
+        queries, keys, values, *gates = parts.permute(2, 0, 3, 1, 4)
+        shares = self.shares(queries, keys)
+        weights = self.attention_dropout(shares * mask[:, None]).to(values.dtype)
+        messages = weights @ NONLINEARITIES[self.nonlinearity](values)
+        if gates:
+            messages = messages * gates[0].sigmoid()
+        together = messages.transpose(1, 2).flatten(2)
+        return words + self.dropout(self.output(together)), shares
+
+
+class DependencyGraphNetwork(nn.Module):
+    """Layers of :class:`DependencyGraphLayer` over embeddings.
+
+    Args:
+        layers: of them, all of one size.
+        positions: vectors for that many positions to be added to the embeddings, in place of the
+            layers' relative biases (an ablation of table 9); 0 for none.
+        size: of the vectors.
+        dropout: of the embeddings.
+
+    A layer norm ends the stack, as in the published implementation; the equations have none.
+
+    Raises:
+        ValueError: there is no layer.
+    """
+
+    def __init__(
+        self, layers: list[DependencyGraphLayer], size: int, positions: int = 0,
+        dropout: float = 0.0,
+    ):  # fmt: skip
+        super().__init__()
+        if not layers:
+            raise ValueError("there must be at least one layer")
+        self.layers = nn.ModuleList(layers)
+        self.positions = nn.Embedding(positions, size) if positions else None
+        self.dropout = nn.Dropout(dropout)
+        self.norm = nn.LayerNorm(size)
+
+    def forward(self, words: Tensor, mask: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Words in context (batch, n, size), and every layer's shares (batch, N, n, n).
+
+        Args:
+            words: (batch, n, size) embeddings.
+            mask: (batch, n, n), of :func:`.head_parser.dependency_mask`.
+
+        Raises:
+            ValueError: a sentence is longer than there are positions.
+        """
+        if self.positions is not None:
+            known, n = self.positions.num_embeddings, words.size(1)
+            if n > known:
+                raise ValueError(f"a sentence of {n} words, but positions up to {known}")
+            words = words + self.positions.weight[:n]
+        words = self.dropout(words)
+        shares = []
+        for layer in self.layers:
+            words, own = layer(words, mask)
+            shares.append(own)
+        return self.norm(words), shares

@@ -1,0 +1,116 @@
+"""A parser that selects a head for every word, and the graph that it believes in.
+
+Source: Y. Shen's thesis, section 4.2.1 and 4.2.2, equations 4.2.1 to 4.2.8.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from fairseq_struct.modules.sentence_encoder import ContextLSTM, within
+
+
+class TagSharedEmbedding(nn.Module):
+    """Vectors of words that share what words of the same kind have in common.
+
+    x = e_w + sum_k p_wk e_k, p_w = softmax(tau_w) (eqs. 4.2.1, 4.2.2): rare words lean on the
+    vectors of a few tags, which all words choose from.
+
+    Args:
+        words: size of the vocabulary.
+        size: of the vectors.
+        tags: number of tags; 0 leaves them out. (The thesis does not print its number.)
+        padding: number of the word that stands for none.
+
+    Raises:
+        ValueError: a negative number of tags.
+    """
+
+    def __init__(self, words: int, size: int, tags: int, padding: int):
+        super().__init__()
+        if tags < 0:
+            raise ValueError(f"the number of tags must be 0 or more, not {tags}")
+        self.words = nn.Embedding(words, size, padding)
+        self.choice = nn.Embedding(words, tags) if tags else None
+        self.tags = nn.Parameter(torch.empty(tags, size)) if tags else None
+        if tags:
+            nn.init.zeros_(self.choice.weight)
+            nn.init.normal_(self.tags)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """(..., size) of integers (...)."""
+        vectors = self.words(tokens)
+        if self.choice is None:
+            return vectors
+        return vectors + self.choice(tokens).softmax(-1) @ self.tags
+
+
+class HeadParser(nn.Module):
+    """Scores of all words as heads of each other (head selection, as of Zhang et al., 2016).
+
+    h = BiLSTM(x), h^H = W_H h + b_H, h^D = W_D h + b_D, e_ij = h^D_i . h^H_j / sqrt(D)
+    (eqs. 4.2.3 to 4.2.6). A word as head of itself stands for the root, as the published
+    implementation has it; the thesis does not say how its parser attaches the root.
+
+    Args:
+        embedding: integers to vectors of ``size``.
+        size: of the vectors.
+        hidden_size: D, of each direction of the LSTM, and of h^H and h^D.
+        layers: of the LSTM.
+        dropout: of the vectors and between layers.
+    """
+
+    def __init__(
+        self, embedding: nn.Module, size: int, hidden_size: int, layers: int = 3,
+        dropout: float = 0.0,
+    ):  # fmt: skip
+        super().__init__()
+        self.embedding = embedding
+        self.dropout = nn.Dropout(dropout)
+        self.context = ContextLSTM(size, 2 * hidden_size, layers, dropout)
+        self.head = nn.Linear(2 * hidden_size, hidden_size)
+        self.dependent = nn.Linear(2 * hidden_size, hidden_size)
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Arc scores (batch, n, n): [h, m] of word h as head of word m, [m, m] of the root.
+
+        Args:
+            tokens: (batch, n) integers.
+            lengths: (batch,) words per sentence, at least 1.
+        """
+        words = self.context(self.dropout(self.embedding(tokens)), lengths)
+        words = self.dropout(words)
+        heads, dependents = self.head(words), self.dependent(words)
+        return heads @ dependents.transpose(1, 2) * heads.size(-1) ** -0.5
+
+
+def head_probabilities(scores: Tensor, lengths: Tensor) -> Tensor:
+    """p[h, m] of word h, or of the root at [m, m], as head of word m (eq. 4.2.7).
+
+    Args:
+        scores: (batch, n, n) arc scores.
+        lengths: (batch,) words per sentence.
+
+    Returns:
+        (batch, n, n) in float32 at least; 0 outside of each sentence.
+    """
+    words = within(lengths, scores.size(-1))
+    both = words[:, :, None] & words[:, None, :]
+    scores = scores if scores.dtype == torch.float64 else scores.float()
+    lowest = torch.finfo(scores.dtype).min  # -inf would make NaN of words beyond the end
+    return scores.masked_fill(~both, lowest).softmax(1) * both
+
+
+def dependency_mask(probabilities: Tensor) -> Tensor:
+    """m_ij = p_ij + p_ji - p_ij p_ji, the probability of an arc in either direction (eq. 4.2.8).
+
+    Args:
+        probabilities: (batch, n, n) of arcs; those of the root, on the diagonal, do not count.
+
+    Returns:
+        (batch, n, n): symmetric, in [0, 1], 0 on the diagonal.
+    """
+    arcs = probabilities.masked_fill(
+        torch.eye(probabilities.size(-1), dtype=torch.bool, device=probabilities.device), 0.0
+    )
+    reverse = arcs.transpose(-2, -1)
+    return arcs + reverse - arcs * reverse
