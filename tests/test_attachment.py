@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 import torch
 
-from fairseq_struct.metrics.attachment import AttachmentScores, heads_of_kept
+from fairseq_struct.metrics.attachment import AttachmentScores
 from fairseq_struct.structure.chains import left_chain, random_trees, right_chain
 
 
@@ -42,13 +42,6 @@ def test_what_is_no_tree_is_scored_word_by_word():
 def test_heads_that_fit_no_sentence(predicted, message):
     with pytest.raises(ValueError, match=message):
         scored(predicted, [0, 1, 1])
-
-
-def test_words_move_up_when_punctuation_goes():
-    # 2 hangs from the comma 3, which hangs from the dash 4, which hangs from the root 5.
-    heads, kept = [2, 3, 4, 5, 0], [True, True, False, False, True]
-    assert heads_of_kept(heads, kept) == [2, 3, 0]
-    assert heads_of_kept([2, 0], [True, False]) == [0]  # below a root that goes
 
 
 def test_chains():

@@ -17,11 +17,15 @@ class Sentence:
         words: forms.
         heads: 1-based, 0 for the root.
         line: where it begins in its file.
+        tags: parts of speech, universal ones in CoNLL-U; () without.
+        relations: of the words to their heads; () without.
     """
 
     words: tuple[str, ...]
     heads: tuple[int, ...]
     line: int = 0
+    tags: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
 
 
 def read_conllu(path: Path) -> Iterator[Sentence]:
@@ -33,7 +37,7 @@ def read_conllu(path: Path) -> Iterator[Sentence]:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    rows: list[tuple[int, str, str]] = []
+    rows: list[tuple[int, list[str]]] = []
     number = 0
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -52,14 +56,32 @@ def read_conllu(path: Path) -> Iterator[Sentence]:
             if columns[0].isdecimal():
                 if int(columns[0]) != len(rows) + 1:
                     raise InputError(f"{path}:{number}: word {columns[0]} follows {len(rows)}")
-                rows.append((number, columns[1], columns[6]))
+                rows.append((number, columns))
     if rows:
         yield _sentence(path, rows)
 
 
-def _sentence(path: Path, rows: Sequence[tuple[int, str, str]]) -> Sentence:
+def _sentence(path: Path, rows: Sequence[tuple[int, list[str]]]) -> Sentence:
+    heads = check_heads(path, [(number, columns[6]) for number, columns in rows])
+    words, tags, relations = (
+        tuple(columns[place] for _, columns in rows) for place in (1, 3, 7)
+    )
+    known = [values if set(values) != {"_"} else () for values in (tags, relations)]
+    return Sentence(words, tuple(heads), rows[0][0], *known)
+
+
+def check_heads(path: Path, rows: Sequence[tuple[int, str]]) -> list[int]:
+    """Heads as numbers.
+
+    Args:
+        path: for the message.
+        rows: line and head of every word.
+
+    Raises:
+        InputError: a head is none of the sentence's words, or they form a cycle; with the line.
+    """
     heads = []
-    for place, (number, _, head) in enumerate(rows, 1):
+    for place, (number, head) in enumerate(rows, 1):
         if not head.isdecimal() or int(head) > len(rows) or int(head) == place:
             raise InputError(f"{path}:{number}: {head!r} is no head of word {place}")
         heads.append(int(head))
@@ -69,7 +91,7 @@ def _sentence(path: Path, rows: Sequence[tuple[int, str, str]]) -> Sentence:
             above, steps = heads[above - 1], steps + 1
             if steps > len(rows):
                 raise InputError(f"{path}:{rows[0][0]}: the heads of this sentence form a cycle")
-    return Sentence(tuple(word for _, word, _ in rows), tuple(heads), rows[0][0])
+    return heads
 
 
 def to_conllu(words: Sequence[str], heads: Sequence[int], comments: Sequence[str] = ()) -> str:

@@ -38,11 +38,6 @@ class MaskedSentences(FairseqDataset):
         """Draw anew, if the words vary."""
         self.epoch = epoch
 
-    @property
-    def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        """Batches are the same in every epoch; what is hidden in them is drawn in time."""
-        return True
-
     def __len__(self) -> int:
         return len(self.sizes)
 

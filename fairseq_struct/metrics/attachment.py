@@ -53,25 +53,3 @@ class AttachmentScores:
 
 def _pairs(heads: Sequence[int]) -> set[tuple[int, int]]:
     return {(min(m, head), max(m, head)) for m, head in enumerate(heads, 1) if head not in (0, m)}
-
-
-def heads_of_kept(heads: Sequence[int], kept: Sequence[bool]) -> list[int]:
-    """Heads among the kept words: each one's nearest kept ancestor, or the root.
-
-    That is how treebanks lose their punctuation: what hung from it moves up.
-
-    Args:
-        heads: of a tree, 1-based and 0 for the root.
-        kept: which words stay.
-    """
-    number, new = 0, [0]
-    for stays in kept:
-        number += stays
-        new.append(number)
-    result = []
-    for head, stays in zip(heads, kept, strict=True):
-        if stays:
-            while head and not kept[head - 1]:
-                head = heads[head - 1]
-            result.append(new[head])
-    return result

@@ -26,5 +26,4 @@ def random_trees(lengths: Tensor, generator: Generator) -> Tensor:
     longest = int(lengths.max())
     scores = zeros(len(lengths), longest, longest)
     trees = DependencyTrees(scores, tensor(lengths.tolist()), projective=False, single_root=True)
-    samples = trees.sample(1, generator)[0]
     return heads_of(trees.sample(1, generator)[0])

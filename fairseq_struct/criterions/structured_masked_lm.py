@@ -1,0 +1,45 @@
+"""Cross-entropy of hidden words, and how good the trees are that a masked model infers."""
+
+import math
+
+from fairseq import utils
+from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
+from torch.nn.functional import cross_entropy
+
+
+@register_criterion("structured_masked_lm", dataclass=FairseqDataclass)
+class StructuredMaskedLMCriterion(FairseqCriterion):
+    """-log p of the hidden words, summed; fairseq divides by their number.
+
+    Logged are ``loss`` (in bits) and ``ppl``, 2 to the power of it; a batch without a hidden word
+    counts as nothing. What the task adds of a treebank joins them.
+    """
+
+    def forward(self, model, sample: dict, reduce: bool = True):
+        """Loss, number of hidden words, and what is logged of one batch."""
+        logits, _ = model(**sample["net_input"])
+        loss = cross_entropy(
+            logits.float(), sample["target"], reduction="sum" if reduce else "none"
+        )
+        count = sample["ntokens"]
+        logged = {
+            "loss": loss.detach().sum(), "ntokens": count, "nsentences": sample["nsentences"],
+            "sample_size": count,
+        }  # fmt: skip
+        return loss, count, logged
+
+    @classmethod
+    def reduce_metrics(cls, logging_outputs: list[dict]):
+        """Log means over all hidden words."""
+        count = sum(log["sample_size"] for log in logging_outputs)
+        if count:
+            loss = utils.item(sum(log["loss"] for log in logging_outputs))
+            metrics.log_scalar("loss", loss / count / math.log(2), count, round=3)
+            metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["loss"].avg))
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        """True: all of them are numbers."""
+        return True

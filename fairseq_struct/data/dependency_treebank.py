@@ -1,0 +1,109 @@
+"""Treebanks of dependency trees, as unsupervised parsers are evaluated on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fairseq_struct.data.conllu import Sentence, check_heads, read_conllu
+from fairseq_struct.data.penn_treebank import WORDS, normalised
+from fairseq_struct.errors import InputError
+
+SUFFIX = ".dp"
+# Universal parts of speech of words; .dp files have those of the Penn Treebank.
+UNIVERSAL = frozenset(
+    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN SCONJ SYM VERB X".split()
+)
+
+
+def read_treebank(path: str | Path) -> list[Sentence]:
+    """Trees of a CoNLL-U file, of a ``.dp`` file, or of all ``.dp`` files of a folder.
+
+    Lines of ``.dp`` files, as nltk has them, are ``word<TAB>tag<TAB>head``; sentences end with an
+    empty line.
+
+    Raises:
+        InputError: nothing there, a malformed line, or heads that are no tree; with the line.
+    """
+    path = Path(path)
+    if path.is_dir():
+        files = sorted(path.glob(f"*{SUFFIX}"))
+        if not files:
+            raise InputError(f"{path}: no {SUFFIX} file in this folder")
+        return [tree for file in files for tree in _read_dp(file)]
+    trees = list(_read_dp(path) if path.suffix == SUFFIX else read_conllu(path))
+    if not trees:
+        raise InputError(f"{path}: no sentence in it")
+    return trees
+
+
+def _read_dp(path: Path) -> Iterator[Sentence]:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    rows: list[tuple[int, str, str, str]] = []
+    text = path.read_text(encoding="utf-8")
+    for number, line in enumerate([*text.split("\n"), ""], 1):
+        if not line.strip():
+            if rows:
+                _, words, tags, heads = zip(*rows, strict=True)
+                places = check_heads(path, [(row[0], row[3]) for row in rows])
+                yield Sentence(words, tuple(places), rows[0][0], tags)
+            rows = []
+            continue
+        columns = line.split("\t")
+        if len(columns) != 3:
+            raise InputError(f"{path}:{number}: {len(columns)} columns; {SUFFIX} files have 3")
+        rows.append((number, *columns))
+
+
+def heads_of_kept(heads: Sequence[int], kept: Sequence[bool]) -> list[int]:
+    """Heads among the kept words: each one's nearest kept ancestor, or the root.
+
+    That is how treebanks lose their punctuation: what hung from it moves up.
+
+    Args:
+        heads: of a tree, 1-based and 0 for the root.
+        kept: which words stay.
+    """
+    number, new = 0, [0]
+    for stays in kept:
+        number += stays
+        new.append(number)
+    result = []
+    for head, stays in zip(heads, kept, strict=True):
+        if stays:
+            while head and not kept[head - 1]:
+                head = heads[head - 1]
+            result.append(new[head])
+    return result
+
+
+def without_punctuation(tree: Sentence) -> Sentence | None:
+    """The words alone; what hung from punctuation hangs from its nearest ancestor that stays.
+
+    Which words stay is told by their tags, universal ones or those of the Penn Treebank. None if no
+    word is left.
+
+    Raises:
+        InputError: the tree has no tags.
+    """
+    if not tree.tags:
+        raise InputError(f"line {tree.line}: without tags punctuation cannot be told from words")
+    kept = [tag in WORDS or tag in UNIVERSAL for tag in tree.tags]
+    if not any(kept):
+        return None
+
+    def left(values):
+        return tuple(value for value, stays in zip(values, kept, strict=True) if stays)
+
+    return replace(
+        tree, words=left(tree.words), heads=tuple(heads_of_kept(tree.heads, kept)),
+        tags=left(tree.tags),
+        relations=left(tree.relations) if tree.relations else (),
+    )  # fmt: skip
+
+
+def as_language_model_text(tree: Sentence) -> Sentence:
+    """Words as the Penn Treebank's corpus of language models has them: lower-cased, numbers N."""
+    return replace(tree, words=tuple(normalised(word) for word in tree.words))

@@ -1,0 +1,214 @@
+"""Masked language models over words, and the trees that they infer."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional  # which fairseq can read; it cannot read "str | None"
+
+import torch
+from fairseq.data import Dictionary, data_utils
+from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
+from fairseq.tasks import FairseqTask, register_task
+from omegaconf import II
+
+from fairseq_struct.data.dependency_treebank import (
+    as_language_model_text,
+    read_treebank,
+    without_punctuation,
+)
+from fairseq_struct.data.masked_sentences import MaskedSentences
+from fairseq_struct.errors import InputError
+from fairseq_struct.metrics.attachment import AttachmentScores
+from fairseq_struct.structure.dependency import DependencyTrees
+
+MASK = "<mask>"
+
+
+@dataclass
+class StructuredMaskedLMConfig(FairseqDataclass):
+    """Options of the task."""
+
+    data: Optional[str] = field(  # noqa: UP045
+        default=None, metadata={"help": "folder data-bin of a language model"}
+    )
+    mask_rate: float = field(
+        default=0.3, metadata={"help": "probability of each word to be hidden"}
+    )
+    valid_draws: int = field(
+        default=5, metadata={"help": "draws of hidden words that a validation is the mean of"}
+    )
+    treebank: Optional[str] = field(  # noqa: UP045
+        default=None,
+        metadata={
+            "help": "gold trees that each validation compares the model's with: a CoNLL-U file, or "
+            "a folder of .dp files; logged are uas, uuas, uas_argmax and uuas_argmax"
+        },
+    )
+    keep_punctuation: bool = field(
+        default=False,
+        metadata={"help": "leave punctuation in the treebank's sentences; without it what hangs "
+                  "from punctuation moves up"},
+    )  # fmt: skip
+    keep_case: bool = field(
+        default=False,
+        metadata={"help": "leave the treebank's words as they are; without it they become those of "
+                  "the Penn Treebank's language models: lower-cased, numbers N"},
+    )  # fmt: skip
+    seed: int = II("common.seed")
+
+
+@register_task("structured_masked_lm", dataclass=StructuredMaskedLMConfig)
+class StructuredMaskedLMTask(FairseqTask):
+    """Sentences of which words are hidden (Shen's thesis, section 4.3.1).
+
+    Use it with the criterion of the same name, which logs ``ppl``. With a treebank each validation
+    also logs how well the model's parser finds its trees: ``uas`` and ``uuas`` of the best spanning
+    trees with a single root, ``uas_argmax`` and ``uuas_argmax`` of each word's best head.
+
+    Args:
+        cfg: the options.
+        words: dictionary; the mask's symbol is added to it.
+    """
+
+    def __init__(self, cfg: StructuredMaskedLMConfig, words: Dictionary):
+        super().__init__(cfg)
+        if not 0 < cfg.mask_rate < 1:
+            raise InputError(f"--mask-rate must be above 0 and below 1, not {cfg.mask_rate}")
+        if cfg.valid_draws < 1:
+            raise InputError(f"--valid-draws must be 1 or more, not {cfg.valid_draws}")
+        self.words = words
+        self.mask = words.add_symbol(MASK)
+        self.gold = self._gold(cfg.treebank) if cfg.treebank else []
+        self._scores: dict[str, float] = {}  # of the treebank, in the validation that goes on
+
+    @classmethod
+    def setup_task(cls, cfg: StructuredMaskedLMConfig, **kwargs):
+        """Load the dictionary.
+
+        Raises:
+            InputError: no such folder, no dictionary in it, or a treebank that cannot be read.
+        """
+        if not cfg.data:
+            raise InputError("the task needs a folder data-bin of a language model")
+        path = Path(cfg.data) / "dict.txt"
+        if not path.is_file():
+            raise InputError(f"{path}: no such file; fairseq-preprocess --only-source makes it")
+        return cls(cfg, Dictionary.load(str(path)))
+
+    def _gold(self, path: str) -> list[tuple[torch.Tensor, list[int]]]:
+        """The treebank's sentences as integers, and their heads."""
+        result = []
+        for tree in read_treebank(path):
+            if not self.cfg.keep_punctuation:
+                tree = without_punctuation(tree)
+            if tree is None:
+                continue
+            if not self.cfg.keep_case:
+                tree = as_language_model_text(tree)
+            numbers = torch.tensor([self.words.index(word) for word in tree.words])
+            result.append((numbers, list(tree.heads)))
+        if not result:
+            raise InputError(f"{path}: no sentence is left without punctuation")
+        return result
+
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
+        """Make a split of the folder available.
+
+        Raises:
+            InputError: there is no such split, or it has an empty sentence.
+        """
+        path = Path(self.cfg.data) / split
+        lines = data_utils.load_indexed_dataset(str(path), self.words, "mmap")
+        if lines is None:
+            raise InputError(f"{path}.bin: no such file; fairseq-preprocess --only-source makes it")
+        sentences = []
+        for number in range(len(lines)):
+            line = lines[number]
+            line = line[:-1] if len(line) and line[-1] == self.words.eos() else line
+            if not len(line):
+                raise InputError(f"{path}.bin: sentence {number + 1} is empty")
+            sentences.append(line)
+        if not sentences:
+            raise InputError(f"{path}.bin: the split {split!r} is empty")
+        training = split == "train"
+        self.datasets[split] = MaskedSentences(
+            sentences, self.words.pad(), self.words.unk(), self.mask, self.cfg.mask_rate,
+            self.cfg.seed, 1 if training else self.cfg.valid_draws, vary=training,
+        )  # fmt: skip
+
+    def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
+        """Forward and backward pass on a batch."""
+        self._scores = {}
+        return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
+
+    def begin_valid_epoch(self, epoch: int, model):
+        """Compare the model's trees with the treebank's."""
+        self._scores = self.attachment(model) if self.gold else {}
+
+    def attachment(self, model) -> dict[str, float]:
+        """``uas``, ``uuas``, ``uas_argmax``, ``uuas_argmax`` of a model's trees, 0 to 100.
+
+        Raises:
+            InputError: the model infers no trees.
+        """
+        model.eval()
+        device = next(model.parameters()).device
+        trees, arg_max = AttachmentScores(), AttachmentScores()
+        order = sorted(range(len(self.gold)), key=lambda place: len(self.gold[place][1]))
+        for start in range(0, len(order), 64):
+            rows = [self.gold[place] for place in order[start : start + 64]]
+            lengths = torch.tensor([len(heads) for _, heads in rows])
+            tokens = data_utils.collate_tokens([words for words, _ in rows], self.words.pad())
+            with torch.no_grad():
+                scores = model.encode(tokens.to(device), lengths.to(device)).arc_scores
+            if scores is None:
+                raise InputError("--treebank is for models that infer trees, such as udgn")
+            for heads, found in ((spanning_trees(scores, lengths), trees),
+                                 (best_heads(scores, lengths), arg_max)):  # fmt: skip
+                for (_, gold), own in zip(rows, heads.tolist(), strict=True):
+                    found.add(own[: len(gold)], gold)
+        return {
+            "uas": trees.uas, "uuas": trees.uuas, "uas_argmax": arg_max.uas,
+            "uuas_argmax": arg_max.uuas,
+        }  # fmt: skip
+
+    def reduce_metrics(self, logging_outputs: list[dict], criterion):
+        """Log what the criterion logs and, while validating, how good the trees are."""
+        super().reduce_metrics(logging_outputs, criterion)
+        for name, value in self._scores.items():
+            metrics.log_scalar(name, value, round=2)
+
+    def max_positions(self):
+        """None: sentences may have any length."""
+        return None
+
+    @property
+    def source_dictionary(self) -> Dictionary:
+        """The dictionary of words, with the mask."""
+        return self.words
+
+    @property
+    def target_dictionary(self) -> Dictionary:
+        """The dictionary of words, with the mask."""
+        return self.words
+
+
+def spanning_trees(scores: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    """Heads (batch, n) of the best trees with a single root, of arc scores (batch, n, n).
+
+    Scores of heads are taken as log-probabilities, as the parser has them: each word's sum to one.
+    """
+    normal = scores.detach().float().cpu()
+    outside = torch.arange(normal.size(-1)) >= lengths[:, None]
+    normal = normal.masked_fill(outside[:, :, None], -torch.inf).log_softmax(1)
+    normal = normal.masked_fill(outside[:, :, None] | outside[:, None, :], 0.0)
+    return DependencyTrees(normal, lengths, projective=False, single_root=True).heads
+
+
+def best_heads(scores: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    """Heads (batch, n) that each word by itself likes best; they need not form a tree."""
+    scores = scores.detach().float().cpu()
+    n = scores.size(-1)
+    outside = torch.arange(n) >= lengths[:, None]
+    best = scores.masked_fill(outside[:, :, None], -torch.inf).argmax(1)
+    return torch.where(best == torch.arange(n), 0, best + 1)
