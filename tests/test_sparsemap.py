@@ -146,6 +146,32 @@ def test_a_sentence_that_is_given_up_on_does_not_depend_on_its_batch():
         torch.testing.assert_close(trees.sparsemap[b, :n, :n], alone, atol=1e-12, rtol=0)
 
 
+def test_nor_if_it_is_given_up_on_with_many_trees():
+    """More than a search has room for at first, beside a longer sentence."""
+    lengths = torch.tensor([12, 10, 24])
+    scores = random_scores(3, 24, 24, scale=0.001, seed=6)
+    trees = DependencyTrees(scores, lengths, projective=False, sparsemap_steps=120)
+    assert (trees.sparse_distribution.sizes[:2] > 4 * lengths[:2] + 40).any()
+    for b, n in enumerate(lengths.tolist()):
+        alone = DependencyTrees(scores[b : b + 1, :n, :n], None, False, sparsemap_steps=120)
+        mean = trees.sparsemap[b, :n, :n]
+        torch.testing.assert_close(mean, alone.sparsemap[0], atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_arcs_that_all_trees_need_do_not_hide_the_others(projective):
+    """A single root's arcs may score what they like: a constant of all trees."""
+    scores = 0.05 * random_scores(1, 12, 12)
+    weights = random_scores(1, 12, 12, seed=1)
+    gradients = []
+    for constant in (0.0, 100.0, -100.0):
+        leaf = (scores + constant * torch.eye(12).double()).requires_grad_()
+        trees = DependencyTrees(leaf, None, projective, True, sparsemap_steps=EXACT)
+        gradients += torch.autograd.grad(trees.sparsemap, leaf, weights)
+    torch.testing.assert_close(gradients[1], gradients[0], atol=1e-9, rtol=0)
+    torch.testing.assert_close(gradients[2], gradients[0], atol=1e-9, rtol=0)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scale", [1e-3, 1e-2, 0.1, 1.0])
 def test_last_digits_of_the_scores_do_not_change_the_gradient(kind, scale):
@@ -185,6 +211,21 @@ def test_any_number_of_steps_may_be_allowed():
     assert trees.solve_sparsemap(most_steps=10**9).converged.all()
 
 
+@pytest.mark.parametrize("weighted", [0, -1, None])
+def test_any_weights_are_a_start(weighted):
+    """Also those of trees that depend on others, which are left out."""
+    trees = DependencyTrees(random_scores(1, 3, 3, scale=0.3), projective=False)
+    (heads,) = trees.enumerate()
+    weights = torch.zeros(1, len(heads), dtype=torch.float64)
+    if weighted is not None:
+        weights[0, weighted] = 1.0
+    start = SparseDistribution(heads[None], weights, torch.tensor([len(heads)]), torch.zeros(1))
+    solution = trees.solve_sparsemap(start=start)
+    expected = trees.sparse_distribution
+    torch.testing.assert_close(solution.weights.sum(), expected.weights.sum())
+    assert (solution.gaps < 1e-14).all() and (expected.gaps < 1e-14).all()
+
+
 def test_a_start_that_does_not_fit_is_refused():
     scores = random_scores(2, 5, 5)
     heads = torch.tensor([[3, 4, 0, 0, 1], [0, 1, 2, 3, 4]])  # the first: two roots, crossing arcs
@@ -197,6 +238,9 @@ def test_a_start_that_does_not_fit_is_refused():
         start = replace(start, sizes=start.sizes + 10**6)
         DependencyTrees(scores, projective=False).solve_sparsemap(start=start)
     start = replace(start, sizes=torch.tensor([1, 1]))
+    with pytest.raises(ValueError, match=r"weights of shape \(2, 1\), 0 or more and finite"):
+        bad = replace(start, weights=start.weights * torch.inf)
+        DependencyTrees(scores, projective=False).solve_sparsemap(start=bad)
     with pytest.raises(TypeError, match="must be a SparseDistribution, not Tensor"):
         DependencyTrees(scores).solve_sparsemap(start=scores)
     forbidden = scores.clone()

@@ -54,24 +54,28 @@ def search(
     by_sentence: Sequence[np.ndarray],
     options: tuple,
     spaces: Callable[[int, int], Sequence[Space]],
-    room: int | None = None,
+    scale: int = 1,
 ):
     """Run a kernel that adds to ``sets``, with more room for the sentences that ask for it.
 
     Args:
-        kernel: called as ``kernel(first, last, block, *by_sentence, *options, trees, weights,
-            sizes, full, factors, *spaces)``.
+        kernel: called as ``kernel(first, last, block, scores, lengths, rooms, *others, *options,
+            trees, weights, sizes, full, factors, *spaces)``.
         sets: changed in place.
-        by_sentence: arrays with a row for each sentence, changed in place; the first one is of
-            scores (batch, n, n), the second one of lengths.
+        by_sentence: scores (batch, n, n), lengths (batch,) and ``others``, arrays with a row for
+            each sentence, which are changed in place.
         options: further arguments.
         spaces: of the size of the longest sentence and of a block.
-        room: for trees, at first; a small one takes less memory.
+        scale: of the room for trees; little of it takes less memory.
     """
-    scores, lengths = by_sentence[:2]
+    scores, lengths, *others = by_sentence
     batch, n, _ = scores.shape
-    # No more trees than this are affinely independent.
-    sets.make_room(min(room or 4 * n + 40, n * n - n + 2))
+    # How much room a sentence has depends on its own length, so that its search takes the same way
+    # in every batch. It never fills the last limit: fewer trees are affinely independent.
+    rooms = np.maximum(scale * (4 * lengths + 40), sets.sizes + 40)
+    rooms = np.minimum(rooms, lengths**2 - lengths + 3)
+    rooms = np.maximum(rooms, sets.sizes + 1)
+    sets.make_room(int(rooms.max(initial=1)))
     room = sets.trees.shape[1]
     full = np.zeros(batch, np.bool_)
     steps = 50.0 * lengths.astype(np.float64) ** 3
@@ -79,14 +83,14 @@ def search(
     block = max(1, min(BLOCK, share, MOST_NUMBERS // room**2))
     steps = np.pad(steps, (0, -batch % block))
     run(
-        kernel, steps.reshape(-1, block).sum(1), block, *by_sentence, *options,
+        kernel, steps.reshape(-1, block).sum(1), block, scores, lengths, rooms, *others, *options,
         sets.trees, sets.weights, sets.sizes, full,
         workspace=(Space((block, room, room)), *spaces(n, block)),
     )  # fmt: skip
     left = full.nonzero()[0]
     if len(left) > 0:
         rest, rows = sets.rows(left), [values[left] for values in by_sentence]
-        search(kernel, rest, rows, options, spaces, 4 * room)
+        search(kernel, rest, rows, options, spaces, 4 * scale)
         sets.put(left, rest)
         for values, changed in zip(by_sentence, rows, strict=True):
             values[left] = changed

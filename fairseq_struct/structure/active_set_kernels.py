@@ -17,7 +17,7 @@ DEPENDENT = 1e-9
 
 
 @compiled
-def _lower_solve(factor, size, right, out):
+def lower_solve(factor, size, right, out):
     """out = factor^-1 right, factor lower triangular."""
     for i in range(size):
         row, known = factor[i, :i], out[:i]
@@ -28,7 +28,7 @@ def _lower_solve(factor, size, right, out):
 
 
 @compiled
-def _upper_solve(factor, size, vector):
+def upper_solve(factor, size, vector):
     """vector = factor^-T vector, in place."""
     for i in range(size - 1, -1, -1):
         vector[i] /= factor[i, i]
@@ -50,7 +50,7 @@ def append(factor, size, trees, tree, n, work):
     """Extend the factor by ``tree``; False if it depends linearly on the others."""
     for a in range(size):
         work[a] = _common_arcs(trees[a], tree, n)
-    _lower_solve(factor, size, work, factor[size])
+    lower_solve(factor, size, work, factor[size])
     rest = float(n)
     for a in range(size):
         rest -= factor[size, a] ** 2
@@ -58,6 +58,24 @@ def append(factor, size, trees, tree, n, work):
         return False
     factor[size, size] = np.sqrt(rest)
     return True
+
+
+@compiled
+def factorise(factor, size, trees, alpha, n, work):
+    """The factor of ``size`` trees; those that depend on others go. How many are left.
+
+    Weights become those of a distribution; equal ones where those that are left have none.
+    """
+    left, total = 0, 0.0
+    for a in range(size):
+        if append(factor, left, trees, trees[a], n, work):
+            trees[left, :n] = trees[a, :n]
+            alpha[left] = alpha[a]
+            total += alpha[a]
+            left += 1
+    for a in range(left):
+        alpha[a] = alpha[a] / total if 0.0 < total < np.inf else 1.0 / left
+    return left
 
 
 @compiled
@@ -87,8 +105,8 @@ def change_of_weights(factor, size, pulls, change, ones):
         highest = max(highest, pulls[a])
     for a in range(size):
         change[a], ones[a] = pulls[a] - highest, 1.0
-    _lower_solve(factor, size, change, change)
-    _lower_solve(factor, size, ones, ones)
+    lower_solve(factor, size, change, change)
+    lower_solve(factor, size, ones, ones)
     both, square = 0.0, 0.0
     for a in range(size):
         both += change[a] * ones[a]
@@ -96,7 +114,7 @@ def change_of_weights(factor, size, pulls, change, ones):
     tau = both / square
     for a in range(size):
         change[a] -= tau * ones[a]
-    _upper_solve(factor, size, change)
+    upper_solve(factor, size, change)
 
 
 @compiled

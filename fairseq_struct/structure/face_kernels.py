@@ -3,50 +3,86 @@
 The Jacobian of SparseMAP is that of the face whose trees are all best under the residual s - mu. A
 solution needs few of them: those that others can stand in for have weight 0, or a weight that is
 lost in rounding, and the search for better trees does not meet them. Here they are found by a
-nudge. A direction v that is the same for all trees at hand, <v, z_a> = tau, says nothing of
-them; but the best tree under s - mu + epsilon v has more of v, if a best one of s - mu has. Once
-neither a random v nor -v finds another tree, the face is complete.
+nudge. A direction v that is orthogonal to all trees at hand, <v, z_a> = 0, says nothing of them;
+but the best tree under s - mu + epsilon v has more of v, if a best one of s - mu has. Once neither
+a random v nor -v finds another tree, the face is complete.
+
+A tree z more takes w, its part outside of the span, out of v: v - <v, z> / |w|^2 w. That is less
+work than another random direction, but z being the tree that has most of v, little is left of v
+after some dozens of trees; then another direction is drawn.
 """
 
 import numpy as np
 
-from fairseq_struct.structure.active_set_kernels import append, change_of_weights
+from fairseq_struct.structure.active_set_kernels import (
+    append,
+    factorise,
+    lower_solve,
+    upper_solve,
+)
 from fairseq_struct.structure.compiled import compiled
 from fairseq_struct.structure.random_kernels import seeded, uniform
-from fairseq_struct.structure.spanning_tree_kernels import arborescence, tree_score
+from fairseq_struct.structure.spanning_tree_kernels import arborescence, row_of, tree_score
 from fairseq_struct.structure.sparsemap_kernels import best_projective, residual_scores
 
-# The size of a nudge: far above rounding, and below what tells best trees from others.
+# The size of a nudge, to the scores that a tree sums up or to 1: far above rounding, and below what
+# tells best trees from others.
 NUDGE = 1e-10
 SEED = np.uint64(1)
 
 
 @compiled
-def _direction(n, size, trees, factor, state, pulls, change, ones, direction):
-    """A random direction, of entries up to 1, in which all trees at hand are equal."""
+def _subtract(n, size, trees, amounts, direction):
+    """direction - sum_a amounts_a z_a, its largest entry scaled to 1."""
+    for a in range(size):
+        for m in range(n):
+            direction[row_of(trees[a], m), m] -= amounts[a]
+    largest = 0.0
+    for h in range(n):
+        for m in range(n):
+            largest = max(largest, abs(direction[h, m]))
+    for h in range(n):
+        for m in range(n):
+            direction[h, m] /= largest
+
+
+@compiled
+def _random_direction(n, size, trees, factor, state, amounts, direction):
+    """A random direction that is orthogonal to the trees at hand."""
     for h in range(n):
         for m in range(n):
             direction[h, m] = 2.0 * uniform(state) - 1.0
     for a in range(size):
-        pulls[a] = tree_score(direction, n, trees[a])
-    change_of_weights(factor, size, pulls, change, ones)
-    for a in range(size):
-        for m in range(n):
-            head = trees[a, m] - 1 if trees[a, m] > 0 else m
-            direction[head, m] -= change[a]
-    largest = np.abs(direction[:n, :n]).max()
-    direction[:n, :n] /= largest
+        amounts[a] = tree_score(direction, n, trees[a])
+    lower_solve(factor, size, amounts, amounts)
+    upper_solve(factor, size, amounts)
+    _subtract(n, size, trees, amounts, direction)
+
+
+@compiled
+def _next_direction(n, size, trees, factor, amounts, direction):
+    """The same, orthogonal to the last of the trees, too."""
+    last = size - 1
+    share = tree_score(direction, n, trees[last]) / factor[last, last] ** 2
+    for a in range(last):
+        amounts[a] = factor[last, a]
+    upper_solve(factor, last, amounts)
+    for a in range(last):
+        amounts[a] *= -share
+    amounts[last] = share
+    _subtract(n, size, trees, amounts, direction)
 
 
 @compiled
 def complete_faces(
-    first, last, block, scores, lengths, projective, single_root, trees, alpha, sizes, full,
+    first, last, block, scores, lengths, rooms, projective, single_root, trees, alpha, sizes, full,
     factors, residuals, directions, nudged, charts, spread,
 ):
     """Add trees of weight 0 to sentences ``first * block`` .. until their faces are complete.
 
     Args:
         scores: (batch, n, n).
+        rooms: (batch,) most trees.
         trees, alpha: (batch, most, n) and (batch, most): the solution and room for more.
         sizes: (batch,) number of trees, also as a result.
         full: (batch,) whether the search ended for want of room.
@@ -54,34 +90,25 @@ def complete_faces(
         charts, spread: (4, n, n * block) and (2, n, n * block).
     """
     batch, most, longest = scores.shape[0], trees.shape[1], scores.shape[1]
-    pulls, change, ones = np.empty(most), np.empty(most), np.empty(most)
-    work, highest = np.empty(most), np.empty(block)
+    work, amounts, highest = np.empty(most), np.empty(most), np.empty(block)
     unfinished, own = np.empty(block, np.int64), np.empty(block, np.int64)
-    sign = np.empty(block)
-    heads = np.empty((block, longest), np.int64)
+    nudges, fresh = np.empty(block), np.empty(block, np.bool_)
+    heads, states = np.empty((block, longest), np.int64), np.empty((block, 1), np.uint64)
     stack = np.empty((3 * longest + 3, 3), np.int64)
-    states = np.empty((block, seeded(SEED).size), np.uint64)
     for group in range(first, last):
         start = group * block
-        waiting = np.int64(0)
+        waiting = np.int64(0)  # for a plain 0 Numba would compile functions once more
         for place in range(min(block, batch - start)):
             b = start + place
-            n, known, sizes[b] = lengths[b], sizes[b], 0
-            for a in range(known):
-                size = sizes[b]
-                if append(factors[place], size, trees[b], trees[b, a], n, work):
-                    alpha[b, size] = alpha[b, a]
-                    trees[b, size, :n] = trees[b, a, :n]
-                    sizes[b] += 1
-            if sizes[b] == 0:
-                continue
-            residual_scores(scores[b], n, sizes[b], trees[b], alpha[b], residuals[place])
+            n, residual = lengths[b], residuals[place]
+            sizes[b] = factorise(factors[place], sizes[b], trees[b], alpha[b], n, work)
+            residual_scores(scores[b], n, single_root, sizes[b], trees[b], alpha[b], residual)
+            nudges[place] = NUDGE * max(1.0, abs(tree_score(residual, n, trees[b, 0])))
             states[place] = seeded(SEED)
-            _direction(
-                n, sizes[b], trees[b], factors[place], states[place], pulls, change, ones,
-                directions[place],
+            _random_direction(
+                n, sizes[b], trees[b], factors[place], states[place], amounts, directions[place]
             )
-            sign[place] = 1.0
+            fresh[place] = True
             unfinished[waiting] = place
             waiting += 1
         while waiting > 0:
@@ -91,7 +118,7 @@ def complete_faces(
                 own[lane] = n
                 for h in range(n):
                     for m in range(n):
-                        nudge = NUDGE * sign[place] * directions[place, h, m]
+                        nudge = nudges[place] * directions[place, h, m]
                         nudged[lane, h, m] = residuals[place, h, m] + nudge
                 if not projective:
                     arborescence(nudged[lane], n, single_root, heads[lane])
@@ -102,22 +129,25 @@ def complete_faces(
             left = 0
             for lane in range(waiting):
                 place = unfinished[lane]
-                b, n = start + place, own[lane]
-                size = sizes[b]
-                if size == most:
+                b, n, factor = start + place, own[lane], factors[place]
+                if sizes[b] == rooms[b]:
                     full[b] = True
                     continue
-                if append(factors[place], size, trees[b], heads[lane], n, work):
-                    trees[b, size, :n] = heads[lane, :n]
-                    alpha[b, size] = 0.0
+                if append(factor, sizes[b], trees[b], heads[lane], n, work):
+                    trees[b, sizes[b], :n] = heads[lane, :n]
+                    alpha[b, sizes[b]] = 0.0
                     sizes[b] += 1
-                    sign[place] = 1.0
-                    _direction(
-                        n, sizes[b], trees[b], factors[place], states[place], pulls, change, ones,
-                        directions[place],
+                    nudges[place] = abs(nudges[place])
+                    _next_direction(n, sizes[b], trees[b], factor, amounts, directions[place])
+                    fresh[place] = False
+                elif nudges[place] > 0.0:
+                    nudges[place] = -nudges[place]
+                elif not fresh[place]:
+                    nudges[place] = -nudges[place]
+                    _random_direction(
+                        n, sizes[b], trees[b], factor, states[place], amounts, directions[place]
                     )
-                elif sign[place] > 0.0:
-                    sign[place] = -1.0
+                    fresh[place] = True
                 else:
                     continue
                 unfinished[left] = place

@@ -158,11 +158,12 @@ def latent(
             gradient = at_least_float32(gradient)
             first = torch.where(scale != 0, gradient / scale, 0.0) if weights else gradient
             return scale * pulled_back_gradient(
-                scores.detach(), structure, method, again, step_size, steps, first
+                scores.detach(), structure, method, again, step_size, steps, first, read
             )
 
         again = decoder_loss if _calls_decoder(method, steps) else None
-        value = Surrogate.apply(scores, distribution.argmax, in_same_precision(surrogate))
+        read = distribution.argmax
+        value = Surrogate.apply(scores, read, in_same_precision(surrogate))
     if decoder_loss is None:
         return Latent(value, None)
     losses = decoder_loss(value)
@@ -193,6 +194,7 @@ def pulled_back_gradient(
     step_size: float = 1.0,
     steps: int = 1,
     first_gradient: Tensor | None = None,
+    read: Tensor | None = None,
 ) -> Tensor:
     """Gradient of the pulled-back loss by the scores, mu_0 - mu_k (algorithm 1).
 
@@ -208,6 +210,7 @@ def pulled_back_gradient(
         scores, structure, decoder_loss, step_size, steps: as for :func:`latent`.
         method: one of ``PULLED_BACK``.
         first_gradient: gamma at the argmax, where it is at hand.
+        read: the argmax, where it is at hand; of tied scores the one that was read.
 
     Returns:
         As the scores, but in float64; 0 outside of each structure, NaN for instances
@@ -226,7 +229,10 @@ def pulled_back_gradient(
     with torch.no_grad():
         distribution = structure(scores)
         from_argmax = method in ("ste_identity", "spigot")
-        start = distribution.argmax if from_argmax else distribution.marginals
+        if not from_argmax:
+            start = distribution.marginals
+        else:
+            start = distribution.argmax if read is None else read.to(scores.dtype)
         mu, moved = start, scores
         # Where a choice is forbidden, the label must not go either.
         possible = distribution.within & (scores > -torch.inf)

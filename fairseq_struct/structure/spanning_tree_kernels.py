@@ -163,10 +163,16 @@ def _on(path, start, stop, slot):
 
 
 @compiled
+def row_of(heads, m):
+    """Row of the arc into word m: its head's, or for the root its own."""
+    return heads[m] - 1 if heads[m] > 0 else m
+
+
+@compiled
 def tree_score(scores, n, heads):
     total = 0.0
     for m in range(n):
-        total += scores[m, m] if heads[m] == 0 else scores[heads[m] - 1, m]
+        total += scores[row_of(heads, m), m]
     return total
 
 

@@ -9,9 +9,11 @@ from torch import Tensor
 from fairseq_struct.structure import face_kernels, sparsemap_kernels
 from fairseq_struct.structure.active_set import ActiveSets, charts, search
 from fairseq_struct.structure.compiled import Space, array, run
+from fairseq_struct.structure.heads import rows_of
 from fairseq_struct.structure.sparsemap import SparseDistribution
 
-# Of solutions whose gap is larger the best trees are not known well enough.
+# Of solutions whose gap is larger, relative to the scores that a tree sums up or to 1, the best
+# trees are not known well enough.
 LARGEST_GAP = 1e-12
 
 
@@ -19,8 +21,8 @@ class Face:
     """Trees that span the faces of the marginal polytope in which a solution lies.
 
     Args:
-        solution: of :func:`.sparsemap.solve`. Where its gap is above 1e-12 (or where it is a single
-            tree) its own trees are all that is known of the face.
+        solution: of :func:`.sparsemap.solve`. Where its gap is above 1e-12 its own trees are all
+            that is known of the face. A single tree is a corner, whose gradient is 0.
         scores, lengths, projective, single_root: as they were given to it.
     """
 
@@ -38,7 +40,8 @@ class Face:
         """(batch, most, n) heads and (batch,) their number, found when they are asked for."""
         solution = self.solution
         sets = ActiveSets.of(solution.trees, solution.weights, solution.sizes)
-        which = ((array(solution.gaps) <= LARGEST_GAP) & (sets.sizes > 1)).nonzero()[0]
+        known = array(solution.gaps) <= LARGEST_GAP * np.maximum(1.0, self._magnitudes())
+        which = (known & (sets.sizes > 1)).nonzero()[0]
         if len(which) > 0:
             found = sets.rows(which)
             rows = [array(self.scores)[which], array(self.lengths, np.int64)[which]]
@@ -47,6 +50,14 @@ class Face:
         most, device = max(int(sets.sizes.max(initial=0)), 1), solution.trees.device
         trees = torch.from_numpy(sets.trees[:, :most].copy()).to(device)
         return trees, torch.from_numpy(sets.sizes).to(device)
+
+
+    def _magnitudes(self) -> np.ndarray:
+        """(batch,) of what the first trees sum up."""
+        rows = rows_of(self.solution.trees[:, 0], self.lengths)
+        picked = self.scores.gather(1, rows[:, None])[:, 0]
+        words = torch.arange(picked.size(1), device=picked.device) < self.lengths[:, None]
+        return array(picked.masked_fill(~words, 0.0).abs().sum(1))
 
 
 def _spaces(n: int, block: int) -> tuple[Space, ...]:
@@ -83,7 +94,8 @@ class JacobianProduct(torch.autograd.Function):
         context.save_for_backward(lengths, trees, sizes)
         product = torch.zeros(direction.shape, dtype=torch.float64)
         own = array(lengths, np.int64)
-        steps = own * array(sizes, np.float64) ** 2
+        count = array(sizes, np.float64)
+        steps = (own + count) * count**2
         run(
             sparsemap_kernels.jacobian_products, steps, own,
             array(trees, np.int64), array(sizes, np.int64), array(direction), array(product),

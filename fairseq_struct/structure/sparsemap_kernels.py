@@ -14,31 +14,47 @@ found in one chart.
 
 import numpy as np
 
-from fairseq_struct.structure.active_set_kernels import append, change_of_weights, improve
+from fairseq_struct.structure.active_set_kernels import (
+    append,
+    change_of_weights,
+    factorise,
+    improve,
+)
 from fairseq_struct.structure.compiled import compiled
 from fairseq_struct.structure.eisner_kernels import decode, inside_maximum
 from fairseq_struct.structure.projective_kernels import ROOT_WEIGHT, load
-from fairseq_struct.structure.spanning_tree_kernels import arborescence, tree_score
+from fairseq_struct.structure.spanning_tree_kernels import arborescence, row_of, tree_score
 
 
 @compiled
-def residual_scores(scores, n, size, trees, alpha, residual):
-    """residual = scores - mu, less every word's maximum.
+def residual_scores(scores, n, single_root, size, trees, alpha, residual):
+    """residual = scores - mu, shifted such that every word's maximum is 0.
 
-    A tree has one arc into every word: the difference is the same for all trees, and small numbers
-    keep more of their digits, above all in float32.
+    A tree has one arc into every word and, with a single root, one from the root: both shifts are
+    the same for all trees, and small numbers keep more of their digits, above all in float32.
     """
     for h in range(n):
         for m in range(n):
             residual[h, m] = scores[h, m]
     for a in range(size):
         for m in range(n):
-            head = trees[a, m] - 1 if trees[a, m] > 0 else m
-            residual[head, m] -= alpha[a]
-    highest = residual[0, :n].copy()
-    for h in range(1, n):
-        for m in range(n):
+            residual[row_of(trees[a], m), m] -= alpha[a]
+    highest = np.full(n, -np.inf)
+    for h in range(n):
+        for m in range(h):
             highest[m] = max(highest[m], residual[h, m])
+        for m in range(h + 1, n):
+            highest[m] = max(highest[m], residual[h, m])
+    if single_root:
+        above = -np.inf
+        for m in range(n):
+            if highest[m] > -np.inf:
+                above = max(above, residual[m, m] - highest[m])
+        if above > -np.inf:
+            for m in range(n):
+                residual[m, m] -= above
+    for m in range(n):
+        highest[m] = max(highest[m], residual[m, m])
     for h in range(n):
         for m in range(n):
             residual[h, m] -= highest[m]
@@ -64,9 +80,9 @@ def best_projective(
 
 @compiled
 def _pursue(
-    start, waiting, unfinished, scores, lengths, projective, single_root, most_steps, tolerance,
-    trees, alpha, sizes, gaps, steps, full, factors, residuals, charts, spread, rough_charts,
-    rough_spread, rough,
+    start, waiting, unfinished, scores, lengths, rooms, projective, single_root, most_steps,
+    tolerance, trees, alpha, sizes, gaps, steps, full, factors, residuals, charts, spread,
+    rough_charts, rough_spread, rough,
 ):
     """Add best trees to the ``waiting`` sentences ``start + unfinished`` until none is better.
 
@@ -81,7 +97,9 @@ def _pursue(
         for lane in range(waiting):
             b = start + unfinished[lane]
             own[lane] = lengths[b]
-            residual_scores(scores[b], own[lane], sizes[b], trees[b], alpha[b], residuals[lane])
+            residual_scores(
+                scores[b], own[lane], single_root, sizes[b], trees[b], alpha[b], residuals[lane]
+            )
         if not projective:
             for lane in range(waiting):
                 found = arborescence(residuals[lane], own[lane], single_root, heads[lane])
@@ -115,8 +133,9 @@ def _pursue(
                     continue
                 if steps[b] >= most_steps[b] - rough:
                     continue
-            if size == most:
+            if size == rooms[b]:
                 full[b] = True
+                steps[b] -= 1  # it will be asked for again
                 continue
             if not append(factors[place], size, trees[b], heads[lane], n, work):
                 continue
@@ -133,7 +152,7 @@ def _pursue(
 
 @compiled
 def sparsemap(
-    first, last, block, scores, lengths, most_steps, gaps, steps, projective, single_root,
+    first, last, block, scores, lengths, rooms, most_steps, gaps, steps, projective, single_root,
     tolerance, trees, alpha, sizes, full, factors, residuals, charts, spread, rough_charts,
     rough_spread,
 ):
@@ -144,6 +163,7 @@ def sparsemap(
 
     Args:
         scores: (batch, n, n), every word's shifted by their maximum.
+        rooms: (batch,) most trees at hand.
         most_steps: (batch,) most trees to ask for.
         gaps: (batch,) gaps at the end; infinite where there is no tree.
         steps: (batch,) trees asked for.
@@ -163,19 +183,12 @@ def sparsemap(
         count = min(block, batch - start)
         for place in range(count):
             b = start + place
-            n, given, sizes[b], gaps[b] = lengths[b], sizes[b], 0, np.inf
-            total = 0.0
-            for a in range(given):
-                size = sizes[b]
-                if append(factors[place], size, trees[b], trees[b, a], n, work):
-                    alpha[b, size] = alpha[b, a]
-                    total += alpha[b, a]
-                    trees[b, size, :n] = trees[b, a, :n]
-                    sizes[b] += 1
+            n, gaps[b] = lengths[b], np.inf
+            sizes[b] = factorise(factors[place], sizes[b], trees[b], alpha[b], n, work)
             if sizes[b] > 0:
-                for a in range(sizes[b]):
-                    alpha[b, a] /= total
-                residual_scores(scores[b], n, sizes[b], trees[b], alpha[b], residuals[place])
+                residual_scores(
+                    scores[b], n, single_root, sizes[b], trees[b], alpha[b], residuals[place]
+                )
                 for a in range(sizes[b]):
                     pulls[a] = tree_score(residuals[place], n, trees[b, a])
                 sizes[b] = improve(
@@ -189,9 +202,9 @@ def sparsemap(
                     unfinished[waiting] = place
                     waiting += 1
             _pursue(
-                start, waiting, unfinished, scores, lengths, projective, single_root, most_steps,
-                tolerance, trees, alpha, sizes, gaps, steps, full, factors, residuals, charts,
-                spread, rough_charts, rough_spread, rough,
+                start, waiting, unfinished, scores, lengths, rooms, projective, single_root,
+                most_steps, tolerance, trees, alpha, sizes, gaps, steps, full, factors, residuals,
+                charts, spread, rough_charts, rough_spread, rough,
             )
 
 
@@ -201,8 +214,7 @@ def means(first, last, lengths, trees, alpha, sizes, mu):
     for b in range(first, last):
         for a in range(sizes[b]):
             for m in range(lengths[b]):
-                head = trees[b, a, m] - 1 if trees[b, a, m] > 0 else m
-                mu[b, head, m] += alpha[b, a]
+                mu[b, row_of(trees[b, a], m), m] += alpha[b, a]
 
 
 @compiled
@@ -228,5 +240,4 @@ def jacobian_products(first, last, lengths, trees, sizes, direction, products):
         change_of_weights(factor, size, pulls, change, ones)
         for a in range(size):
             for m in range(n):
-                head = chosen[a, m] - 1 if chosen[a, m] > 0 else m
-                products[b, head, m] += change[a]
+                products[b, row_of(chosen[a], m), m] += change[a]
