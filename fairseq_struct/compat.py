@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import functools
 import importlib
 import importlib.metadata
@@ -85,8 +86,14 @@ def load_state(path: str | Path) -> dict[str, Any]:
         with _clear_messages(path):
             # Said explicitly, so that no environment variable of torch can turn it off.
             state = torch.load(path, map_location="cpu", weights_only=True)
+    except (InputError, DependencyError):
+        raise
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+        if error.errno not in (None, errno.EINVAL):  # which torch has for files cut short
+            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise _no_checkpoint(path) from None
+    except _OF_TEXT:
+        raise _no_checkpoint(path) from None
     if not isinstance(state, dict):
         raise InputError(f"{path}: holds a {type(state).__name__}, not a checkpoint's dictionary")
     return state
@@ -171,8 +178,12 @@ def _with_clear_messages(load: Callable[..., Any]) -> Callable[..., Any]:
     # otherwise; for checkpoints nothing may.
     @functools.wraps(load)
     def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
-        with _clear_messages(path), _without_variable("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"):
-            return load(path, *args, **kwargs)
+        try:
+            with _clear_messages(path), _without_variable("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"):
+                return load(path, *args, **kwargs)
+        except _OF_TEXT:
+            load_state(path)  # says so, if this is no checkpoint
+            raise
 
     return load_checkpoint_to_cpu
 
@@ -198,7 +209,15 @@ def _clear_messages(path: str | Path) -> Iterator[None]:
     except (EOFError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "PytorchStreamReader" not in str(error):
             raise
-        raise InputError(f"{path}: not a checkpoint, or one that was cut short") from None
+        raise _no_checkpoint(path) from None
+
+
+# What torch makes of text that it takes for a pickle.
+_OF_TEXT = (LookupError, ValueError, TypeError, AttributeError)
+
+
+def _no_checkpoint(path: str | Path) -> InputError:
+    return InputError(f"{path}: not a checkpoint, or one that was cut short")
 
 
 def _refusal(path: str | Path, error: pickle.UnpicklingError) -> InputError:

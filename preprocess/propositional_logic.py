@@ -21,6 +21,8 @@ from fairseq_struct.data.parallel_text import read_lines
 from fairseq_struct.data.preparation_script import at_least, run_script
 from fairseq_struct.errors import InputError
 
+LEAST_INSTANCES = 10
+
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Prepare the corpus."""
@@ -34,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         help="of the longer formula, in training (default: 6)",
     )  # fmt: skip
     parser.add_argument(
-        "--most-instances", type=at_least(10), metavar="N",
+        "--most-instances", type=at_least(LEAST_INSTANCES), metavar="N",
         help="train on so many only, drawn at random (default: all)",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=1, help="of what is drawn (default: 1)")
@@ -45,9 +47,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         for number in range(args.most_operators + 1)
         for instance in read(args.path / f"train{number}")
     ]
-    tests = sorted(args.path.glob("test[0-9]*"), key=lambda file: int(file.name[4:]))
+    tests = [file for file in args.path.glob("test*") if file.name[4:].isdecimal()]
+    tests.sort(key=lambda file: int(file.name[4:]))
     if not tests:
         raise InputError(f"{args.path}/test0: no such file")
+    if len(train) < LEAST_INSTANCES:
+        raise InputError(
+            f"{args.path}: {len(train)} training pairs, but a tenth of them are to validate"
+        )
     random.Random(args.seed).shuffle(train)
     train = train[: args.most_instances]
     held_out = len(train) // 10

@@ -121,7 +121,10 @@ def pickler_naming(module: str):
     return Module
 
 
-@pytest.mark.parametrize("content", [b"", b"not a checkpoint at all\n", b"PK\x03\x04 cut short"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"not a checkpoint at all\n", b"hello", b"(X a (X b c))\n", b"PK\x03\x04 cut short"],
+)
 @LOADERS
 def test_damaged_file_is_named(tmp_path, load, content):
     path = tmp_path / "damaged.pt"

@@ -190,6 +190,17 @@ def test_files_are_compared_word_by_word(tmp_path):
         evaluate(gold, "balanced", longest=0)
 
 
+def test_right_branching_trees_without_labels(tmp_path):
+    """(a (b c)) may have a label or three words; who evaluates it knows."""
+    gold, ours = tmp_path / "gold", tmp_path / "ours"
+    gold.write_text("(S (DT a) (NP (NN b) (NN c)))\n")
+    ours.write_text("(a (b c))\n")
+    with pytest.raises(InputError, match="other words than in .* --unlabelled, if brackets have"):
+        evaluate(gold, ours)
+    scores, depth = evaluate(gold, ours, unlabelled=["predicted"])
+    assert scores.f1_sentence == 100 and depth == pytest.approx(5 / 3)
+
+
 def test_pages_show_every_word_and_constituent():
     page = bracket_page([(["a<b", "c", "d"], [(0, 3), (1, 3)], [0.5, 2.0, 1.0])], "A & B")
     assert page.count("<text ") == 3 and page.count("<path ") == 4 and page.count("<rect ") == 3

@@ -12,6 +12,7 @@ from small_language_models import LENGTHS
 
 import fairseq_struct
 from fairseq_struct.cli.main import main
+from fairseq_struct.errors import InputError
 from fairseq_struct.inference import load_language_model
 
 
@@ -48,7 +49,7 @@ def test_trees_of_raw_text(language_models, monkeypatch, capsys, tmp_path):
     assert "--format conllu cannot show trees of this model" in command("--format=conllu")[2]
     assert "--truncate has no use" in command("--truncate")[2]
     other = str(language_models["awd_lstm_lm"] / "checkpoint_best.pt")
-    assert main(["parse", other]) == 2 and "which infers no trees" in capsys.readouterr().err
+    assert main(["parse", other]) == 2 and "infers no trees" in capsys.readouterr().err
 
 
 def test_syntactic_evaluation(language_models, capsys, tmp_path):
@@ -90,6 +91,28 @@ class Hostile:
         return print, ("executed",)
 
 
+def test_test_sets_that_are_empty_or_single_files(language_models, capsys, tmp_path):
+    checkpoint = str(language_models["on_lstm_lm"] / "checkpoint_best.pt")
+    file = tmp_path / "simple_agrmt.pickle"
+    file.write_bytes(pickle.dumps({"a": []}))
+    assert main(["syneval", checkpoint, str(tmp_path)]) == 2
+    assert "simple_agrmt: no item in this test set" in capsys.readouterr().err
+    assert main(["syneval", checkpoint, str(file)]) == 2
+    assert "name the folder of the test sets" in capsys.readouterr().err
+
+
+def test_one_string_is_no_list_of_sentences(language_models):
+    model = fairseq_struct.load(language_models["on_lstm_lm"] / "checkpoint_best.pt")
+    with pytest.raises(InputError, match="a list of sentences is needed, not one string"):
+        model.parse("the cat")
+
+
+def test_dictionaries_that_are_missing(language_models, tmp_path):
+    checkpoint = language_models["on_lstm_lm"] / "checkpoint_best.pt"
+    with pytest.raises(InputError, match=r"dict\.txt: no such file"):
+        fairseq_struct.load(checkpoint, data=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -97,6 +120,7 @@ class Hostile:
         (b"garbage", "no test set"),
         (pickle.dumps(["a"]), "no dictionary of conditions"),
         (pickle.dumps({"a": [("one",)]}), r"condition 'a', item 0: expected two or three"),
+        (pickle.dumps({"a": []}), "no row of the table can be made of the sets x"),
         (pickle.dumps({"a": [("one", "")]}), r"condition 'a', item 0: expected two or three"),
     ],
 )

@@ -242,6 +242,8 @@ def test_packed_products_are_products(known, monkeypatch):
         (lambda: network()(inputs(), lengths=torch.tensor([7, 1, 1, 1])), "between 0 and 6"),
         (lambda: network()(inputs(), lengths=torch.tensor([1, 1])), "4 integers between"),
         (lambda: network()(inputs(), (torch.zeros(2, 4, 8),) * 2), "does not fit 2 layers"),
+        (lambda: network(8)(inputs(), (torch.zeros(1, 4, 8),) * 2), "state must be torch.float64"),
+        (lambda: network()(inputs(), lengths=[7, 1, 1, 1]), "between 0 and 6"),
         (lambda: network(weight_dropout=1.5), "below 1, not 1.5"),
         (lambda: network()(inputs(torch.float32)), "inputs are torch.float32, the weights"),
     ],

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shutil
 from argparse import Namespace
 
 import pytest
@@ -223,11 +224,35 @@ def test_streams_hold_every_token_once():
         (["--valid-subset=dev"], "dev.bin: no such file"),
         (["--criterion=cross_entropy"], "needs --criterion recurrent_language_modeling"),
         (["--batch-size=2000"], "cannot be cut into 2000 streams"),
+        (
+            ["--task=language_modeling", "--criterion=cross_entropy", "--optimizer=nt_asgd"],
+            "nt_asgd needs --task recurrent_language_modeling",
+        ),
     ],
 )
 def test_bad_options_end_in_one_sentence(language_folder, tmp_path, options, message):
     with pytest.raises(InputError, match=message):
         train(language_folder, tmp_path, "--optimizer=adam", "--max-update=1", *options)
+
+
+def test_a_split_without_a_sentence(language_folder, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(language_folder, data)
+    (data / "data-bin" / "valid.bin").write_bytes(b"")
+    with pytest.raises(InputError, match=r"valid\.bin: the split 'valid' is empty"):
+        train(data, tmp_path / "run", "--optimizer=adam", "--max-update=1")
+
+
+@pytest.mark.parametrize("arch", MODELS)
+def test_padding_belongs_on_the_right(language_models, language_folder, arch):
+    checkpoint = language_models[arch] / "checkpoint_best.pt"
+    model = load_language_model(checkpoint).model
+    with pytest.raises(ValueError, match="padding must be on the right"):
+        model(torch.tensor([[1, 1, 2, 5], [2, 5, 6, 7]]))
+    with pytest.raises(InputError, match="need --task language_modeling"):
+        run("generate", language_folder / "data-bin", f"--path={checkpoint}", "--gen-subset=test",
+            "--task=recurrent_language_modeling", "--batch-size=5",
+            f"--user-dir={USER_DIR}")  # fmt: skip
 
 
 def test_a_batch_needs_a_size(language_folder, tmp_path):

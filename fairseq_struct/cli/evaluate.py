@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
@@ -23,6 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--longest", type=int, help="only sentences of at most so many words (10: WSJ10)"
     )
+    parser.add_argument(
+        "--unlabelled", nargs="+", choices=("gold", "predicted"), default=(),
+        help="whose brackets have no labels: (a (b c)) is of three words then, else two "
+        "words with the label a; found out by itself where a bracket begins with another one",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=1, help="of random trees (default: 1)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -35,7 +41,9 @@ def run(args: argparse.Namespace) -> int:
     """
     from fairseq_struct.metrics.bracketing import POLICY
 
-    scores, depth = evaluate(args.gold, args.predicted, args.longest, args.seed)
+    scores, depth = evaluate(
+        args.gold, args.predicted, args.longest, args.seed, args.unlabelled
+    )
     values = {
         "sentences": len(scores.f1), "f1_sentence": scores.f1_sentence,
         "f1_corpus": scores.f1_corpus, "precision": scores.precision, "recall": scores.recall,
@@ -55,8 +63,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def evaluate(
-    gold: Path, predicted: Path | str, longest: int | None = None, seed: int = 1
-):
+    gold: Path, predicted: Path | str, longest: int | None = None, seed: int = 1,
+    unlabelled: Sequence[str] = (),
+):  # fmt: skip
     """``BracketingScores`` of predicted trees, and their mean depth (``constituency.mean_depth``).
 
     Args:
@@ -64,6 +73,7 @@ def evaluate(
         predicted: file of trees of the same sentences in the same order, or one of ``TRIVIAL``.
         longest: only sentences of at most so many words.
         seed: of random trees.
+        unlabelled: ``gold``, ``predicted`` or both, whose brackets have no labels.
 
     Raises:
         InputError: a file is missing or malformed, the files hold other sentences, or no sentence
@@ -75,8 +85,9 @@ def evaluate(
     from fairseq_struct.metrics.bracketing import BracketingScores
     from fairseq_struct.structure import constituency
 
-    theirs = read_trees(gold)
-    ours = None if str(predicted) in TRIVIAL else read_trees(Path(predicted))
+    labels = [False if name in unlabelled else None for name in ("gold", "predicted")]
+    theirs = read_trees(gold, labels[0])
+    ours = None if str(predicted) in TRIVIAL else read_trees(Path(predicted), labels[1])
     if ours is not None and len(ours) != len(theirs):
         raise InputError(
             f"{predicted}: {len(ours)} trees, but {gold} has {len(theirs)} of them"
@@ -92,7 +103,7 @@ def evaluate(
             if [_form(word) for word in leaves_of(other)] != [_form(word) for word in words]:
                 raise InputError(
                     f"{predicted}:{at}: other words than in {gold}:{line}; both files need the "
-                    "same sentences"
+                    "same sentences (and --unlabelled, if brackets have no labels)"
                 )
             spans = [span for _, span in spans_of(other)]
         elif str(predicted) == "random":

@@ -21,12 +21,16 @@ _TOKEN = re.compile(r"\(|\)|[^\s()]+")
 NO_LABEL = "X"
 
 
-def read_trees(path: Path) -> list[tuple[int, Tree]]:
+def read_trees(path: Path, labels: bool | None = None) -> list[tuple[int, Tree]]:
     """Trees of a file, with the lines they begin in.
 
     A tree may go over several lines and several may stand in one; ``( (S ..))`` of the Penn
-    Treebank is read as ``(S ..)``. Trees without labels, ``((a b) c)``, are read, too: a file is
-    one of those if one of its constituents begins with another one.
+    Treebank is read as ``(S ..)``. Trees without labels, ``((a b) c)``, are read, too.
+
+    Args:
+        path: of the file.
+        labels: whether constituents have labels; if not given, they have unless one of them begins
+            with another one, so that ``(a (b c))`` is a tree with the label a.
 
     Raises:
         InputError: the file is missing, no UTF-8, or malformed, with the line.
@@ -55,6 +59,7 @@ def read_trees(path: Path) -> list[tuple[int, Tree]]:
     if stack:
         raise InputError(f"{path}:{begun}: this tree is not closed")
     labelled &= all(isinstance(tree[0], str) or len(tree) == 1 for _, tree in trees)
+    labelled = labelled if labels is None else labels
     return [(number, _tree(node, labelled)) for number, node in trees]
 
 

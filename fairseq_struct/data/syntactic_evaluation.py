@@ -85,6 +85,8 @@ def read_test_sets(path: Path) -> dict[str, Case]:
     Raises:
         InputError: there are none, or one is malformed; nothing in a pickle is ever executed.
     """
+    if path.suffix == ".pickle" and path.is_file():
+        raise InputError(f"{path}: name the folder of the test sets, not one of them")
     if path.is_file():
         return _read_text(path)
     files = sorted(path.rglob("*.pickle"))
@@ -149,6 +151,8 @@ def accuracies(
         if not all(case in sets for case in row.cases):
             continue
         items = [item for case in row.cases for item in sets[case]]
+        if not items:
+            raise InputError(f"{', '.join(row.cases)}: no item in this test set")
         if any(len(item) <= row.worse for item in items):
             raise InputError(f"{', '.join(row.cases)}: expected three sentences in each item")
         pairs = [(item[row.better], item[row.worse]) for item in items]

@@ -11,7 +11,7 @@ from nltk import Tree
 from fairseq_struct.data.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.language_model import BATCH_WORDS, Vocabulary
-from fairseq_struct.inference.reading import words_of
+from fairseq_struct.inference.reading import listed, words_of
 from fairseq_struct.structure.constituency import SPLITS, Span, tree_of_distances
 
 # Sentences that are sorted by length before they are put into batches.
@@ -70,7 +70,7 @@ class ConstituencyParser:
             InputError: an empty sentence.
         """
         window: list[tuple[str, ...]] = []
-        for number, sentence in enumerate(sentences, 1):
+        for number, sentence in enumerate(listed(sentences), 1):
             window.append(words_of(number, sentence))
             if len(window) == WINDOW:
                 yield from self._window(window)

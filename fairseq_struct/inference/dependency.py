@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.reading import words_of
+from fairseq_struct.inference.reading import listed, words_of
 from fairseq_struct.structure.heads import depths as depths_of
 
 # Sentences that go through a model side by side.
@@ -99,8 +99,8 @@ class Classifier:
         A model of pairs reads every sentence as both of them; trees do not depend on the other.
         """
         if self.model.tree is None:
-            raise InputError("this model was trained without trees (--latent-method baseline)")
-        return self.analyse((sentence,) * self.sides for sentence in sentences)
+            raise InputError("this classifier infers no trees")
+        return self.analyse((sentence,) * self.sides for sentence in listed(sentences))
 
     def _words(self, number: int, instance: Sequence[str]) -> tuple[tuple[str, ...], ...]:
         if isinstance(instance, str) or len(instance) != self.sides:
@@ -170,7 +170,7 @@ class TranslationParser:
             InputError: an empty sentence.
         """
         device = next(self.encoder.parameters()).device
-        for number, sentence in enumerate(sentences, 1):
+        for number, sentence in enumerate(listed(sentences), 1):
             words = words_of(number, sentence)
             special, unknown = self.words.nspecial, self.words.unk()
             tokens = [self.words.index(word) for word in words]

@@ -40,7 +40,7 @@ def load(
 
     cfg, task, model = _restore(checkpoint, data)
     if not isinstance(model, TreeModel | LatentTreeTransformer | ONLSTMLanguageModel):
-        raise InputError(f"{checkpoint}: a {type(model).__name__}, which infers no trees")
+        raise InputError(f"{checkpoint}: {type(model).__name__} infers no trees")
     if truncate and not isinstance(model, TreeModel):
         raise InputError(f"{checkpoint}: takes sentences of any length, --truncate has no use")
     if isinstance(model, ONLSTMLanguageModel):
@@ -70,7 +70,7 @@ def load_language_model(
 
     _, task, model = _restore(checkpoint, data)
     if not isinstance(model, RecurrentLM):
-        raise InputError(f"{checkpoint}: a {type(model).__name__}, no recurrent language model")
+        raise InputError(f"{checkpoint}: {type(model).__name__} is no recurrent language model")
     return LanguageModelScorer(model, task.source_dictionary)
 
 
@@ -97,7 +97,10 @@ def _restore(checkpoint: str | Path, data: str | Path | None):
     folder = Path(str(cfg["task"]["data"]))
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder, and the dictionaries are in it; name another")
-    task = tasks.setup_task(cfg["task"])
+    try:
+        task = tasks.setup_task(cfg["task"])
+    except FileNotFoundError as error:
+        raise InputError(f"{error.filename or folder}: no such file") from None
     model = task.build_model(cfg["model"])
     try:
         model.load_state_dict(state["model"], strict=True, model_cfg=cfg["model"])

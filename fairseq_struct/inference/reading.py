@@ -7,6 +7,17 @@ from collections.abc import Iterable, Iterator
 from fairseq_struct.errors import InputError
 
 
+def listed(sentences: Iterable[str]) -> Iterable[str]:
+    """The sentences, if they are not one string, whose letters would be taken for sentences.
+
+    Raises:
+        InputError: they are.
+    """
+    if isinstance(sentences, str):
+        raise InputError(f"a list of sentences is needed, not one string: {sentences[:40]!r}")
+    return sentences
+
+
 def words_of(number: int, sentence: str) -> tuple[str, ...]:
     """Words of a line, by white space.
 

@@ -202,8 +202,8 @@ class ONLSTM(nn.Module):
         Args:
             inputs: (T, batch, input_size), or (batch, T, input_size).
             state: h_0 and c_0, as a call before has returned them; zeros if not given.
-            lengths: (batch,) steps of each sequence, 0 to T; T if not given. Beyond its end a
-                sequence's state stays as it is.
+            lengths: (batch,) steps of each sequence, 0 to T, a tensor or a list; T if not given.
+                Beyond its end a sequence's state stays as it is.
 
         Raises:
             ValueError: wrong shapes, lengths or precision.
@@ -223,6 +223,7 @@ class ONLSTM(nn.Module):
         starts = self._starts(state, batch)
         inside = None
         if lengths is not None:
+            lengths = torch.as_tensor(lengths)
             if lengths.shape != (batch,) or lengths.min() < 0 or lengths.max() > steps:
                 raise ValueError(f"lengths must be {batch} integers between 0 and {steps}")
             inside = torch.arange(steps, device=given.device)[:, None] < lengths.to(given.device)
@@ -255,6 +256,10 @@ class ONLSTM(nn.Module):
         )  # fmt: skip
         if not fits:
             raise ValueError(f"the state does not fit {len(self.cells)} layers, batch {batch}")
+        weight = self.cells[0].weight_ih
+        same = all(part.dtype == weight.dtype for start in starts for part in start)
+        if not same and not torch.is_autocast_enabled(weight.device.type):
+            raise ValueError(f"the state must be {weight.dtype}, as the weights")
         return starts
 
     def _layer(self, cell: ONLSTMCell, given: Tensor, start, lengths, inside):

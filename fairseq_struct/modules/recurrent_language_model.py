@@ -112,6 +112,8 @@ class RecurrentLanguageModel(nn.Module):
     def _read(self, tokens: Tensor, state: State | None):
         """All but the output, which takes longest where there are many words."""
         outside = tokens == self.padding
+        if (outside[:, :-1] & ~outside[:, 1:]).any():
+            raise ValueError("padding must be on the right: a word stands behind some")
         lengths = (~outside).sum(1) if outside.any() else None
         vectors = self.word_dropout(tokens.t(), self.embedding)
         return self.layers.run(self.embedding_dropout(vectors), state, lengths)

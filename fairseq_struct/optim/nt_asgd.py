@@ -78,11 +78,12 @@ class NTASGD(FairseqOptimizer):
     weights.
 
     Raises:
-        InputError: the interval is below 1.
+        InputError: the interval is below 1, or (on use) the task is another one.
     """
 
     def __init__(self, cfg: NTASGDConfig, params):
         super().__init__(cfg)
+        self._told = False
         if cfg.non_monotone_interval < 1:
             raise InputError("--non-monotone-interval must be 1 or more")
         self._optimizer = AveragedSGD(list(params), lr=cfg.lr[0], weight_decay=cfg.weight_decay)
@@ -104,4 +105,15 @@ class NTASGD(FairseqOptimizer):
 
     def use_average(self, wanted: bool):
         """Exchange weights and averages."""
+        self._told = True
         self._optimizer.use_average(wanted)
+
+    def step(self, closure=None, scale=1.0, groups=None):
+        """One step.
+
+        Raises:
+            InputError: no task has said whether averages are wanted; then none would ever be made.
+        """
+        if not self._told:
+            raise InputError("--optimizer nt_asgd needs --task recurrent_language_modeling")
+        super().step(closure, scale, groups)

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from fairseq.data import data_utils, iterators
+from fairseq.data import iterators
 from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
 
+from fairseq_struct.data.indexed_lines import load_lines
 from fairseq_struct.data.token_streams import TokenStreams
 from fairseq_struct.errors import InputError
 
@@ -60,11 +61,7 @@ class RecurrentLanguageModelingTask(LanguageModelingTask):
             InputError: it is missing or empty.
         """
         path = Path(self.args.data) / split
-        lines = data_utils.load_indexed_dataset(str(path), self.dictionary, self.args.dataset_impl)
-        if lines is None:
-            raise InputError(f"{path}.bin: no such file; fairseq-preprocess --only-source makes it")
-        if not len(lines):
-            raise InputError(f"{path}.bin: the split '{split}' is empty")
+        lines = load_lines(path, self.dictionary, self.args.dataset_impl)
         tokens = torch.cat([lines[i].int() for i in range(len(lines))])
         vary = split == "train" and not self.args.fixed_windows
         self.datasets[split] = TokenStreams(
@@ -98,6 +95,17 @@ class RecurrentLanguageModelingTask(LanguageModelingTask):
             shard_id=shard_id, num_workers=num_workers, epoch=epoch, buffer_size=data_buffer_size,
             disable_shuffling=True,
         )  # fmt: skip
+
+    def build_generator(self, *_, **__):
+        """None: windows are no sentences to go on from.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError(
+            "fairseq-generate and fairseq-interactive need --task language_modeling, and of data "
+            "--sample-break-mode eos"
+        )
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
         """Forward and backward pass on a window, from the state before it to that after it."""
@@ -204,5 +212,5 @@ def _averaging(optimizer):
     if not hasattr(inner, "use_average"):
         return None
     if inner is not optimizer:
-        raise InputError("--optimizer nt_asgd and --fp16 do not go together")
+        raise InputError("--optimizer nt_asgd needs float32: no --fp16, --bf16 or --amp")
     return inner

@@ -16,6 +16,7 @@ from fairseq_struct.data.dependency_treebank import (
     read_treebank,
     without_punctuation,
 )
+from fairseq_struct.data.indexed_lines import load_lines
 from fairseq_struct.data.masked_sentences import MaskedSentences
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.attachment import AttachmentScores
@@ -118,9 +119,7 @@ class StructuredMaskedLMTask(FairseqTask):
             InputError: there is no such split, or it has an empty sentence.
         """
         path = Path(self.cfg.data) / split
-        lines = data_utils.load_indexed_dataset(str(path), self.words, "mmap")
-        if lines is None:
-            raise InputError(f"{path}.bin: no such file; fairseq-preprocess --only-source makes it")
+        lines = load_lines(path, self.words)
         sentences = []
         for number in range(len(lines)):
             line = lines[number]
@@ -128,8 +127,6 @@ class StructuredMaskedLMTask(FairseqTask):
             if not len(line):
                 raise InputError(f"{path}.bin: sentence {number + 1} is empty")
             sentences.append(line)
-        if not sentences:
-            raise InputError(f"{path}.bin: the split {split!r} is empty")
         training = split == "train"
         self.datasets[split] = MaskedSentences(
             sentences, self.words.pad(), self.words.unk(), self.mask, self.cfg.mask_rate,

@@ -1,0 +1,30 @@
+"""Splits of text that fairseq-preprocess has made numbers of."""
+
+from pathlib import Path
+
+from fairseq.data import data_utils
+
+from fairseq_struct.errors import InputError
+
+
+def load_lines(path: Path, dictionary, implementation: str | None = "mmap"):
+    """The lines of a split, each a tensor of integers.
+
+    Args:
+        path: of the split's two files, without their endings.
+        dictionary: of the words.
+        implementation: fairseq's ``--dataset-impl``.
+
+    Raises:
+        InputError: the split is missing or empty.
+    """
+    content = Path(f"{path}.bin")
+    # An empty file cannot be mapped into memory: fairseq would fail before it has lines to count.
+    if content.is_file() and content.stat().st_size == 0:
+        raise InputError(f"{content}: the split '{path.name}' is empty")
+    lines = data_utils.load_indexed_dataset(str(path), dictionary, implementation)
+    if lines is None:
+        raise InputError(f"{content}: no such file; fairseq-preprocess --only-source makes it")
+    if not len(lines):
+        raise InputError(f"{content}: the split '{path.name}' is empty")
+    return lines
