@@ -9,6 +9,7 @@ from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.independent import Independent
 from fairseq_struct.structure.interior_projection import project_near_marginals
 from fairseq_struct.structure.pullback import pulled_back_gradient
+from fairseq_struct.structure.sparsemap import EXACT
 
 LENGTHS = torch.tensor([6, 4, 1, 2])
 
@@ -47,6 +48,26 @@ def test_inner_points_need_no_search(monkeypatch):
     words = trees.within.sum(1, keepdim=True).clamp_min(1)
     centred = (move - move.sum(1, keepdim=True) / words) * trees.within
     torch.testing.assert_close(made - trees.marginals, centred, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arcs_that_go_to_zero_need_no_search(monkeypatch, kind):
+    """The target lies outside of the polytope, its projection on the side without some arcs."""
+    scores = random_scores(3, 10, 10, scale=0.7)
+    lengths = torch.tensor([10, 10, 10])
+
+    def structure(given):
+        return DependencyTrees(given, lengths, sparsemap_steps=EXACT, **kind)
+
+    trees = structure(scores)
+    size = trees.marginals.flatten(1).quantile(0.1, dim=1)[:, None, None]
+    move = size * random_scores(3, 10, 10, seed=5)
+    target = (trees.marginals - move).masked_fill(~trees.within, 0)
+    exact = structure(target.masked_fill(~trees.within, -torch.inf)).sparsemap
+    assert ((exact == 0) & trees.within).flatten(1).any(1).all()
+    monkeypatch.setattr(DependencyTrees, "sparsemap", property(lambda self: pytest.fail("search")))
+    made = project_near_marginals(structure, scores, target, trees.within)
+    torch.testing.assert_close(made, exact, atol=1e-9, rtol=0)
 
 
 def test_what_cannot_be_shown_is_searched_for(monkeypatch):
