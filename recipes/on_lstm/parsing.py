@@ -17,11 +17,16 @@ from fairseq_struct.structure import constituency
 TRIVIAL = ("right_branching", "left_branching", "balanced", "random")
 LABELS = ("ADJP", "NP", "PP", "INTJ")
 # Table 2: the WSJ test set, mean of five runs; WSJ10 is that of the whole treebank.
+COLUMNS = ("f1_sentence", "f1_sentence_wsj10", "depth", *(f"recall_{label}" for label in LABELS))
 PAPER = {
-    "layer_1": (20.0, 35.2), "layer_2": (47.7, 65.1), "layer_3": (36.6, 54.0),
-    "random": (18.4, 31.7), "balanced": (24.5, 43.4), "left_branching": (9.0, 19.6),
-    "right_branching": (39.8, 56.6),
-}  # fmt: skip
+    "layer_1": (20.0, 35.2, 5.6, 38.1, 23.8, 18.3, 100.0),
+    "layer_2": (47.7, 65.1, 5.6, 46.2, 61.4, 55.4, 0.0),
+    "layer_3": (36.6, 54.0, 5.3, 44.8, 57.5, 47.2, 0.0),
+    "random": (18.4, 31.7, 5.3, 17.4, 22.3, 16.0, 40.4),
+    "balanced": (24.5, 43.4, 4.6, 22.1, 20.2, 9.3, 55.9),
+    "left_branching": (9.0, 19.6, 12.4),
+    "right_branching": (39.8, 56.6, 12.4),
+}
 
 
 def score(gold, predicted) -> dict[str, float]:
@@ -94,7 +99,7 @@ def main():
         rows[name] = [make(len(tree.leaves()), *extra) for tree in gold]
     for name, spans in rows.items():
         metrics = score(gold, spans)
-        paper = dict(zip(("f1_sentence", "f1_sentence_wsj10"), PAPER.get(name, ()), strict=False))
+        paper = dict(zip(COLUMNS, PAPER.get(name, ()), strict=False))
         shown = "  ".join(f"{key} {value:.1f}" for key, value in metrics.items())
         print(f"{name:16} {shown}  (paper, its own data: {paper.get('f1_sentence', '-')})")
         if args.results:
