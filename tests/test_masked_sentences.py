@@ -65,6 +65,14 @@ def test_draws_depend_on_epoch_sentence_and_draw():
     assert [same[i]["hidden"].tolist() for i in range(4)] == before
 
 
+def test_every_epoch_has_batches_of_its_own():
+    data = dataset([torch.tensor([4, 5])] * 50)
+    first = data.ordered_indices().tolist()
+    assert data.ordered_indices().tolist() == first and not data.can_reuse_epoch_itr_across_epochs
+    data.set_epoch(2)
+    assert data.ordered_indices().tolist() != first
+
+
 def test_sentences_come_by_length():
     data = dataset(draws=3)
     order = data.ordered_indices()

@@ -32,6 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ON-LSTM: split at the largest distance into ((before) (word (after))), as the paper "
         "does (default), or into ((before) (word and after))",
     )
+    parser.add_argument(
+        "--multiple-roots", action="store_true",
+        help="masked language models: not only trees whose root has one modifier",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,8 +51,9 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_struct.inference import ConstituencyParser, load, read_lines
 
     model = load(
-        args.checkpoint, args.data, truncate=args.truncate, layer=args.layer, split=args.split
-    )
+        args.checkpoint, args.data, truncate=args.truncate, layer=args.layer, split=args.split,
+        multiple_roots=args.multiple_roots,
+    )  # fmt: skip
     constituents = isinstance(model, ConstituencyParser)
     kind = args.format or ("brackets" if constituents else "conllu")
     if kind == ("conllu" if constituents else "brackets"):

@@ -12,7 +12,8 @@ class MaskedSentences(FairseqDataset):
     """Sentences, each word masked by itself with a probability (Shen's thesis, section 4.3.1).
 
     A word that is drawn becomes the mask, always; words that the vocabulary does not have are never
-    drawn. Which ones are, depends on the seed, the epoch and the sentence's number only.
+    drawn. Which ones are, depends on the seed, the epoch and the sentence's number only. Batches
+    hold sentences of similar length, other ones in every epoch.
 
     Args:
         sentences: (n,) integers each, without a symbol at the end.
@@ -77,6 +78,12 @@ class MaskedSentences(FairseqDataset):
             "nsentences": len(samples),
         }
 
+    def batch_by_size(
+        self, indices, max_tokens=None, max_sentences=None, required_batch_size_multiple=1
+    ):
+        """Batches of any number of sentences: of a multiple fairseq would lose the last ones."""
+        return super().batch_by_size(indices, max_tokens, max_sentences, 1)
+
     def num_tokens(self, index: int) -> int:
         """Words of a sentence."""
         return int(self.sizes[index])
@@ -86,6 +93,12 @@ class MaskedSentences(FairseqDataset):
         return int(self.sizes[index])
 
     def ordered_indices(self) -> np.ndarray:
-        """In the order of length, sentences of one length shuffled by numpy's generator."""
-        order = np.random.permutation(len(self))
+        """In the order of length; sentences of one length in an order of the epoch's own."""
+        random = np.random.default_rng((self.seed, self.epoch if self.vary else 0))
+        order = random.permutation(len(self))
         return order[np.argsort(self.sizes[order], kind="stable")]
+
+    @property
+    def can_reuse_epoch_itr_across_epochs(self) -> bool:
+        """False: every epoch has batches of its own."""
+        return not self.vary

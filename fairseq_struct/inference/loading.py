@@ -9,6 +9,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.inference.constituency import ConstituencyParser
 from fairseq_struct.inference.dependency import Classifier, TranslationParser
 from fairseq_struct.inference.language_model import LanguageModelScorer
+from fairseq_struct.inference.masked_language_model import MaskedParser
 
 
 def load(
@@ -17,36 +18,44 @@ def load(
     truncate: bool = False,
     layer: int | None = None,
     split: str | None = None,
-) -> Classifier | TranslationParser | ConstituencyParser:
+    multiple_roots: bool = False,
+) -> Classifier | TranslationParser | ConstituencyParser | MaskedParser:
     """Load a trained model with latent trees, as what it can do.
 
-    That is a :class:`.Classifier`, the parser of a translation model, or that of a language model.
+    That is a :class:`.Classifier`, or the parser of a translation model or of a language model.
 
     Args:
         checkpoint: a file that fairseq-train wrote.
         data: folder with its dictionaries; the one it was trained with if not given.
         truncate: cut sentences that are longer than the model's ``--longest-sentence``.
         layer, split: as for :class:`.ConstituencyParser`.
+        multiple_roots: not only trees whose root has one modifier; for :class:`.MaskedParser`.
 
     Raises:
         InputError: the file is missing or damaged, or no model that this function can use; or
-            ``truncate`` for a model that takes sentences of any length, or ``layer`` or ``split``
-            for one without constituents.
+            ``truncate`` for a model that takes sentences of any length, ``layer`` or ``split`` for
+            one without constituents, or ``multiple_roots`` for one that is no masked model.
     """
     plugin.load()
     from fairseq_struct.models.latent_tree_classifier import TreeModel
     from fairseq_struct.models.latent_tree_transformer import LatentTreeTransformer
     from fairseq_struct.models.on_lstm_lm import ONLSTMLanguageModel
+    from fairseq_struct.models.udgn import MaskedModel
 
     cfg, task, model = _restore(checkpoint, data)
-    if not isinstance(model, TreeModel | LatentTreeTransformer | ONLSTMLanguageModel):
+    known = TreeModel | LatentTreeTransformer | ONLSTMLanguageModel | MaskedModel
+    if not isinstance(model, known):
         raise InputError(f"{checkpoint}: {type(model).__name__} infers no trees")
     if truncate and not isinstance(model, TreeModel):
         raise InputError(f"{checkpoint}: takes sentences of any length, --truncate has no use")
+    if multiple_roots and not isinstance(model, MaskedModel):
+        raise InputError(f"{checkpoint}: --multiple-roots is for masked language models")
     if isinstance(model, ONLSTMLanguageModel):
         return ConstituencyParser(model, task.source_dictionary, layer, split or "word")
     if layer is not None or split is not None:
         raise InputError(f"{checkpoint}: no ON-LSTM, --layer and --split are of no use")
+    if isinstance(model, MaskedModel):
+        return MaskedParser(model, task.source_dictionary, not multiple_roots)
     if isinstance(model, LatentTreeTransformer):
         return TranslationParser(model.encoder, task.source_dictionary)
     longest = cfg["task"]["longest_sentence"]
@@ -92,8 +101,9 @@ def _restore(checkpoint: str | Path, data: str | Path | None):
         cfg["task"]["data"] = str(data)
     if "embed_path" in cfg["model"]:
         cfg["model"]["embed_path"] = None  # the vectors are in the checkpoint
-    if "heads_path" in cfg["task"]:
-        cfg["task"]["heads_path"] = None
+    for name in ("heads_path", "treebank"):
+        if name in cfg["task"]:
+            cfg["task"][name] = None
     folder = Path(str(cfg["task"]["data"]))
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder, and the dictionaries are in it; name another")

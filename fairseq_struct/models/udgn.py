@@ -86,6 +86,11 @@ class MaskedModel(BaseFairseqModel):
         super().__init__()
         self.network = network
 
+    @property
+    def parses(self) -> bool:
+        """Whether it infers trees."""
+        return hasattr(self.network.encoder, "parser")
+
     def forward(self, tokens: Tensor, lengths: Tensor, hidden: Tensor) -> tuple[Tensor, Encoding]:
         """Scores of hidden words: see :meth:`MaskedLanguageModel.forward`."""
         return self.network(tokens, lengths, hidden)

@@ -20,7 +20,7 @@ from fairseq_struct.data.indexed_lines import load_lines
 from fairseq_struct.data.masked_sentences import MaskedSentences
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.attachment import AttachmentScores
-from fairseq_struct.structure.dependency import DependencyTrees
+from fairseq_struct.structure.head_selection import best_heads, spanning_trees
 
 MASK = "<mask>"
 
@@ -188,24 +188,3 @@ class StructuredMaskedLMTask(FairseqTask):
     def target_dictionary(self) -> Dictionary:
         """The dictionary of words, with the mask."""
         return self.words
-
-
-def spanning_trees(scores: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-    """Heads (batch, n) of the best trees with a single root, of arc scores (batch, n, n).
-
-    Scores of heads are taken as log-probabilities, as the parser has them: each word's sum to one.
-    """
-    normal = scores.detach().float().cpu()
-    outside = torch.arange(normal.size(-1)) >= lengths[:, None]
-    normal = normal.masked_fill(outside[:, :, None], -torch.inf).log_softmax(1)
-    normal = normal.masked_fill(outside[:, :, None] | outside[:, None, :], 0.0)
-    return DependencyTrees(normal, lengths, projective=False, single_root=True).heads
-
-
-def best_heads(scores: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-    """Heads (batch, n) that each word by itself likes best; they need not form a tree."""
-    scores = scores.detach().float().cpu()
-    n = scores.size(-1)
-    outside = torch.arange(n) >= lengths[:, None]
-    best = scores.masked_fill(outside[:, :, None], -torch.inf).argmax(1)
-    return torch.where(best == torch.arange(n), 0, best + 1)
