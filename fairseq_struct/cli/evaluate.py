@@ -8,18 +8,21 @@ from pathlib import Path
 from fairseq_struct.errors import InputError
 
 NAME = "evaluate"
-HELP = "compare two files of trees: unlabelled F1 of bracketed ones, with the policy"
+HELP = "compare two files of trees: F1 of bracketed ones, UAS and UUAS of dependency trees"
 LABELS = ("ADJP", "NP", "PP", "INTJ")
 TRIVIAL = ("right_branching", "left_branching", "balanced", "random")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``evaluate``."""
-    parser.add_argument("gold", type=Path, help="gold trees, bracketed")
+    parser.add_argument(
+        "gold", type=Path,
+        help="gold trees, bracketed; or dependency trees, .conllu, .dp or a folder of .dp files",
+    )  # fmt: skip
     parser.add_argument(
         "predicted", type=Path,
         help="predicted trees of the same sentences, or one of: right_branching, left_branching, "
-        "balanced, random",
+        "balanced, random; for dependencies: right_chain, left_chain, random",
     )  # fmt: skip
     parser.add_argument(
         "--longest", type=int, help="only sentences of at most so many words (10: WSJ10)"
@@ -29,18 +32,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="whose brackets have no labels: (a (b c)) is of three words then, else two "
         "words with the label a; found out by itself where a bracket begins with another one",
     )  # fmt: skip
+    parser.add_argument(
+        "--keep-punctuation", action="store_true",
+        help="dependencies: count punctuation, too; without it what hangs from it moves up",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=1, help="of random trees (default: 1)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print both F1s, recall of some labels, the mean depth, and what was counted.
+    """Print both F1s, recall of some labels and the mean depth, or UAS and UUAS; and the policy.
 
     Raises:
         InputError: a file is missing or malformed, or the files hold other sentences.
     """
+    from fairseq_struct.cli import dependency_scores
     from fairseq_struct.metrics.bracketing import POLICY
 
+    if dependency_scores.is_treebank(args.gold):
+        scores, count = dependency_scores.attachment(
+            args.gold, args.predicted, args.keep_punctuation, args.longest, args.seed
+        )
+        values = {"sentences": count, "words": scores.words, "uas": scores.uas, "uuas": scores.uuas}
+        how = "kept" if args.keep_punctuation else "removed by tag, what hung from it moved up"
+        return _print(values, dependency_scores.POLICY.format(how), args.json)
     scores, depth = evaluate(
         args.gold, args.predicted, args.longest, args.seed, args.unlabelled
     )
@@ -52,13 +67,17 @@ def run(args: argparse.Namespace) -> int:
     values |= {
         f"recall_{label}": scores.recall_of(label) for label in LABELS if scores.labels[label]
     }
+    return _print(values, POLICY, args.json)
+
+
+def _print(values: dict[str, float], policy: str, as_json: bool) -> int:
     values = {name: round(value, 2) for name, value in values.items()}
-    if args.json:
-        print(json.dumps(values | {"policy": POLICY}))
+    if as_json:
+        print(json.dumps(values | {"policy": policy}))
         return 0
     for name, value in values.items():
         print(f"{name:12} {value:g}")
-    print(f"policy: {POLICY}")
+    print(f"policy: {policy}")
     return 0
 
 

@@ -79,18 +79,26 @@ def heads_of_kept(heads: Sequence[int], kept: Sequence[bool]) -> list[int]:
     return result
 
 
-def without_punctuation(tree: Sentence) -> Sentence | None:
-    """The words alone; what hung from punctuation hangs from its nearest ancestor that stays.
-
-    Which words stay is told by their tags, universal ones or those of the Penn Treebank. None if no
-    word is left.
+def kept_words(tree: Sentence) -> list[bool]:
+    """Which tokens are words, by their tags, universal ones or those of the Penn Treebank.
 
     Raises:
         InputError: the tree has no tags.
     """
     if not tree.tags:
         raise InputError(f"line {tree.line}: without tags punctuation cannot be told from words")
-    kept = [tag in WORDS or tag in UNIVERSAL for tag in tree.tags]
+    return [tag in WORDS or tag in UNIVERSAL for tag in tree.tags]
+
+
+def without_punctuation(tree: Sentence) -> Sentence | None:
+    """The words alone; what hung from punctuation hangs from its nearest ancestor that stays.
+
+    None if no word is left.
+
+    Raises:
+        InputError: the tree has no tags.
+    """
+    kept = kept_words(tree)
     if not any(kept):
         return None
 
