@@ -15,7 +15,7 @@ from fairseq_struct.data.conllu import read_conllu
 from fairseq_struct.data.masked_sentences import MaskedSentences
 from fairseq_struct.errors import InputError
 
-MODELS = ("udgn", "masked_transformer")
+MODELS = ("udgn", "structformer", "masked_transformer")
 SMALL = ["--task=structured_masked_lm", "--criterion=structured_masked_lm", "--optimizer=adam",
          "--embed-dim=16", "--layers=2", "--no-progress-bar", "--num-workers=0", "--lr=0.01",
          "--log-format=json", "--max-tokens=120", "--required-batch-size-multiple=1",
@@ -23,6 +23,8 @@ SMALL = ["--task=structured_masked_lm", "--criterion=structured_masked_lm", "--o
 OF_MODEL = {
     "udgn": ["--parser-size=8", "--parser-layers=1", "--parser-tags=3", "--channels=2",
              "--channel-size=8"],
+    "structformer": ["--heads=2", "--feedforward-dim=16", "--longest-sentence=20",
+                     "--parser-layers=2", "--parser-window=3"],
     "masked_transformer": ["--heads=2", "--feedforward-dim=16", "--longest-sentence=20"],
 }  # fmt: skip
 # Trees of sentences of the corpus, "the cats in the house sing" and the like.
@@ -67,10 +69,11 @@ def test_training_and_resuming(folder, tmp_path, arch):
     assert all(torch.equal(parts[name], whole[name]) for name in whole)
 
 
-def test_the_treebank_is_scored_at_every_validation(folder, treebank, tmp_path):
+@pytest.mark.parametrize("arch", ["udgn", "structformer"])
+def test_the_treebank_is_scored_at_every_validation(folder, treebank, tmp_path, arch):
     output = train(
         folder, tmp_path, "--max-epoch=2", f"--treebank={treebank}",
-        "--best-checkpoint-metric=uuas", "--maximize-best-checkpoint-metric",
+        "--best-checkpoint-metric=uuas", "--maximize-best-checkpoint-metric", arch=arch,
     )  # fmt: skip
     for name in ("uas", "uuas", "uas_argmax", "uuas_argmax"):
         values = logged(output, f"valid_{name}")

@@ -111,7 +111,7 @@ class UDGNModel(MaskedModel):
         Raises:
             InputError: an option out of range.
         """
-        _check(cfg)
+        check_masked(cfg)
         words = task.source_dictionary
         size = cfg.parser_size
         try:
@@ -157,7 +157,7 @@ class MaskedTransformerModel(MaskedModel):
         Raises:
             InputError: an option out of range.
         """
-        _check(cfg)
+        check_masked(cfg)
         words = task.source_dictionary
         embedding = nn.Embedding(len(words), cfg.embed_dim, words.pad())
         try:
@@ -170,7 +170,12 @@ class MaskedTransformerModel(MaskedModel):
         return cls(MaskedLanguageModel(encoder, embedding))
 
 
-def _check(cfg: MaskedModelConfig):
+def check_masked(cfg: MaskedModelConfig):
+    """Refuse options that no masked model can have.
+
+    Raises:
+        InputError: a size below 1, or a probability that is none.
+    """
     for name in ("embed_dim", "layers"):
         if getattr(cfg, name) < 1:
             raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
