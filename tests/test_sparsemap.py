@@ -182,7 +182,9 @@ def test_last_digits_of_the_scores_do_not_change_the_gradient(kind, scale):
         leaf = (scores + noise * random_scores(2, 18, 18, seed=3)).requires_grad_()
         trees = DependencyTrees(leaf, torch.tensor([18, 13]), sparsemap_steps=EXACT, **kind)
         gradients += torch.autograd.grad(trees.sparsemap, leaf, random_scores(2, 18, 18, seed=4))
-    torch.testing.assert_close(*gradients, atol=1e-9, rtol=0)
+    # Hundreds of trees are an ill-conditioned basis of a face (1e8), whichever are found; a tree
+    # that is missing would be a matter of 1e-1.
+    torch.testing.assert_close(*gradients, atol=1e-6, rtol=0)
 
 
 def test_inside_the_polytope_the_gradient_is_that_of_the_affine_space():
