@@ -187,6 +187,20 @@ def test_last_digits_of_the_scores_do_not_change_the_gradient(kind, scale):
     torch.testing.assert_close(*gradients, atol=1e-6, rtol=0)
 
 
+@pytest.mark.parametrize("seed", [9, 30, 51])
+def test_a_face_is_completed_when_its_search_first_ends_for_want_of_room(seed):
+    """Its trees are as many as positive arcs allow: one sum for each word and one for the root."""
+    leaf = (0.05 * random_scores(2, 18, 18, seed=seed)).requires_grad_()
+    for noise in (0.0, 5e-9):
+        scores = leaf + noise * random_scores(2, 18, 18, seed=900)
+        trees = DependencyTrees(
+            scores, torch.tensor([18, 13]), projective=False, sparsemap_steps=EXACT
+        )
+        arcs = (trees.sparsemap > 1e-12).flatten(1).sum(1)
+        # A basis is one more than the dimensions of its affine space.
+        assert (trees._face.trees[1] == arcs - (torch.tensor([18, 13]) + 1) + 1).all()
+
+
 def test_inside_the_polytope_the_gradient_is_that_of_the_affine_space():
     """Flat scores project to the inside of the polytope: all directions within it count.
 

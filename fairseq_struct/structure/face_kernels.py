@@ -104,7 +104,8 @@ def complete_faces(
             sizes[b] = factorise(factors[place], sizes[b], trees[b], alpha[b], n, work)
             residual_scores(scores[b], n, single_root, sizes[b], trees[b], alpha[b], residual)
             nudges[place] = NUDGE * max(1.0, abs(tree_score(residual, n, trees[b, 0])))
-            states[place] = seeded(SEED)
+            # Not the direction again that a search has used up that ended for want of room.
+            states[place] = seeded(SEED + np.uint64(sizes[b]))
             _random_direction(
                 n, sizes[b], trees[b], factors[place], states[place], amounts, directions[place]
             )
