@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 
 from fairseq_struct.modules.dependency_graph import (
     COMPETITIONS,
@@ -21,7 +22,7 @@ LENGTHS = torch.tensor([5, 3, 1])
 
 def parser(tags=4):
     torch.manual_seed(1)
-    return HeadParser(TagSharedEmbedding(20, 6, tags, padding=1), 6, 4, layers=2).double()
+    return HeadParser(TagSharedEmbedding(nn.Embedding(20, 6, 1), tags), 6, 4, layers=2).double()
 
 
 def network(**options):
@@ -39,15 +40,15 @@ def sentences():
 
 
 def test_words_share_the_vectors_of_tags():
-    embedding = TagSharedEmbedding(7, 3, 2, padding=1)
+    embedding = TagSharedEmbedding(nn.Embedding(7, 3, 1), 2)
     torch.nn.init.normal_(embedding.choice.weight)
     token = torch.tensor(5)
     weights = embedding.choice.weight[5].softmax(0)
     shared = weights[0] * embedding.tags[0] + weights[1] * embedding.tags[1]
     torch.testing.assert_close(embedding(token), embedding.words.weight[5] + shared)
-    assert TagSharedEmbedding(7, 3, 0, padding=1).tags is None
+    assert TagSharedEmbedding(nn.Embedding(7, 3, 1), 0).tags is None
     with pytest.raises(ValueError, match="number of tags must be 0 or more"):
-        TagSharedEmbedding(7, 3, -1, padding=1)
+        TagSharedEmbedding(nn.Embedding(7, 3, 1), -1)
 
 
 def test_scores_are_those_of_heads_and_dependents():

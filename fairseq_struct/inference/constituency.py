@@ -11,11 +11,8 @@ from nltk import Tree
 from fairseq_struct.data.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.language_model import BATCH_WORDS, Vocabulary
-from fairseq_struct.inference.reading import listed, words_of
+from fairseq_struct.inference.reading import Words, by_length
 from fairseq_struct.structure.constituency import SPLITS, Span, tree_of_distances
-
-# Sentences that are sorted by length before they are put into batches.
-WINDOW = 2000
 
 
 @dataclass(frozen=True)
@@ -69,29 +66,15 @@ class ConstituencyParser:
         Raises:
             InputError: an empty sentence.
         """
-        window: list[tuple[str, ...]] = []
-        for number, sentence in enumerate(listed(sentences), 1):
-            window.append(words_of(number, sentence))
-            if len(window) == WINDOW:
-                yield from self._window(window)
-                window = []
-        yield from self._window(window)
+        return by_length(sentences, BATCH_WORDS, self._constituents)
 
-    def _window(self, sentences: list[tuple[str, ...]]) -> list[Constituents]:
-        result: list[Constituents | None] = [None] * len(sentences)
-        order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
-        while order:
-            longest = len(sentences[order[-1]]) + 1
-            batch = order[-max(1, BATCH_WORDS // longest) :]
-            del order[-len(batch) :]
-            found = self._distances([sentences[i] for i in batch])
-            for place, distances in zip(batch, found, strict=True):
-                spans = tree_of_distances(distances, self.split)
-                result[place] = Constituents(sentences[place], tuple(spans), tuple(distances))
-        return result
+    def _constituents(self, sentences: list[Words]) -> Iterator[Constituents]:
+        for words, distances in zip(sentences, self._distances(sentences), strict=True):
+            spans = tree_of_distances(distances, self.split)
+            yield Constituents(words, tuple(spans), tuple(distances))
 
     @torch.inference_mode()
-    def _distances(self, sentences: list[tuple[str, ...]]) -> list[list[float]]:
+    def _distances(self, sentences: list[Words]) -> list[list[float]]:
         device = next(self.model.parameters()).device
         tokens = self.vocabulary.read(sentences)
         found = self.model.distances(tokens.to(device))[self.layer - 1].tolist()

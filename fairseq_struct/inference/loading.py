@@ -39,8 +39,8 @@ def load(
     plugin.load()
     from fairseq_struct.models.latent_tree_classifier import TreeModel
     from fairseq_struct.models.latent_tree_transformer import LatentTreeTransformer
+    from fairseq_struct.models.masked_language_model import MaskedModel
     from fairseq_struct.models.on_lstm_lm import ONLSTMLanguageModel
-    from fairseq_struct.models.udgn import MaskedModel
 
     cfg, task, model = _restore(checkpoint, data)
     known = TreeModel | LatentTreeTransformer | ONLSTMLanguageModel | MaskedModel

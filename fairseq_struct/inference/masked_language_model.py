@@ -9,12 +9,9 @@ import torch
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.dependency import Analysis
 from fairseq_struct.inference.language_model import BATCH_WORDS, Vocabulary
-from fairseq_struct.inference.reading import listed, words_of
+from fairseq_struct.inference.reading import Words, by_length
 from fairseq_struct.structure.head_selection import spanning_trees
 from fairseq_struct.structure.heads import depths
-
-# Sentences that are sorted by length before they are put into batches.
-WINDOW = 2000
 
 
 class MaskedParser:
@@ -45,30 +42,18 @@ class MaskedParser:
         Raises:
             InputError: an empty sentence.
         """
-        window: list[tuple[str, ...]] = []
-        for number, sentence in enumerate(listed(sentences), 1):
-            window.append(words_of(number, sentence))
-            if len(window) == WINDOW:
-                yield from self._window(window)
-                window = []
-        yield from self._window(window)
+        return by_length(sentences, BATCH_WORDS, self._analyses)
 
     @torch.inference_mode()
-    def _window(self, sentences: list[tuple[str, ...]]) -> list[Analysis]:
-        found: list[Analysis | None] = [None] * len(sentences)
-        order = sorted(range(len(sentences)), key=lambda place: len(sentences[place]))
+    def _analyses(self, words: list[Words]) -> list[Analysis]:
         device = next(self.model.parameters()).device
-        while order:
-            size = max(1, BATCH_WORDS // len(sentences[order[-1]]))
-            batch, order = order[-size:], order[:-size]
-            words = [sentences[place] for place in batch]
-            lengths = torch.tensor([len(one) for one in words], device=device)
-            # Sentences of a language model begin behind the end of another one; here they do not.
-            tokens = self.vocabulary.read(words)[:, 1:].to(device)
-            scores = self.model.encode(tokens, lengths).arc_scores
-            heads = spanning_trees(scores, lengths, self.single_root)
-            rows = zip(batch, words, heads.tolist(), depths(heads, lengths).tolist(), strict=True)
-            for place, one, own, depth in rows:
-                tree = tuple(own[: len(one)])
-                found[place] = Analysis((one,), None, {}, (tree,), (depth,))
-        return found
+        lengths = torch.tensor([len(one) for one in words], device=device)
+        # Sentences of a language model begin behind the end of another one; here they do not.
+        tokens = self.vocabulary.read(words)[:, 1:].to(device)
+        scores = self.model.encode(tokens, lengths).arc_scores
+        heads = spanning_trees(scores, lengths, self.single_root)
+        rows = zip(words, heads.tolist(), depths(heads, lengths).tolist(), strict=True)
+        return [
+            Analysis((one,), None, {}, (tuple(own[: len(one)]),), (depth,))
+            for one, own, depth in rows
+        ]

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from fairseq_struct.errors import InputError
+
+Words = tuple[str, ...]
+Result = TypeVar("Result")
+# Sentences that are read before they are put into batches by length.
+WINDOW = 2000
 
 
 def listed(sentences: Iterable[str]) -> Iterable[str]:
@@ -18,7 +24,7 @@ def listed(sentences: Iterable[str]) -> Iterable[str]:
     return sentences
 
 
-def words_of(number: int, sentence: str) -> tuple[str, ...]:
+def words_of(number: int, sentence: str) -> Words:
     """Words of a line, by white space.
 
     Raises:
@@ -28,6 +34,40 @@ def words_of(number: int, sentence: str) -> tuple[str, ...]:
     if not words:
         raise InputError(f"line {number}: empty sentence")
     return words
+
+
+def by_length(
+    sentences: Iterable[str], batch_words: int, analyse: Callable[[list[Words]], Iterable[Result]]
+) -> Iterator[Result]:
+    """What ``analyse`` makes of batches of similar lengths, in the order of the sentences.
+
+    Args:
+        sentences: whose words are separated by spaces.
+        batch_words: most words of a batch, padding included, if a sentence has no more.
+        analyse: sentences to a result for each.
+
+    Raises:
+        InputError: an empty sentence, or one string in place of a list.
+    """
+    window: list[Words] = []
+    for number, sentence in enumerate(listed(sentences), 1):
+        window.append(words_of(number, sentence))
+        if len(window) == WINDOW:
+            yield from _window(window, batch_words, analyse)
+            window = []
+    yield from _window(window, batch_words, analyse)
+
+
+def _window(
+    sentences: list[Words], batch_words: int, analyse: Callable[[list[Words]], Iterable[Result]]
+) -> list[Result]:
+    found: dict[int, Result] = {}
+    order = sorted(range(len(sentences)), key=lambda place: len(sentences[place]))
+    while order:
+        size = max(1, batch_words // len(sentences[order[-1]]))
+        batch, order = order[-size:], order[:-size]
+        found.update(zip(batch, analyse([sentences[place] for place in batch]), strict=True))
+    return [found[place] for place in range(len(sentences))]
 
 
 def read_lines(stream: Iterable[str]) -> Iterator[str]:

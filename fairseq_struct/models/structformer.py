@@ -3,11 +3,9 @@
 from dataclasses import dataclass, field
 
 from fairseq.models import register_model, register_model_architecture
-from torch import nn
 
-from fairseq_struct.errors import InputError
-from fairseq_struct.models.udgn import MaskedModel, MaskedTransformerConfig, check_masked
-from fairseq_struct.modules.masked_language_model import MaskedLanguageModel
+from fairseq_struct.models.masked_language_model import MaskedModel
+from fairseq_struct.models.masked_transformer import MaskedTransformerConfig
 from fairseq_struct.modules.structformer import (
     DependencyAttention,
     DistanceParser,
@@ -32,31 +30,19 @@ class StructFormerModel(MaskedModel):
     """:class:`StructFormerEncoder` as masked language model, a baseline of table 6."""
 
     @classmethod
-    def build_model(cls, cfg: StructFormerConfig, task) -> "StructFormerModel":
-        """Build the model for the task's dictionary.
-
-        Raises:
-            InputError: an option out of range.
-        """
-        check_masked(cfg)
-        words = task.source_dictionary
-        embedding, own = (
-            nn.Embedding(len(words), cfg.embed_dim, words.pad()) for _ in range(2)
+    def build_encoder(cls, cfg, embedding, vectors) -> StructFormerEncoder:
+        """See :meth:`MaskedModel.build_encoder`."""
+        size = cfg.embed_dim
+        parser = DistanceParser(
+            vectors(size), size, cfg.parser_layers, cfg.parser_window, cfg.dropout
         )
-        try:
-            parser = DistanceParser(
-                own, cfg.embed_dim, cfg.parser_layers, cfg.parser_window, cfg.dropout
+        layers = [
+            DependencyAttention(
+                size, cfg.heads, cfg.feedforward_dim, cfg.dropout, cfg.attention_dropout
             )
-            layers = [
-                DependencyAttention(cfg.embed_dim, cfg.heads, cfg.feedforward_dim, cfg.dropout)
-                for _ in range(cfg.layers)
-            ]
-        except ValueError as error:
-            raise InputError(str(error)) from None
-        encoder = StructFormerEncoder(
-            parser, embedding, layers, cfg.longest_sentence, cfg.dropout
-        )
-        return cls(MaskedLanguageModel(encoder, embedding))
+            for _ in range(cfg.layers)
+        ]
+        return StructFormerEncoder(parser, embedding, layers, cfg.longest_sentence, cfg.dropout)
 
 
 @register_model_architecture("structformer", "structformer_ptb")

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
-from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
-from torch import Tensor, nn
+from fairseq.dataclass import ChoiceEnum
+from fairseq.models import register_model, register_model_architecture
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.models.masked_language_model import MaskedModel, MaskedModelConfig
 from fairseq_struct.modules.dependency_graph import (
     COMPETITIONS,
     NONLINEARITIES,
@@ -14,26 +13,7 @@ from fairseq_struct.modules.dependency_graph import (
     DependencyGraphNetwork,
 )
 from fairseq_struct.modules.head_parser import HeadParser, TagSharedEmbedding
-from fairseq_struct.modules.masked_language_model import (
-    Encoding,
-    MaskedLanguageModel,
-    TransformerMaskedEncoder,
-    UDGNEncoder,
-)
-
-
-@dataclass
-class MaskedModelConfig(FairseqDataclass):
-    """Options that all masked models have."""
-
-    embed_dim: int = field(default=512, metadata={"help": "size of the words' vectors"})
-    layers: int = field(default=8, metadata={"help": "layers of the network"})
-    dropout: float = field(
-        default=0.2, metadata={"help": "of the embeddings and of what each layer adds"}
-    )
-    attention_dropout: float = field(
-        default=0.1, metadata={"help": "of the weights with which words take from others"}
-    )
+from fairseq_struct.modules.masked_language_model import UDGNEncoder
 
 
 @dataclass
@@ -75,114 +55,26 @@ class UDGNConfig(MaskedModelConfig):
     )
 
 
-class MaskedModel(BaseFairseqModel):
-    """A masked language model.
-
-    Args:
-        network: what it is.
-    """
-
-    def __init__(self, network: MaskedLanguageModel):
-        super().__init__()
-        self.network = network
-
-    @property
-    def parses(self) -> bool:
-        """Whether it infers trees."""
-        return hasattr(self.network.encoder, "parser")
-
-    def forward(self, tokens: Tensor, lengths: Tensor, hidden: Tensor) -> tuple[Tensor, Encoding]:
-        """Scores of hidden words: see :meth:`MaskedLanguageModel.forward`."""
-        return self.network(tokens, lengths, hidden)
-
-    def encode(self, tokens: Tensor, lengths: Tensor) -> Encoding:
-        """Words in context, with the parser's scores where there is a parser."""
-        return self.network.encoder(tokens, lengths)
-
-
 @register_model("udgn", dataclass=UDGNConfig)
 class UDGNModel(MaskedModel):
     """:class:`UDGNEncoder` under a masked language model, for ``--task structured_masked_lm``."""
 
     @classmethod
-    def build_model(cls, cfg: UDGNConfig, task) -> "UDGNModel":
-        """Build the model for the task's dictionary.
-
-        Raises:
-            InputError: an option out of range.
-        """
-        check_masked(cfg)
-        words = task.source_dictionary
+    def build_encoder(cls, cfg, embedding, vectors) -> UDGNEncoder:
+        """See :meth:`MaskedModel.build_encoder`."""
         size = cfg.parser_size
-        try:
-            tags = TagSharedEmbedding(len(words), size, cfg.parser_tags, words.pad())
-            parser = HeadParser(tags, size, size, cfg.parser_layers, cfg.parser_dropout)
-            layers = [
-                DependencyGraphLayer(
-                    cfg.embed_dim, cfg.channels, cfg.channel_size, cfg.dropout,
-                    cfg.attention_dropout, cfg.nonlinearity, not cfg.no_gates, cfg.competition,
-                    position_bias=not cfg.absolute_positions,
-                )
-                for _ in range(cfg.layers)
-            ]  # fmt: skip
-            graph = DependencyGraphNetwork(
-                layers, cfg.embed_dim, cfg.absolute_positions, cfg.dropout
+        tags = TagSharedEmbedding(vectors(size), cfg.parser_tags)
+        parser = HeadParser(tags, size, size, cfg.parser_layers, cfg.parser_dropout)
+        layers = [
+            DependencyGraphLayer(
+                cfg.embed_dim, cfg.channels, cfg.channel_size, cfg.dropout,
+                cfg.attention_dropout, cfg.nonlinearity, not cfg.no_gates, cfg.competition,
+                position_bias=not cfg.absolute_positions,
             )
-        except ValueError as error:
-            raise InputError(str(error)) from None
-        embedding = nn.Embedding(len(words), cfg.embed_dim, words.pad())
-        encoder = UDGNEncoder(parser, embedding, graph)
-        return cls(MaskedLanguageModel(encoder, embedding))
-
-
-@dataclass
-class MaskedTransformerConfig(MaskedModelConfig):
-    """Options of the baseline."""
-
-    heads: int = field(default=8, metadata={"help": "attention heads of each layer"})
-    feedforward_dim: int = field(default=2048, metadata={"help": "size of the layers between"})
-    longest_sentence: int = field(
-        default=512, metadata={"help": "positions, as many as the longest sentence has words"}
-    )
-
-
-@register_model("masked_transformer", dataclass=MaskedTransformerConfig)
-class MaskedTransformerModel(MaskedModel):
-    """A Transformer encoder as masked language model, the baseline of table 6."""
-
-    @classmethod
-    def build_model(cls, cfg: MaskedTransformerConfig, task) -> "MaskedTransformerModel":
-        """Build the model for the task's dictionary.
-
-        Raises:
-            InputError: an option out of range.
-        """
-        check_masked(cfg)
-        words = task.source_dictionary
-        embedding = nn.Embedding(len(words), cfg.embed_dim, words.pad())
-        try:
-            encoder = TransformerMaskedEncoder(
-                embedding, cfg.layers, cfg.heads, cfg.feedforward_dim, cfg.longest_sentence,
-                cfg.dropout,
-            )
-        except ValueError as error:
-            raise InputError(str(error)) from None
-        return cls(MaskedLanguageModel(encoder, embedding))
-
-
-def check_masked(cfg: MaskedModelConfig):
-    """Refuse options that no masked model can have.
-
-    Raises:
-        InputError: a size below 1, or a probability that is none.
-    """
-    for name in ("embed_dim", "layers"):
-        if getattr(cfg, name) < 1:
-            raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
-    for name in ("dropout", "attention_dropout", "parser_dropout"):
-        value = getattr(cfg, name, 0.0)
-        if not 0 <= value < 1:
-            raise InputError(f"--{name.replace('_', '-')} must be 0 or more and below 1")
+            for _ in range(cfg.layers)
+        ]  # fmt: skip
+        graph = DependencyGraphNetwork(layers, cfg.embed_dim, cfg.absolute_positions, cfg.dropout)
+        return UDGNEncoder(parser, embedding, graph)
 
 
 @register_model_architecture("udgn", "udgn_ptb")

@@ -16,22 +16,20 @@ class TagSharedEmbedding(nn.Module):
     vectors of a few tags, which all words choose from.
 
     Args:
-        words: size of the vocabulary.
-        size: of the vectors.
+        words: integers to vectors e_w.
         tags: number of tags; 0 leaves them out. (The thesis does not print its number.)
-        padding: number of the word that stands for none.
 
     Raises:
         ValueError: a negative number of tags.
     """
 
-    def __init__(self, words: int, size: int, tags: int, padding: int):
+    def __init__(self, words: nn.Embedding, tags: int):
         super().__init__()
         if tags < 0:
             raise ValueError(f"the number of tags must be 0 or more, not {tags}")
-        self.words = nn.Embedding(words, size, padding)
-        self.choice = nn.Embedding(words, tags) if tags else None
-        self.tags = nn.Parameter(torch.empty(tags, size)) if tags else None
+        self.words = words
+        self.choice = nn.Embedding(words.num_embeddings, tags) if tags else None
+        self.tags = nn.Parameter(torch.empty(tags, words.embedding_dim)) if tags else None
         if tags:
             nn.init.zeros_(self.choice.weight)
             nn.init.normal_(self.tags)

@@ -62,7 +62,8 @@ class TransformerMaskedEncoder(nn.Module):
         layers, heads: of the encoder.
         feedforward: size of the layers between.
         positions: longest sentence.
-        dropout: everywhere.
+        dropout: of the embeddings, of what is added and within the layers between.
+        attention_dropout: of the attention's weights.
 
     Raises:
         ValueError: the heads do not divide the size.
@@ -70,7 +71,7 @@ class TransformerMaskedEncoder(nn.Module):
 
     def __init__(
         self, embedding: nn.Embedding, layers: int, heads: int, feedforward: int,
-        positions: int, dropout: float = 0.0,
+        positions: int, dropout: float = 0.0, attention_dropout: float = 0.0,
     ):  # fmt: skip
         super().__init__()
         size = embedding.embedding_dim
@@ -85,6 +86,8 @@ class TransformerMaskedEncoder(nn.Module):
         )
         norm = nn.LayerNorm(size)
         self.layers = nn.TransformerEncoder(layer, layers, norm, enable_nested_tensor=False)
+        for layer in self.layers.layers:
+            layer.self_attn.dropout = attention_dropout
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Encoding:
         """Words in context; see :meth:`UDGNEncoder.forward`.

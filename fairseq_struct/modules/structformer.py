@@ -128,13 +128,17 @@ class DependencyAttention(nn.Module):
         size: of the words' vectors.
         heads: of the attention.
         feedforward: size of the layer between.
-        dropout: of the weights and of what is added.
+        dropout: of what is added.
+        attention_dropout: of the weights.
 
     Raises:
         ValueError: the heads do not divide the size.
     """
 
-    def __init__(self, size: int, heads: int, feedforward: int, dropout: float = 0.0):
+    def __init__(
+        self, size: int, heads: int, feedforward: int, dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+    ):  # fmt: skip
         super().__init__()
         if size % heads:
             raise ValueError(f"{heads} heads do not divide vectors of {size}")
@@ -147,7 +151,7 @@ class DependencyAttention(nn.Module):
             nn.Linear(size, feedforward), nn.ReLU(), nn.Dropout(dropout),
             nn.Linear(feedforward, size),
         )  # fmt: skip
-        self.dropout = nn.Dropout(dropout)
+        self.dropout, self.attention_dropout = nn.Dropout(dropout), nn.Dropout(attention_dropout)
 
     def forward(self, words: Tensor, arcs: Tensor) -> tuple[Tensor, Tensor]:
         """(batch, n, size), and the weights (batch, heads, n, n).
@@ -162,7 +166,7 @@ class DependencyAttention(nn.Module):
         share = self.balance.sigmoid()[:, None, None]
         arcs = arcs[:, None]
         weights = scores.to(arcs.dtype) * (share * arcs + (1 - share) * arcs.mT)
-        messages = self.dropout(weights).to(value.dtype) @ value
+        messages = self.attention_dropout(weights).to(value.dtype) @ value
         words = words + self.dropout(self.output(messages.transpose(1, 2).flatten(2)))
         return words + self.dropout(self.feedforward(self.second(words))), weights
 

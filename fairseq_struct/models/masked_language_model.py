@@ -1,0 +1,102 @@
+"""What masked language models for fairseq have in common."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import BaseFairseqModel
+from torch import Tensor, nn
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.modules.masked_language_model import Encoding, MaskedLanguageModel
+
+
+@dataclass
+class MaskedModelConfig(FairseqDataclass):
+    """Options that all masked models have."""
+
+    embed_dim: int = field(default=512, metadata={"help": "size of the words' vectors"})
+    layers: int = field(default=8, metadata={"help": "layers of the network"})
+    dropout: float = field(
+        default=0.2, metadata={"help": "of the embeddings and of what each layer adds"}
+    )
+    attention_dropout: float = field(
+        default=0.1, metadata={"help": "of the weights with which words take from others"}
+    )
+
+
+class MaskedModel(BaseFairseqModel):
+    """A masked language model.
+
+    Args:
+        network: what it is.
+    """
+
+    def __init__(self, network: MaskedLanguageModel):
+        super().__init__()
+        self.network = network
+
+    @property
+    def parses(self) -> bool:
+        """Whether it infers trees."""
+        return hasattr(self.network.encoder, "parser")
+
+    def forward(self, tokens: Tensor, lengths: Tensor, hidden: Tensor) -> tuple[Tensor, Encoding]:
+        """Scores of hidden words: see :meth:`MaskedLanguageModel.forward`."""
+        return self.network(tokens, lengths, hidden)
+
+    def encode(self, tokens: Tensor, lengths: Tensor) -> Encoding:
+        """Words in context, with the parser's scores where there is a parser."""
+        return self.network.encoder(tokens, lengths)
+
+    @classmethod
+    def build_model(cls, cfg: MaskedModelConfig, task) -> "MaskedModel":
+        """Build the model for the task's dictionary.
+
+        Raises:
+            InputError: an option out of range.
+        """
+        check_masked(cfg)
+        words = task.source_dictionary
+
+        def vectors(size: int) -> nn.Embedding:
+            return nn.Embedding(len(words), size, words.pad())
+
+        embedding = vectors(cfg.embed_dim)
+        try:
+            encoder = cls.build_encoder(cfg, embedding, vectors)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        return cls(MaskedLanguageModel(encoder, embedding))
+
+    @classmethod
+    def build_encoder(
+        cls, cfg: MaskedModelConfig, embedding: nn.Embedding,
+        vectors: Callable[[int], nn.Embedding],
+    ) -> nn.Module:  # fmt: skip
+        """The network below, from integers to :class:`Encoding`.
+
+        Args:
+            cfg: the options.
+            embedding: the vectors of words, which the model also scores words with.
+            vectors: makes others of a size.
+
+        Raises:
+            ValueError: an option out of range.
+        """
+        raise NotImplementedError
+
+
+def check_masked(cfg: MaskedModelConfig):
+    """Refuse options that no masked model can have.
+
+    Raises:
+        InputError: a size below 1, or a probability that is none.
+    """
+    for name in ("embed_dim", "layers"):
+        if getattr(cfg, name) < 1:
+            raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
+    for name in ("dropout", "attention_dropout", "parser_dropout"):
+        value = getattr(cfg, name, 0.0)
+        if not 0 <= value < 1:
+            raise InputError(f"--{name.replace('_', '-')} must be 0 or more and below 1")

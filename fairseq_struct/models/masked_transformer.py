@@ -1,0 +1,32 @@
+"""A Transformer encoder for fairseq as masked language model, a baseline of UDGN."""
+
+from dataclasses import dataclass, field
+
+from fairseq.models import register_model
+
+from fairseq_struct.models.masked_language_model import MaskedModel, MaskedModelConfig
+from fairseq_struct.modules.masked_language_model import TransformerMaskedEncoder
+
+
+@dataclass
+class MaskedTransformerConfig(MaskedModelConfig):
+    """Options of the baseline."""
+
+    heads: int = field(default=8, metadata={"help": "attention heads of each layer"})
+    feedforward_dim: int = field(default=2048, metadata={"help": "size of the layers between"})
+    longest_sentence: int = field(
+        default=512, metadata={"help": "positions, as many as the longest sentence has words"}
+    )
+
+
+@register_model("masked_transformer", dataclass=MaskedTransformerConfig)
+class MaskedTransformerModel(MaskedModel):
+    """A Transformer encoder as masked language model, the baseline of table 6."""
+
+    @classmethod
+    def build_encoder(cls, cfg, embedding, vectors) -> TransformerMaskedEncoder:
+        """See :meth:`MaskedModel.build_encoder`."""
+        return TransformerMaskedEncoder(
+            embedding, cfg.layers, cfg.heads, cfg.feedforward_dim, cfg.longest_sentence,
+            cfg.dropout, cfg.attention_dropout,
+        )  # fmt: skip
