@@ -11,7 +11,10 @@ from collections.abc import Sequence
 from fairseq_struct import __version__
 from fairseq_struct.errors import InputError
 
-VERBS = ("doctor", "average_checkpoints", "classify", "evaluate", "parse", "report", "syneval")
+VERBS = (
+    "doctor", "average_checkpoints", "channels", "classify", "evaluate", "parse", "report",
+    "syneval",
+)  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -94,16 +94,22 @@ def check_heads(path: Path, rows: Sequence[tuple[int, str]]) -> list[int]:
     return heads
 
 
-def to_conllu(words: Sequence[str], heads: Sequence[int], comments: Sequence[str] = ()) -> str:
+def to_conllu(
+    words: Sequence[str], heads: Sequence[int], comments: Sequence[str] = (),
+    tags: Sequence[str] = (), relations: Sequence[str] = (),
+) -> str:  # fmt: skip
     """A sentence's lines, with the empty one behind it.
 
     Args:
         words: forms.
         heads: 1-based, 0 for the root.
         comments: lines to begin with, without ``#``.
+        tags, relations: of the words; without them ``_``, and ``dep`` of all but the root.
     """
     lines = [f"# {comment}" for comment in comments]
-    for place, (word, head) in enumerate(zip(words, heads, strict=True), 1):
-        relation = "root" if head == 0 else "dep"
-        lines.append(f"{place}\t{word}\t_\t_\t_\t_\t{head}\t{relation}\t_\t_")
+    tags = tags or ["_"] * len(words)
+    relations = relations or ["dep" if head else "root" for head in heads]
+    rows = zip(words, tags, heads, relations, strict=True)
+    for place, (word, tag, head, relation) in enumerate(rows, 1):
+        lines.append(f"{place}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_")
     return "\n".join([*lines, "", ""])

@@ -24,8 +24,9 @@ MANIFEST = "manifest.json"
 
 
 def write_language_folder(
-    files: Mapping[str, Path], out: str | Path, *, overwrite: bool = False
-) -> dict:
+    files: Mapping[str, Path], out: str | Path, *, overwrite: bool = False,
+    companions: Mapping[str, str] | None = None,
+) -> dict:  # fmt: skip
     """Write a corpus as text and ``data-bin``, and return its manifest.
 
     The dictionary has the words of the training split; ``<unk>`` in the text is the unknown word.
@@ -34,6 +35,7 @@ def write_language_folder(
         files: the file of each split, a sentence per line; empty lines are left out and counted.
         out: folder to make; it appears complete or not at all.
         overwrite: replace a folder that this function made.
+        companions: text of further files, by their paths in the folder.
 
     Raises:
         InputError: a file is missing, empty or no UTF-8, or ``out`` holds something.
@@ -54,6 +56,9 @@ def write_language_folder(
         for split, (lines, _) in texts.items():
             text = "".join(" ".join(line) + "\n" for line in lines)
             (folder / "text" / f"{split}.txt").write_text(text, encoding="utf-8")
+        for name, text in (companions or {}).items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
         _binarise(folder)
         manifest = {"splits": counts}
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")

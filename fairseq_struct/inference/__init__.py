@@ -1,12 +1,18 @@
 """Trained models in Python: ``fairseq_struct.load("checkpoint.pt").parse(["a sentence"])``."""
 
+from fairseq_struct.inference.channels import correlate_channels
 from fairseq_struct.inference.constituency import ConstituencyParser
 from fairseq_struct.inference.dependency import Classifier
 from fairseq_struct.inference.language_model import LanguageModelScorer
-from fairseq_struct.inference.loading import load, load_language_model, made_by
+from fairseq_struct.inference.loading import (
+    load,
+    load_language_model,
+    load_masked_model,
+    made_by,
+)
 from fairseq_struct.inference.reading import read_lines
 
 __all__ = [
-    "Classifier", "ConstituencyParser", "LanguageModelScorer", "load", "load_language_model",
-    "made_by", "read_lines",
+    "Classifier", "ConstituencyParser", "LanguageModelScorer", "correlate_channels", "load",
+    "load_language_model", "load_masked_model", "made_by", "read_lines",
 ]  # fmt: skip

@@ -83,6 +83,24 @@ def load_language_model(
     return LanguageModelScorer(model, task.source_dictionary)
 
 
+def load_masked_model(checkpoint: str | Path, data: str | Path | None = None):
+    """A trained masked language model, with a parser or without one, and its dictionary.
+
+    Args:
+        checkpoint, data: as for :func:`load`.
+
+    Raises:
+        InputError: as for :func:`load`, or it is no masked language model of this package.
+    """
+    plugin.load()
+    from fairseq_struct.models.masked_language_model import MaskedModel
+
+    _, task, model = _restore(checkpoint, data)
+    if not isinstance(model, MaskedModel):
+        raise InputError(f"{checkpoint}: {type(model).__name__} is no masked language model")
+    return model.eval(), task.source_dictionary
+
+
 def _restore(checkpoint: str | Path, data: str | Path | None):
     """Options, task and model of a checkpoint."""
     from fairseq import checkpoint_utils, tasks

@@ -49,6 +49,12 @@ class MaskedModel(BaseFairseqModel):
         """Words in context, with the parser's scores where there is a parser."""
         return self.network.encoder(tokens, lengths)
 
+    def shares(self, tokens: Tensor, lengths: Tensor) -> list[Tensor]:
+        """How much each layer's channels or heads carry: see :class:`Encoding`."""
+        encoder = self.network.encoder
+        own = getattr(encoder, "shares", None)
+        return own(tokens, lengths) if own else encoder(tokens, lengths).shares
+
     @classmethod
     def build_model(cls, cfg: MaskedModelConfig, task) -> "MaskedModel":
         """Build the model for the task's dictionary.

@@ -18,7 +18,7 @@ class Encoding(NamedTuple):
         arc_scores: (batch, n, n) of the encoder's parser, [h, m] and the root at [m, m]; None
             without one.
         shares: of every layer, (batch, channels or heads, n, n): how much receiving words (rows)
-            take from sending ones by each channel.
+            take from sending ones by each channel. A Transformer works them out on demand.
     """
 
     words: Tensor
@@ -90,17 +90,39 @@ class TransformerMaskedEncoder(nn.Module):
             layer.self_attn.dropout = attention_dropout
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Encoding:
-        """Words in context; see :meth:`UDGNEncoder.forward`.
+        """Words in context, without shares; see :meth:`UDGNEncoder.forward`.
 
         Raises:
             ValueError: a sentence is longer than there are positions.
         """
+        words, padding = self._embedded(tokens, lengths)
+        return Encoding(self.layers(words, src_key_padding_mask=padding), None, [])
+
+    def shares(self, tokens: Tensor, lengths: Tensor) -> list[Tensor]:
+        """Attention (batch, heads, n, n) of every layer, which :meth:`forward` never writes down.
+
+        Raises:
+            ValueError: a sentence is longer than there are positions.
+        """
+        words, padding = self._embedded(tokens, lengths)
+        found = []
+        for layer in self.layers.layers:
+            queries = layer.norm1(words)
+            found.append(
+                layer.self_attn(
+                    queries, queries, queries, key_padding_mask=padding,
+                    average_attn_weights=False,
+                )[1]
+            )  # fmt: skip
+            words = layer(words, src_key_padding_mask=padding)
+        return found
+
+    def _embedded(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         n, known = tokens.size(1), self.positions.num_embeddings
         if n > known:
             raise ValueError(f"a sentence of {n} words, but positions up to {known}")
         words = self.dropout(self.embedding(tokens) + self.positions.weight[:n])
-        padding = ~within(lengths, n)
-        return Encoding(self.layers(words, src_key_padding_mask=padding), None, [])
+        return words, ~within(lengths, n)
 
 
 class MaskedLanguageModel(nn.Module):

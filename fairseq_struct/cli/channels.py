@@ -1,0 +1,97 @@
+"""``fairseq-struct channels``: which channels of a masked language model carry which arcs."""
+
+import argparse
+from pathlib import Path
+
+NAME = "channels"
+HELP = "correlate the channels of a masked language model with the types of gold dependencies"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``channels``."""
+    parser.add_argument(
+        "checkpoint", type=Path, help="a udgn, a structformer or a masked_transformer"
+    )
+    parser.add_argument("treebank", type=Path, help="a CoNLL-U file with relations")
+    parser.add_argument(
+        "--data", type=Path, help="data-bin with the dictionary, if it was moved since training"
+    )
+    parser.add_argument(
+        "--types", type=int, default=6, metavar="N",
+        help="the most frequent types of arcs, so many (default: 6, as the thesis prints)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--subtypes", action="store_true", help="tell nsubj:pass from nsubj (default: do not)"
+    )
+    parser.add_argument(
+        "--keep-punctuation", action="store_true", help="leave punctuation in the sentences"
+    )
+    parser.add_argument("--table", type=Path, metavar="TSV", help="write all correlations there")
+    parser.add_argument("--png", type=Path, help="draw them there, darker for more")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the channel that goes best with each of the most frequent types of arcs (table 8).
+
+    Raises:
+        InputError: the checkpoint, the treebank or an option cannot be used.
+    """
+    from fairseq_struct.data.dependency_treebank import (
+        as_language_model_text,
+        read_treebank,
+        without_punctuation,
+    )
+    from fairseq_struct.errors import InputError
+    from fairseq_struct.inference import correlate_channels, load_masked_model
+
+    if args.types < 1:
+        raise InputError(f"--types must be 1 or more, not {args.types}")
+    for path in (args.table, args.png):
+        if path and not path.parent.is_dir():
+            raise InputError(f"{path.parent}: no such folder")
+    trees = read_treebank(args.treebank)
+    if not args.keep_punctuation:
+        trees = [tree for tree in map(without_punctuation, trees) if tree]
+    trees = [as_language_model_text(tree) for tree in trees]
+    model, words = load_masked_model(args.checkpoint, args.data)
+    correlation, channels = correlate_channels(model, words, trees, args.subtypes)
+    types = correlation.types(args.types)
+    values = correlation.correlations(types)
+    print(f"{'type':12} {'arcs':>6}  channel  correlation")
+    for name, row in zip(types, values, strict=True):
+        best = row.argmax()
+        print(f"{name:12} {correlation.counts[name]:6}  {channels[best]:7}  {row[best]:11.2f}")
+    if args.table:
+        rows = ["\t".join(["type", "arcs", *channels])]
+        for name, row in zip(types, values, strict=True):
+            numbers = (f"{value:.4f}" for value in row)
+            rows.append("\t".join([name, str(correlation.counts[name]), *numbers]))
+        args.table.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    if args.png:
+        _draw(args.png, types, channels, values, args.checkpoint.name)
+    return 0
+
+
+def _draw(path: Path, types: list[str], channels: list[str], values, title: str):
+    """A heat map with a column for each channel, layers apart."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(
+        figsize=(2 + 0.22 * len(channels), 1.5 + 0.3 * len(types)), layout="constrained"
+    )
+    bound = max(abs(values).max(), 0.01)
+    image = axes.imshow(values, cmap="RdBu", vmin=-bound, vmax=bound, aspect="auto")
+    layers = [name.split(".")[0] for name in channels]
+    for place in range(1, len(channels)):
+        if layers[place] != layers[place - 1]:
+            axes.axvline(place - 0.5, color="black", linewidth=0.8)
+    axes.set_xticks(range(len(channels)), channels, rotation=90, fontsize=7)
+    axes.set_yticks(range(len(types)), types)
+    axes.set_xlabel("channel (layer.number)")
+    axes.set_title(title)
+    figure.colorbar(image, label="Pearson correlation")
+    figure.savefig(path, dpi=150, format="png")
+    plt.close(figure)

@@ -1,0 +1,71 @@
+"""The folder that a masked language model is trained and, with gold trees, scored on.
+
+::
+
+    OUT/text/{train,valid,test}.txt            a sentence per line
+    OUT/trees/{train,valid,test}.conllu        its trees, line by line
+    OUT/data-bin                               the same text for --task structured_masked_lm
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fairseq_struct.data.binarise import SPLITS
+from fairseq_struct.data.conllu import Sentence, to_conllu
+from fairseq_struct.data.dependency_treebank import as_language_model_text, without_punctuation
+from fairseq_struct.data.language_corpus import write_language_folder
+from fairseq_struct.errors import InputError
+
+UNKNOWN = "<unk>"
+
+
+def as_text(trees: Sequence[Sentence]) -> list[Sentence]:
+    """Trees as the Penn Treebank's text of language models: no punctuation, lower case, numbers N.
+
+    Sentences of punctuation alone are left out.
+
+    Raises:
+        InputError: a tree has no tags.
+    """
+    words = (without_punctuation(tree) for tree in trees)
+    return [as_language_model_text(tree) for tree in words if tree is not None]
+
+
+def write_treebank_folder(
+    trees: Mapping[str, Sequence[Sentence]], out: str | Path, *, least_count: int = 1,
+    overwrite: bool = False,
+) -> dict:  # fmt: skip
+    """Write text and trees of the splits ``train``, ``valid`` and ``test``; return the manifest.
+
+    Args:
+        trees: by split.
+        out: folder to make; it appears complete or not at all.
+        least_count: words that the training split has less often become the unknown word there,
+            and so in the others, whose text keeps them.
+        overwrite: replace a folder that this function made.
+
+    Raises:
+        InputError: a split is empty, or ``out`` holds something.
+    """
+    counts = Counter(word for tree in trees["train"] for word in tree.words)
+    companions = {}
+    with tempfile.TemporaryDirectory() as folder:
+        files = {split: Path(folder) / f"{split}.txt" for split in SPLITS}
+        for split, path in files.items():
+            if not trees[split]:
+                raise InputError(f"the {split} split has no sentence")
+            least = least_count if split == "train" else 0
+            lines = (
+                " ".join(word if counts[word] >= least else UNKNOWN for word in tree.words)
+                for tree in trees[split]
+            )
+            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            companions[f"trees/{split}.conllu"] = "".join(
+                to_conllu(tree.words, tree.heads, (), tree.tags, tree.relations)
+                for tree in trees[split]
+            )
+        return write_language_folder(files, out, overwrite=overwrite, companions=companions)

@@ -1,0 +1,77 @@
+"""How well channels of a network go with kinds of dependencies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+
+class ChannelCorrelation:
+    """Pearson correlation of channels with types of dependencies (table 8 of Shen's thesis, ch. 4).
+
+    Of each gold arc from a child to its parent, a^k is the probability of channel k to carry what
+    the parent takes from the child, and y^l is 1 if the arc is of type l:
+    rho_kl = cov(a^k, y^l) / (sigma(a^k) sigma(y^l)) (eq. 4.3.1).
+
+    Args:
+        channels: how many there are, those of all layers together.
+
+    Raises:
+        ValueError: there is none.
+    """
+
+    def __init__(self, channels: int):
+        if channels < 1:
+            raise ValueError("there must be at least one channel")
+        self.counts: Counter[str] = Counter()
+        self._sums: dict[str, np.ndarray] = {}
+        self._squares = np.zeros(channels)
+
+    def add(self, shares: np.ndarray, types: Sequence[str]):
+        """Add arcs.
+
+        Args:
+            shares: (arcs, channels) a^k.
+            types: of the arcs.
+
+        Raises:
+            ValueError: there are not as many types as arcs, other channels, or a share is NaN.
+        """
+        shares = np.asarray(shares, np.float64)
+        expected = (len(types), len(self._squares))
+        if shares.shape != expected:
+            raise ValueError(f"shares of shape {shares.shape}, not {expected}")
+        if not np.isfinite(shares).all():
+            raise ValueError("shares must be finite")
+        self._squares += (shares**2).sum(0)
+        for name in set(types):
+            own = np.array([other == name for other in types])
+            self.counts[name] += int(own.sum())
+            self._sums[name] = self._sums.get(name, 0.0) + shares[own].sum(0)
+
+    def types(self, most: int | None = None) -> list[str]:
+        """The most frequent types, those of the same frequency by name."""
+        return sorted(self.counts, key=lambda name: (-self.counts[name], name))[:most]
+
+    def correlations(self, types: Sequence[str]) -> np.ndarray:
+        """rho (types, channels); 0 for a channel or a type that never varies.
+
+        Raises:
+            KeyError: no arc is of one of the types.
+        """
+        total = sum(self.counts.values())
+        mean = sum(self._sums.values()) / total
+        spread = np.sqrt(np.maximum(self._squares / total - mean**2, 0.0))
+        rows = []
+        for name in types:
+            share = self.counts[name] / total
+            if name not in self._sums:
+                raise KeyError(name)
+            covariance = self._sums[name] / total - mean * share
+            scale = spread * np.sqrt(share * (1 - share))
+            # What is left of the spread of a constant is rounding.
+            varies = scale > 1e-7 * np.maximum(np.abs(mean), 1e-7)
+            rows.append(np.where(varies, covariance / np.where(varies, scale, 1.0), 0.0))
+        return np.array(rows)
