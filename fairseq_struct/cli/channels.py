@@ -42,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
         without_punctuation,
     )
     from fairseq_struct.errors import InputError
-    from fairseq_struct.inference import correlate_channels, load_masked_model
+    from fairseq_struct.inference import ArcChannels, load_masked_model
+    from fairseq_struct.metrics.channel_correlation import ChannelCorrelation
 
     if args.types < 1:
         raise InputError(f"--types must be 1 or more, not {args.types}")
@@ -54,7 +55,15 @@ def run(args: argparse.Namespace) -> int:
         trees = [tree for tree in map(without_punctuation, trees) if tree]
     trees = [as_language_model_text(tree) for tree in trees]
     model, words = load_masked_model(args.checkpoint, args.data)
-    correlation, channels = correlate_channels(model, words, trees, args.subtypes)
+    found, correlation = ArcChannels(model, words), None
+    for shares, relations in found.arcs(trees):
+        if not args.subtypes:
+            relations = [name.split(":")[0] for name in relations]
+        correlation = correlation or ChannelCorrelation(len(found.names))
+        correlation.add(shares.numpy(), relations)
+    if correlation is None:
+        raise InputError(f"{args.treebank}: no arc between two words")
+    channels = found.names
     types = correlation.types(args.types)
     values = correlation.correlations(types)
     print(f"{'type':12} {'arcs':>6}  channel  correlation")

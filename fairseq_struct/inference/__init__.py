@@ -1,6 +1,6 @@
 """Trained models in Python: ``fairseq_struct.load("checkpoint.pt").parse(["a sentence"])``."""
 
-from fairseq_struct.inference.channels import correlate_channels
+from fairseq_struct.inference.channels import ArcChannels
 from fairseq_struct.inference.constituency import ConstituencyParser
 from fairseq_struct.inference.dependency import Classifier
 from fairseq_struct.inference.language_model import LanguageModelScorer
@@ -13,6 +13,6 @@ from fairseq_struct.inference.loading import (
 from fairseq_struct.inference.reading import read_lines
 
 __all__ = [
-    "Classifier", "ConstituencyParser", "LanguageModelScorer", "correlate_channels", "load",
+    "ArcChannels", "Classifier", "ConstituencyParser", "LanguageModelScorer", "load",
     "load_language_model", "load_masked_model", "made_by", "read_lines",
 ]  # fmt: skip

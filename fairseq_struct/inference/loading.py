@@ -144,7 +144,7 @@ def made_by(checkpoint: str | Path) -> dict:
     """How a checkpoint was made, for records of results.
 
     Returns:
-        ``seed``, ``updates`` so far, and ``text``, the two in words with the architecture.
+        ``model``, its name; ``seed``; ``updates`` so far; and ``text``, all that in words.
 
     Raises:
         InputError: the file is missing or damaged.
@@ -154,4 +154,4 @@ def made_by(checkpoint: str | Path) -> dict:
     cfg, history = state.get("cfg") or {}, state.get("optimizer_history") or [{}]
     seed, updates = cfg["common"]["seed"], history[-1].get("num_updates", 0)
     name = cfg["model"]["_name"]
-    return {"seed": seed, "updates": updates, "text": f"{name}, seed {seed}, {updates} updates"}
+    return {"model": name, "seed": seed, "updates": updates, "text": f"{name}, seed {seed}, {updates} updates"}

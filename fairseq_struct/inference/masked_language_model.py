@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import torch
+from torch import Tensor
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.dependency import Analysis
 from fairseq_struct.inference.language_model import BATCH_WORDS, Vocabulary
 from fairseq_struct.inference.reading import Words, by_length
-from fairseq_struct.structure.head_selection import spanning_trees
+from fairseq_struct.structure.head_selection import best_heads, spanning_trees
 from fairseq_struct.structure.heads import depths
 
 
@@ -44,13 +45,28 @@ class MaskedParser:
         """
         return by_length(sentences, BATCH_WORDS, self._analyses)
 
+    def best_heads(self, sentences: Iterable[str]) -> Iterator[tuple[int, ...]]:
+        """Every word's best head by itself (the thesis's argmax); together they need be no tree.
+
+        Raises:
+            InputError: an empty sentence.
+        """
+        return by_length(sentences, BATCH_WORDS, self._best_heads)
+
+    def _best_heads(self, words: list[Words]) -> list[tuple[int, ...]]:
+        heads = best_heads(*self._arc_scores(words)).tolist()
+        return [tuple(own[: len(one)]) for own, one in zip(heads, words, strict=True)]
+
     @torch.inference_mode()
-    def _analyses(self, words: list[Words]) -> list[Analysis]:
+    def _arc_scores(self, words: list[Words]) -> tuple[Tensor, Tensor]:
         device = next(self.model.parameters()).device
         lengths = torch.tensor([len(one) for one in words], device=device)
         # Sentences of a language model begin behind the end of another one; here they do not.
         tokens = self.vocabulary.read(words)[:, 1:].to(device)
-        scores = self.model.encode(tokens, lengths).arc_scores
+        return self.model.encode(tokens, lengths).arc_scores, lengths
+
+    def _analyses(self, words: list[Words]) -> list[Analysis]:
+        scores, lengths = self._arc_scores(words)
         heads = spanning_trees(scores, lengths, self.single_root)
         rows = zip(words, heads.tolist(), depths(heads, lengths).tolist(), strict=True)
         return [

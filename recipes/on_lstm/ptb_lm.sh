@@ -3,9 +3,9 @@
 # of the activations after dropout, as in AWD-LSTM, which the paper says it follows.
 #   recipes/on_lstm/ptb_lm.sh MODEL [DATA]
 # MODEL is on_lstm_lm or awd_lstm_lm. DATA is a folder of T. Mikolov's train.txt, valid.txt and
-# test.txt; it is needed once. Environment variables: see common.sh.
+# test.txt; it is needed once. Environment variables: see ../common.sh.
 
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 model=${1:-}
 one_of "$model" on_lstm_lm awd_lstm_lm || fail "usage: ptb_lm.sh on_lstm_lm|awd_lstm_lm [DATA]"

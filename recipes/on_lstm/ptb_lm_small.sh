@@ -3,9 +3,9 @@
 #   recipes/on_lstm/ptb_lm_small.sh MODEL [DATA]
 # MODEL is on_lstm_lm or awd_lstm_lm. DATA is a folder of T. Mikolov's train.txt, valid.txt and
 # test.txt; it is needed once. Not the paper's optimiser: Adam gets further in so few epochs, and
-# with dropout as low as such a model needs. Environment variables: see common.sh.
+# with dropout as low as such a model needs. Environment variables: see ../common.sh.
 
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 model=${1:-}
 one_of "$model" on_lstm_lm awd_lstm_lm || fail "usage: ptb_lm_small.sh on_lstm_lm|awd_lstm_lm [DATA]"

@@ -2,9 +2,9 @@
 # Targeted syntactic evaluation of a language model (table 3).
 #   recipes/on_lstm/syneval.sh CHECKPOINT SETS
 # CHECKPOINT is of an on_lstm_lm or awd_lstm_lm; SETS is a folder of the test sets' .pickle files.
-# Environment: RECORD as in common.sh.
+# Environment: RECORD as in ../common.sh.
 
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 checkpoint=${1:-} sets=${2:-}
 [ -n "$sets" ] || fail "usage: syneval.sh CHECKPOINT SETS"

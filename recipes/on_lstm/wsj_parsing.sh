@@ -3,9 +3,9 @@
 #   recipes/on_lstm/wsj_parsing.sh CHECKPOINT TREES
 # CHECKPOINT is of an on_lstm_lm, such as that of ptb_lm_small.sh; TREES is a folder of .mrg files.
 # All sentences are parsed with every layer's distances; beside them stand the trivial trees.
-# Environment: RECORD as in common.sh; SECTIONS="23" evaluates on those sections only.
+# Environment: RECORD as in ../common.sh; SECTIONS="23" evaluates on those sections only.
 
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 checkpoint=${1:-} trees=${2:-}
 [ -n "$trees" ] || fail "usage: wsj_parsing.sh CHECKPOINT TREES"

@@ -1,0 +1,52 @@
+"""Draw figure 12, parsing over mask rate, from the records of ``mask_rate.sh``."""
+
+import argparse
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+from fairseq_struct.errors import InputError, report_plainly  # noqa: E402
+
+CURVES = {"uuas": "UUAS", "uas": "UAS", "uas_argmax": "argmax"}
+COLOURS = dict(zip(CURVES, ("#1b6ca8", "#c44536", "#2a8c4a"), strict=True))
+
+
+def main():
+    report_plainly()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("records", type=Path, help="results.jsonl")
+    parser.add_argument("figure", type=Path, help="PNG to write")
+    parser.add_argument("--scale", choices=("paper", "reduced"), default="reduced")
+    args = parser.parse_args()
+    lines = args.records.read_text(encoding="utf-8").splitlines()
+    rows = [row for row in map(json.loads, lines)
+            if row["experiment"] == "mask_rate" and row["scale"] == args.scale]  # fmt: skip
+    if not rows:
+        raise InputError(f"{args.records}: no record of mask_rate at scale {args.scale}")
+    figure, axes = plt.subplots(figsize=(5, 3.5), layout="constrained")
+    for name, label in CURVES.items():
+        found = defaultdict(list)
+        for row in rows:
+            found[float(row["variant"])].append(row["metrics"][name])
+        rates = sorted(found)
+        means = [sum(found[rate]) / len(found[rate]) for rate in rates]
+        axes.plot(rates, means, marker="o", label=label, color=COLOURS[name])
+        lowest, highest = ([pick(found[rate]) for rate in rates] for pick in (min, max))
+        axes.fill_between(rates, lowest, highest, alpha=0.2, color=COLOURS[name], linewidth=0)
+    axes.set_xlabel("mask rate of the training")
+    axes.set_ylabel("attachment score (%)")
+    seeds = {row["seed"] for row in rows}
+    axes.set_title(f"{rows[0]['data'].split(';')[0]}, {len(seeds)} seed{'s' * (len(seeds) > 1)}",
+                   fontsize=9)  # fmt: skip
+    axes.legend()
+    figure.savefig(args.figure, dpi=150)
+    print(args.figure)
+
+
+if __name__ == "__main__":
+    main()
