@@ -8,6 +8,7 @@ import pytest
 import torch
 from fairseq_commands import USER_DIR, run
 from small_language_models import make_folder
+from small_masked_models import MODELS, logged, train, weights
 
 import fairseq_struct
 from fairseq_struct.cli.main import main
@@ -15,18 +16,6 @@ from fairseq_struct.data.conllu import read_conllu
 from fairseq_struct.data.masked_sentences import MaskedSentences
 from fairseq_struct.errors import InputError
 
-MODELS = ("udgn", "structformer", "masked_transformer")
-SMALL = ["--task=structured_masked_lm", "--criterion=structured_masked_lm", "--optimizer=adam",
-         "--embed-dim=16", "--layers=2", "--no-progress-bar", "--num-workers=0", "--lr=0.01",
-         "--log-format=json", "--max-tokens=120", "--required-batch-size-multiple=1",
-         "--valid-draws=2", f"--user-dir={USER_DIR}"]  # fmt: skip
-OF_MODEL = {
-    "udgn": ["--parser-size=8", "--parser-layers=1", "--parser-tags=3", "--channels=2",
-             "--channel-size=8"],
-    "structformer": ["--heads=2", "--feedforward-dim=16", "--longest-sentence=20",
-                     "--parser-layers=2", "--parser-window=3"],
-    "masked_transformer": ["--heads=2", "--feedforward-dim=16", "--longest-sentence=20"],
-}  # fmt: skip
 # Trees of sentences of the corpus, "the cats in the house sing" and the like.
 GOLD = "the\tDT\t2\ncat\tNN\t3\nsings\tVBZ\t0\n.\t.\t3\n\nthe\tDT\t2\ndogs\tNNS\t3\nrun\tVBP\t0\n"
 
@@ -41,19 +30,6 @@ def treebank(tmp_path_factory):
     path = tmp_path_factory.mktemp("treebank") / "gold.dp"
     path.write_text(GOLD)
     return path
-
-
-def train(folder, save_dir, *options, arch="udgn"):
-    return run("train", folder / "data-bin", f"--arch={arch}", f"--save-dir={save_dir}", *SMALL,
-               *OF_MODEL[arch], *options)  # fmt: skip
-
-
-def logged(output, name):
-    return [float(value) for value in re.findall(rf'"{name}": "([\d.]+)"', output)]
-
-
-def weights(path):
-    return torch.load(path, weights_only=True)["model"]
 
 
 @pytest.mark.parametrize("arch", MODELS)

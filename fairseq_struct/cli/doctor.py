@@ -34,6 +34,7 @@ PACKAGES = (
     "entmax",
     "numba",
     "scikit-learn",
+    "scipy",
     "tqdm",
     "matplotlib",
 )

@@ -7,6 +7,9 @@ import torch
 from fairseq.data import FairseqDataset
 from torch import Tensor
 
+# The symbol in the place of a hidden word.
+MASK = "<mask>"
+
 
 class MaskedSentences(FairseqDataset):
     """Sentences, each word masked by itself with a probability (Shen's thesis, section 4.3.1).

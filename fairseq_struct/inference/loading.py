@@ -154,4 +154,5 @@ def made_by(checkpoint: str | Path) -> dict:
     cfg, history = state.get("cfg") or {}, state.get("optimizer_history") or [{}]
     seed, updates = cfg["common"]["seed"], history[-1].get("num_updates", 0)
     name = cfg["model"]["_name"]
-    return {"model": name, "seed": seed, "updates": updates, "text": f"{name}, seed {seed}, {updates} updates"}
+    text = f"{name}, seed {seed}, {updates} updates"
+    return {"model": name, "seed": seed, "updates": updates, "text": text}

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.masked_language_model import Encoding, MaskedLanguageModel
+from fairseq_struct.modules.sentence_encoder import within
 
 
 @dataclass
@@ -48,6 +49,17 @@ class MaskedModel(BaseFairseqModel):
     def encode(self, tokens: Tensor, lengths: Tensor) -> Encoding:
         """Words in context, with the parser's scores where there is a parser."""
         return self.network.encoder(tokens, lengths)
+
+    def sentence_vectors(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """(batch, size) means of the words in context (Shen's thesis, section 4.3.5).
+
+        Args:
+            tokens: (batch, n) integers.
+            lengths: (batch,) words per sentence, at least 1.
+        """
+        words = self.encode(tokens, lengths).words.float()
+        inside = within(lengths, words.size(1))[..., None]
+        return words.masked_fill(~inside, 0.0).sum(1) / lengths[:, None]
 
     def shares(self, tokens: Tensor, lengths: Tensor) -> list[Tensor]:
         """How much each layer's channels or heads carry: see :class:`Encoding`."""

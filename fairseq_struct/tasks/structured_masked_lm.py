@@ -17,12 +17,10 @@ from fairseq_struct.data.dependency_treebank import (
     without_punctuation,
 )
 from fairseq_struct.data.indexed_lines import load_lines
-from fairseq_struct.data.masked_sentences import MaskedSentences
+from fairseq_struct.data.masked_sentences import MASK, MaskedSentences
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.attachment import AttachmentScores
 from fairseq_struct.structure.head_selection import best_heads, spanning_trees
-
-MASK = "<mask>"
 
 
 @dataclass

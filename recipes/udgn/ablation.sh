@@ -3,12 +3,15 @@
 #   recipes/udgn/ablation.sh ROW [DATA TREES]
 # ROW is udgn, no_nonlinearity, no_gates, sigmoid, single_channel or absolute_positions. DATA is the
 # Penn Treebank as for ptb.sh and TREES as for wsj_sample.sh; with SIZE=cpu there are neither, but a
-# generated corpus with its trees. Environment: see common.sh; UPDATES is 1000.
+# generated corpus with its trees. Environment: see common.sh; UPDATES is 800.
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 row=${1:-}
-channels=8 channel_size=$([ "$size" = cpu ] && echo 32 || echo 128)
+usage="usage: ablation.sh ROW [DATA TREES]; ROW is udgn, no_nonlinearity, no_gates, sigmoid, \
+single_channel or absolute_positions"
+[ -n "$row" ] || fail "$usage"
+trained_on "${@:2}"
 case $row in
     udgn) part=() ;;
     no_nonlinearity) part=(--nonlinearity identity) ;;
@@ -16,10 +19,9 @@ case $row in
     sigmoid) part=(--competition sigmoid) ;;
     single_channel) part=(--channels 1 --channel-size $((channels * channel_size))) ;;
     absolute_positions) part=(--absolute-positions 512) ;;
-    *) fail "usage: ablation.sh udgn|no_nonlinearity|no_gates|sigmoid|single_channel|absolute_positions [DATA TREES]" ;;
+    *) fail "$usage" ;;
 esac
-trained_on "${@:2}"
-train_masked udgn "ablation/$row" "$prepared/data-bin" 1000 512 --valid-subset valid,test \
-    "${part[@]}"
+train_masked udgn "ablation/$row" "$prepared/data-bin" 800 512 --valid-subset valid,test \
+    "${small[@]}" "${part[@]}"
 score ablation "$row" --run "$folder" --trees "$trees" --data "$name_of_data" \
     --command "${settings}recipes/udgn/ablation.sh $row$arguments"

@@ -58,15 +58,18 @@ score() {
 }
 
 # trained_on [DATA TREES] : $prepared and $trees, with the $name_of_data and the $arguments of a
-# recipe's command: the Penn Treebank, or a generated corpus for SIZE=cpu.
+# recipe's command: the Penn Treebank, or for SIZE=cpu a generated corpus, which asks for a still
+# smaller model, with options $small and so many $channels of $channel_size.
 trained_on() {
     if [ "$size" = cpu ]; then
         [ $# -eq 0 ] || fail "with SIZE=cpu there are neither DATA nor TREES"
         prepare_generated
         trees=$prepared/trees/test.conllu name_of_data="generated corpus" arguments=""
+        channels=4 channel_size=32 small=(--embed-dim 64 --layers 3 --channels 4)
         return
     fi
     [ $# -eq 2 ] || fail "name the folders DATA and TREES"
     prepare_ptb "$1"
     trees=$2 name_of_data="Penn Treebank" arguments=" DATA TREES"
+    channels=8 channel_size=128 small=()
 }

@@ -127,9 +127,9 @@ def main():
     print(f"{args.experiment} {variant}: {shown} (paper: {beside or '-'})")
     if args.results:
         append_result(args.results, Result(
-            experiment=args.experiment, variant=variant, metrics=metrics, paper=paper, scale=args.scale,
-            data=data, seed=made["seed"], updates=made["updates"], device=device_name(),
-            minutes=round(minutes), command=args.command,
+            experiment=args.experiment, variant=variant, metrics=metrics, paper=paper,
+            scale=args.scale, data=data, seed=made["seed"], updates=made["updates"],
+            device=device_name(), minutes=round(minutes), command=args.command,
         ))  # fmt: skip
 
 

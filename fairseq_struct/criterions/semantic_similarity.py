@@ -1,0 +1,51 @@
+"""How far similarities of sentences are from people's scores."""
+
+from fairseq import utils
+from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
+from torch.nn.functional import cosine_similarity, mse_loss
+
+from fairseq_struct.metrics.rank_correlation import RankCorrelation
+
+
+@register_criterion("semantic_similarity", dataclass=FairseqDataclass)
+class SemanticSimilarityCriterion(FairseqCriterion):
+    """(cos(u, v) - score)^2 of the sentences' mean vectors, scores from 0 to 1, summed.
+
+    The thesis (section 4.3.5) averages the words' vectors and does not print its loss; this is that
+    of Reimers and Gurevych, "Sentence-BERT" (2019). Validations log ``spearman``, the rank
+    correlation of all pairs of the split ("all") in percent.
+    """
+
+    def forward(self, model, sample: dict, reduce: bool = True):
+        """Loss, number of pairs, and what is logged of one batch."""
+        given = sample["net_input"]
+        tokens, lengths = (given[name].transpose(0, 1).flatten(0, 1)
+                           for name in ("tokens", "lengths"))  # fmt: skip
+        first, second = model.sentence_vectors(tokens, lengths).chunk(2)
+        similarity = cosine_similarity(first, second)
+        loss = mse_loss(similarity, given["targets"], reduction="sum" if reduce else "none")
+        count = sample["nsentences"]
+        logged = {
+            "loss": loss.detach().sum(), "ntokens": sample["ntokens"], "nsentences": count,
+            "sample_size": count,
+        }  # fmt: skip
+        if not model.training:
+            logged["scores"] = similarity.detach().tolist(), given["targets"].tolist()
+        return loss, count, logged
+
+    @classmethod
+    def reduce_metrics(cls, logging_outputs: list[dict]):
+        """Log the mean over all pairs, and their rank correlation."""
+        count = sum(log["sample_size"] for log in logging_outputs)
+        loss = utils.item(sum(log["loss"] for log in logging_outputs))
+        metrics.log_scalar("loss", loss / count, count, round=4)
+        for log in logging_outputs:
+            if "scores" in log:
+                metrics.log_custom(RankCorrelation, "spearman", *log["scores"])
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        """False: scores are lists."""
+        return False

@@ -1,0 +1,108 @@
+"""Semantic textual similarity: how alike two sentences are, by their vectors."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional  # which fairseq can read; it cannot read "str | None"
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.dataclass import FairseqDataclass
+from fairseq.tasks import FairseqTask, register_task
+from omegaconf import II
+
+from fairseq_struct.data.labelled_sentences import LabelledSentences
+from fairseq_struct.data.masked_sentences import MASK
+from fairseq_struct.data.sentence_pairs import HIGHEST, read_pairs
+from fairseq_struct.errors import InputError
+
+
+@dataclass
+class SemanticSimilarityConfig(FairseqDataclass):
+    """Options of the task."""
+
+    data: Optional[str] = field(  # noqa: UP045
+        default=None, metadata={"help": "folder made by preprocess/sentence_similarity.py"}
+    )
+    freeze_parser: bool = field(
+        default=False, metadata={"help": "do not train the model's parser any further"}
+    )
+    seed: int = II("common.seed")
+
+
+@register_task("semantic_similarity", dataclass=SemanticSimilarityConfig)
+class SemanticSimilarityTask(FairseqTask):
+    """Scores of pairs of sentences, by a masked language model (Shen's thesis, section 4.3.5).
+
+    Use it with the criterion of the same name, with the architecture and sizes of a model of
+    ``--task structured_masked_lm`` and its checkpoint, ``--finetune-from-model CHECKPOINT``.
+    Splits are files ``NAME.tsv`` of the folder.
+
+    Args:
+        cfg: the options.
+        words: the model's dictionary; the mask's symbol is added to it.
+    """
+
+    def __init__(self, cfg: SemanticSimilarityConfig, words: Dictionary):
+        super().__init__(cfg)
+        self.words = words
+        words.add_symbol(MASK)
+
+    @classmethod
+    def setup_task(cls, cfg: SemanticSimilarityConfig, **kwargs):
+        """Load the dictionary.
+
+        Raises:
+            InputError: no such folder, or no dictionary in it.
+        """
+        path = Path(cfg.data or "") / "dict.txt"
+        if not cfg.data or not path.is_file():
+            raise InputError(f"{path}: no such file; preprocess/sentence_similarity.py makes it")
+        return cls(cfg, Dictionary.load(str(path)))
+
+    def build_model(self, cfg, from_checkpoint: bool = False):
+        """Build the model, its parser frozen if that is asked for.
+
+        Raises:
+            InputError: the model makes no vectors of sentences, or has no parser to freeze.
+        """
+        model = super().build_model(cfg, from_checkpoint)
+        if not hasattr(model, "sentence_vectors"):
+            raise InputError(f"{type(model).__name__} is no masked language model")
+        if self.cfg.freeze_parser:
+            if not model.parses:
+                raise InputError(f"{type(model).__name__} has no parser; without --freeze-parser")
+            model.network.encoder.parser.requires_grad_(False)
+        # No word is predicted: what only that needs would be without a gradient.
+        model.network.bias.requires_grad_(False)
+        return model
+
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
+        """Make a split of the folder available.
+
+        Raises:
+            InputError: there is no such split, or it is malformed.
+        """
+        pairs = read_pairs(Path(self.cfg.data) / f"{split}.tsv")
+        sides = [
+            [torch.tensor([self.words.index(word) for word in sentence.split()])
+             for sentence in side]
+            for side in zip(*((pair.first, pair.second) for pair in pairs), strict=True)
+        ]  # fmt: skip
+        scores = torch.tensor([pair.score / HIGHEST for pair in pairs])
+        self.datasets[split] = LabelledSentences(
+            sides, scores, self.words.pad(), shuffle=split == "train", seed=self.cfg.seed
+        )
+
+    def max_positions(self):
+        """None: sentences may have any length."""
+        return None
+
+    @property
+    def source_dictionary(self) -> Dictionary:
+        """The dictionary of words, with the mask."""
+        return self.words
+
+    @property
+    def target_dictionary(self) -> None:
+        """None: targets are numbers."""
+        return None
