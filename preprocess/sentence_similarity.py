@@ -5,8 +5,8 @@
 STS is a folder of STSBenchmark, SICK and STS12-en-test to STS16-en-test; those that are missing are
 left out, but for STSBenchmark, which is trained on. DICTIONARY is dict.txt of the data-bin that the
 model was trained on. OUT gets that, train.tsv and valid.tsv, and as test sets STS-B.tsv, SICK-R.tsv
-and STS12.tsv to STS16.tsv, each year's subsets together ("all"): score, sentence, sentence. Words are
-those of the Penn Treebank's text: its tokens, no punctuation, lower case, numbers as N.
+and STS12.tsv to STS16.tsv, each year's subsets together ("all"): score, sentence, sentence, with
+words as those of the Penn Treebank's text: its tokens, no punctuation, lower case, numbers as N.
 """
 
 from __future__ import annotations

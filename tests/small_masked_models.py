@@ -25,7 +25,7 @@ def train(folder, save_dir, *options, arch="udgn"):
 
 
 def logged(output, name):
-    return [float(value) for value in re.findall(rf'"{name}": "([\d.]+)"', output)]
+    return [float(value) for value in re.findall(rf'"{name}": "(-?[\d.]+)"', output)]
 
 
 def weights(path):

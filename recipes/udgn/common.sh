@@ -26,6 +26,18 @@ prepare_generated() {
         python "$root/preprocess/dependency_treebank.py" generated "$prepared"
 }
 
+# architecture_of MODEL : $architecture, its options at $size.
+architecture_of() {
+    if [ "$size" = paper ]; then
+        architecture=(--arch "$1$([ "$1" = masked_transformer ] || echo _ptb)")
+    elif [ "$1" = udgn ]; then
+        architecture=(--arch udgn --embed-dim 128 --layers 4 --channels 8 --channel-size 32
+            --parser-size 128 --parser-layers 2)
+    else
+        architecture=(--arch "$1" --embed-dim 128 --layers 4 --heads 8 --feedforward-dim 512)
+    fi
+}
+
 # train_masked MODEL NAME DATA_BIN UPDATES TOKENS OPTION… : a run of $size in $folder, which is
 # that of NAME. UPDATES and TOKENS per update are those of size cpu, if there is no UPDATES.
 train_masked() {
@@ -33,22 +45,17 @@ train_masked() {
     shift 5
     local options=(--task structured_masked_lm --criterion structured_masked_lm --optimizer adam
         --adam-betas "(0.9, 0.999)" --clip-norm 0.25 --weight-decay 1.2e-6)
+    architecture_of "$model"
     if [ "$size" = paper ]; then
-        local preset=$model
-        [ "$model" = masked_transformer ] || preset=${model}_ptb
         folder=$out/$name/paper/epochs_${EPOCHS:-100}/seed_$seed
-        train "$folder" "$data" "${EPOCHS:-100}" --arch "$preset" "${options[@]}" --lr 0.001 \
-            --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --max-tokens 4096 "$@"
+        train "$folder" "$data" "${EPOCHS:-100}" "${architecture[@]}" "${options[@]}" \
+            --lr 0.001 --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --max-tokens 4096 "$@"
         return
     fi
-    case $model in
-        udgn) options+=(--channels 8 --channel-size 32 --parser-size 128 --parser-layers 2) ;;
-        *) options+=(--heads 8 --feedforward-dim 512) ;;
-    esac
     folder=$out/$name/cpu/updates_$updates/seed_$seed
-    train "$folder" "$data" 100000 --arch "$model" "${options[@]}" --embed-dim 128 --layers 4 \
-        --lr 0.003 --lr-scheduler polynomial_decay --total-num-update "$updates" \
-        --max-update "$updates" --max-tokens "$tokens" "$@"
+    train "$folder" "$data" 100000 "${architecture[@]}" "${options[@]}" --lr 0.003 \
+        --lr-scheduler polynomial_decay --total-num-update "$updates" --max-update "$updates" \
+        --max-tokens "$tokens" "$@"
 }
 
 # score EXPERIMENT VARIANT OPTION… : print a run's numbers and, if it is to be recorded, keep them.

@@ -1,8 +1,6 @@
 """Score a masked language model: its perplexity, and its trees beside gold ones."""
 
 import argparse
-import json
-import re
 from pathlib import Path
 
 import torch
@@ -10,10 +8,11 @@ import torch
 import fairseq_struct
 from fairseq_struct.data.dependency_treebank import read_treebank
 from fairseq_struct.data.treebank_folder import as_text
-from fairseq_struct.errors import InputError, report_plainly
+from fairseq_struct.errors import report_plainly
 from fairseq_struct.inference import made_by
 from fairseq_struct.metrics.attachment import AttachmentScores
 from fairseq_struct.metrics.results import Result, append_result, device_name
+from fairseq_struct.metrics.training_log import TrainingLog, read_log
 from fairseq_struct.structure import chains
 
 TRIVIAL = ("right_chain", "left_chain", "random")
@@ -35,30 +34,10 @@ PAPER = {
 }  # fmt: skip
 
 
-def perplexities(log: Path) -> tuple[dict[str, float], float]:
-    """``ppl`` of the test split and of the validation split at its best epoch, and minutes.
-
-    Args:
-        log: written by fairseq-train with ``--log-format json --valid-subset valid,test``.
-
-    Raises:
-        InputError: there is no such log, or the training did not end.
-    """
-    if not log.is_file():
-        raise InputError(f"{log}: no such run; make it first")
-    text = log.read_text(errors="replace")
-    found: dict[str, dict[int, dict]] = {"valid": {}, "test": {}, "train": {}}
-    for subset, line in re.findall(r"\| (valid|test|train) \| (\{.*\})$", text, re.M):
-        values = json.loads(line)
-        found[subset][int(values["epoch"])] = values
-    if "done training in" not in text or not found["test"]:
-        raise InputError(f"{log}: the training did not end")
-    best = min(found["valid"], key=lambda epoch: float(found["valid"][epoch]["valid_loss"]))
-    seconds = sum(float(values["train_train_wall"]) for values in found["train"].values())
-    return {
-        "ppl": float(found["test"][best]["test_ppl"]),
-        "ppl_valid": float(found["valid"][best]["valid_ppl"]),
-    }, seconds / 60
+def perplexities(log: TrainingLog) -> dict[str, float]:
+    """Those of the test and the validation split, after the epoch that is best for the latter."""
+    best = log.best_epoch("valid", "loss")
+    return {"ppl": log.value("test", best, "ppl"), "ppl_valid": log.value("valid", best, "ppl")}
 
 
 def attachment(gold, predicted) -> AttachmentScores:
@@ -107,7 +86,8 @@ def main():
     metrics, minutes, made = {}, 0.0, {"seed": 1, "updates": 0}
     data, variant = args.data, args.variant
     if args.run:
-        metrics, minutes = perplexities(args.run / "train.log")
+        log = read_log(args.run / "train.log")
+        metrics, minutes = perplexities(log), log.minutes
     checkpoint = args.checkpoint or (args.run / "checkpoint_best.pt" if args.run else None)
     if checkpoint:
         # Of a run the last checkpoint counts the updates, of which the best one may have fewer.

@@ -1,0 +1,72 @@
+"""What fairseq-train logs with ``--log-format json``."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq_struct.errors import InputError
+
+
+@dataclass(frozen=True)
+class TrainingLog:
+    """Values of a training that came to its end.
+
+    Attributes:
+        splits: split, then epoch, then name to value; the training split is ``train``.
+    """
+
+    splits: dict[str, dict[int, dict[str, float]]]
+
+    def value(self, split: str, epoch: int, name: str) -> float:
+        """A metric of a split after an epoch.
+
+        Raises:
+            InputError: it was not logged.
+        """
+        try:
+            return self.splits[split][epoch][name]
+        except KeyError:
+            raise InputError(f"the log has no {name} of {split} after epoch {epoch}") from None
+
+    def best_epoch(self, split: str, name: str, highest: bool = False) -> int:
+        """The first epoch with the best value of a metric, the lowest or the highest one.
+
+        Raises:
+            InputError: it was not logged.
+        """
+        epochs = self.splits.get(split)
+        if not epochs:
+            raise InputError(f"the log has nothing of {split}")
+        sign = -1 if highest else 1
+        return min(sorted(epochs), key=lambda epoch: sign * self.value(split, epoch, name))
+
+    @property
+    def minutes(self) -> float:
+        """How long training took, without validation."""
+        return sum(values["train_wall"] for values in self.splits["train"].values()) / 60
+
+
+def read_log(path: str | Path) -> TrainingLog:
+    """Read a log, of several calls if the training was interrupted and went on.
+
+    Raises:
+        InputError: there is no such file, or the training did not end.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such run; make it first")
+    text = path.read_text(errors="replace")
+    splits: dict[str, dict[int, dict[str, float]]] = {}
+    for split, line in re.findall(r"\| ([\w-]+) \| (\{\"epoch\".*\})$", text, re.M):
+        if split == "train_inner":
+            continue
+        values = {name: float(value) for name, value in json.loads(line).items()
+                  if value is not None}  # fmt: skip
+        own = {name.removeprefix(f"{split}_"): value for name, value in values.items()}
+        splits.setdefault(split, {})[int(values["epoch"])] = own
+    if "done training in" not in text or "train" not in splits:
+        raise InputError(f"{path}: the training did not end")
+    return TrainingLog(splits)
