@@ -19,6 +19,7 @@ def load(
     layer: int | None = None,
     split: str | None = None,
     multiple_roots: bool = False,
+    bfloat16: bool = False,
 ) -> Classifier | TranslationParser | ConstituencyParser | MaskedParser:
     """Load a trained model with latent trees, as what it can do.
 
@@ -30,11 +31,13 @@ def load(
         truncate: cut sentences that are longer than the model's ``--longest-sentence``.
         layer, split: as for :class:`.ConstituencyParser`.
         multiple_roots: not only trees whose root has one modifier; for :class:`.MaskedParser`.
+        bfloat16: as for that.
 
     Raises:
         InputError: the file is missing or damaged, or no model that this function can use; or
             ``truncate`` for a model that takes sentences of any length, ``layer`` or ``split`` for
-            one without constituents, or ``multiple_roots`` for one that is no masked model.
+            one without constituents, or ``multiple_roots`` or ``bfloat16`` for one that is no
+            masked language model.
     """
     plugin.load()
     from fairseq_struct.models.latent_tree_classifier import TreeModel
@@ -48,14 +51,15 @@ def load(
         raise InputError(f"{checkpoint}: {type(model).__name__} infers no trees")
     if truncate and not isinstance(model, TreeModel):
         raise InputError(f"{checkpoint}: takes sentences of any length, --truncate has no use")
-    if multiple_roots and not isinstance(model, MaskedModel):
-        raise InputError(f"{checkpoint}: --multiple-roots is for masked language models")
+    if (multiple_roots or bfloat16) and not isinstance(model, MaskedModel):
+        name = "--multiple-roots" if multiple_roots else "--bfloat16"
+        raise InputError(f"{checkpoint}: {name} is for masked language models")
     if isinstance(model, ONLSTMLanguageModel):
         return ConstituencyParser(model, task.source_dictionary, layer, split or "word")
     if layer is not None or split is not None:
         raise InputError(f"{checkpoint}: no ON-LSTM, --layer and --split are of no use")
     if isinstance(model, MaskedModel):
-        return MaskedParser(model, task.source_dictionary, not multiple_roots)
+        return MaskedParser(model, task.source_dictionary, not multiple_roots, bfloat16)
     if isinstance(model, LatentTreeTransformer):
         return TranslationParser(model.encoder, task.source_dictionary)
     longest = cfg["task"]["longest_sentence"]

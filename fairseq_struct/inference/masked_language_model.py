@@ -22,16 +22,18 @@ class MaskedParser:
         model: a masked language model with a parser, such as ``udgn``.
         words: its dictionary.
         single_root: only trees whose root has one modifier.
+        bfloat16: run the network, but not the search for trees, in that precision. On processors
+            that have it, this takes half the time; scores that are nearly equal may change places.
 
     Raises:
         InputError: the model has no parser.
     """
 
-    def __init__(self, model, words, single_root: bool = True):
+    def __init__(self, model, words, single_root: bool = True, bfloat16: bool = False):
         if not model.parses:
             raise InputError(f"{type(model).__name__} infers no trees")
         self.model, self.vocabulary = model.eval(), Vocabulary(words)
-        self.single_root = single_root
+        self.single_root, self.bfloat16 = single_root, bfloat16
 
     def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...]]:
         """Heads of the trees of sentences, 1-based, 0 the root."""
@@ -63,7 +65,8 @@ class MaskedParser:
         lengths = torch.tensor([len(one) for one in words], device=device)
         # Sentences of a language model begin behind the end of another one; here they do not.
         tokens = self.vocabulary.read(words)[:, 1:].to(device)
-        return self.model.encode(tokens, lengths).arc_scores, lengths
+        with torch.autocast(device.type, torch.bfloat16, enabled=self.bfloat16):
+            return self.model.arc_scores(tokens, lengths).float(), lengths
 
     def _analyses(self, words: list[Words]) -> list[Analysis]:
         scores, lengths = self._arc_scores(words)

@@ -50,6 +50,16 @@ class MaskedModel(BaseFairseqModel):
         """Words in context, with the parser's scores where there is a parser."""
         return self.network.encoder(tokens, lengths)
 
+    def arc_scores(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """The parser's scores alone, which cost a part of :meth:`encode`.
+
+        Raises:
+            ValueError: there is no parser.
+        """
+        if not self.parses:
+            raise ValueError(f"{type(self).__name__} infers no trees")
+        return self.network.encoder.arc_scores(tokens, lengths)
+
     def sentence_vectors(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """(batch, size) means of the words in context (Shen's thesis, section 4.3.5).
 

@@ -48,10 +48,14 @@ class UDGNEncoder(nn.Module):
             tokens: (batch, n) integers.
             lengths: (batch,) words per sentence, at least 1.
         """
-        scores = self.parser(tokens, lengths)
+        scores = self.arc_scores(tokens, lengths)
         mask = dependency_mask(head_probabilities(scores, lengths))
         words, shares = self.graph(self.embedding(tokens), mask)
         return Encoding(words, scores, shares)
+
+    def arc_scores(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """(batch, n, n) of :class:`Encoding`, without the rest of it."""
+        return self.parser(tokens, lengths)
 
 
 class TransformerMaskedEncoder(nn.Module):

@@ -2,13 +2,16 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import dropout
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 
 class ContextLSTM(nn.Module):
     """A bidirectional LSTM over sentences.
 
-    Sentences are packed, so that neither their batch nor their padding changes a value.
+    Neither the batch nor its padding changes a value: sentences are packed or, on the CPU, where
+    oneDNN's layers are twice as fast but take no packed sentences, the second direction reads each
+    one reversed within its own length.
 
     Args:
         input_size: size of the words' vectors.
@@ -37,11 +40,39 @@ class ContextLSTM(nn.Module):
             words: (batch, n, input_size).
             lengths: (batch,) words per sentence, at least 1.
         """
+        if words.device.type == "cpu":
+            return self._padded(words, lengths)
         packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
         output, _ = pad_packed_sequence(
             self.lstm(packed)[0], batch_first=True, total_length=words.size(1)
         )
         return output
+
+    def _padded(self, words: Tensor, lengths: Tensor) -> Tensor:
+        n = words.size(1)
+        places, lengths = torch.arange(n), lengths[:, None]
+        inside = places < lengths
+        # Of the word in each place when it is read backwards; padding stays behind.
+        reverse = torch.where(inside, lengths - 1 - places, places)[..., None]
+        states = words
+        for layer in range(self.lstm.num_layers):
+            if layer:
+                states = dropout(states, self.lstm.dropout, self.training)
+            backwards = states.gather(1, reverse.expand(-1, -1, states.size(-1)))
+            forth = self._direction(states, f"l{layer}")
+            back = self._direction(backwards, f"l{layer}_reverse")
+            back = back.gather(1, reverse.expand(-1, -1, back.size(-1)))
+            states = torch.cat([forth, back], -1)
+        return states.masked_fill(~inside[..., None], 0.0)
+
+    def _direction(self, words: Tensor, name: str) -> Tensor:
+        """States of one direction of one layer, from the left to the right."""
+        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        weights = [getattr(self.lstm, f"{kind}_{name}") for kind in kinds]
+        start = words.new_zeros(1, words.size(0), self.lstm.hidden_size)
+        return torch.lstm(
+            words, (start, start), weights, True, 1, 0.0, torch.is_grad_enabled(), False, True
+        )[0]
 
 
 class SentenceEncoder(nn.Module):

@@ -207,12 +207,23 @@ class StructFormerEncoder(nn.Module):
         n, known = tokens.size(1), self.positions.num_embeddings
         if n > known:
             raise ValueError(f"a sentence of {n} words, but positions up to {known}")
-        arcs = dependency_distribution(*self.parser(tokens, lengths), lengths)
+        arcs = self._arcs(tokens, lengths)
         words = self.dropout(self.embedding(tokens) + self.positions.weight[:n])
         shares = []
         for layer in self.layers:
             words, weights = layer(words, arcs)
             shares.append(weights)
-        own = (1 - arcs.sum(-1)).clamp_min(0.0)
-        scores = (arcs + torch.diag_embed(own)).clamp_min(1e-30).log().mT
-        return Encoding(self.norm(words), scores, shares)
+        return Encoding(self.norm(words), _scores(arcs), shares)
+
+    def arc_scores(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """(batch, n, n) of :class:`.Encoding`, without the rest of it."""
+        return _scores(self._arcs(tokens, lengths))
+
+    def _arcs(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        return dependency_distribution(*self.parser(tokens, lengths), lengths)
+
+
+def _scores(arcs: Tensor) -> Tensor:
+    """log p(h | m), at [m, m] of being one's own head."""
+    own = (1 - arcs.sum(-1)).clamp_min(0.0)
+    return (arcs + torch.diag_embed(own)).clamp_min(1e-30).log().mT

@@ -146,6 +146,8 @@ class StructuredMaskedLMTask(FairseqTask):
         Raises:
             InputError: the model infers no trees.
         """
+        if not model.parses:
+            raise InputError("--treebank is for models that infer trees, such as udgn")
         model.eval()
         device = next(model.parameters()).device
         trees, arg_max = AttachmentScores(), AttachmentScores()
@@ -155,9 +157,7 @@ class StructuredMaskedLMTask(FairseqTask):
             lengths = torch.tensor([len(heads) for _, heads in rows])
             tokens = data_utils.collate_tokens([words for words, _ in rows], self.words.pad())
             with torch.no_grad():
-                scores = model.encode(tokens.to(device), lengths.to(device)).arc_scores
-            if scores is None:
-                raise InputError("--treebank is for models that infer trees, such as udgn")
+                scores = model.arc_scores(tokens.to(device), lengths.to(device))
             for heads, found in ((spanning_trees(scores, lengths), trees),
                                  (best_heads(scores, lengths), arg_max)):  # fmt: skip
                 for (_, gold), own in zip(rows, heads.tolist(), strict=True):

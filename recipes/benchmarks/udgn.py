@@ -1,0 +1,168 @@
+"""Training step of a UDGN, and parsing with it, at the paper's size.
+
+Training: forward and backward pass of 32 sentences of 30 words, 30 % hidden, 10,000 words, against
+torch.nn.TransformerEncoder with 8 layers of 512 under the same masked language model. Parsing: from
+integers to best trees, in batches, against one sentence at a time with networkx's Chu-Liu/Edmonds.
+Each timed run follows an untimed one of its kind, the kinds alternate, and each number is the
+median.
+
+    python recipes/benchmarks/udgn.py [--threads 1] [--append]
+"""
+
+import argparse
+import time
+from pathlib import Path
+from statistics import median
+
+import networkx
+import torch
+from torch import nn
+
+from fairseq_struct.metrics.results import Result, append_result, device_name
+from fairseq_struct.modules.dependency_graph import DependencyGraphLayer, DependencyGraphNetwork
+from fairseq_struct.modules.head_parser import HeadParser, TagSharedEmbedding
+from fairseq_struct.modules.masked_language_model import (
+    MaskedLanguageModel,
+    TransformerMaskedEncoder,
+    UDGNEncoder,
+)
+from fairseq_struct.structure.head_selection import spanning_trees
+
+RESULTS = Path(__file__).with_name("results.jsonl")
+SENTENCES, LENGTH, WORDS, SIZE, LAYERS, MASK_RATE = 32, 30, 10_000, 512, 8, 0.3
+ALONE = 8  # sentences that are parsed one at a time
+
+
+def udgn() -> MaskedLanguageModel:
+    """The published network for the Penn Treebank."""
+    torch.manual_seed(1)
+    embedding = nn.Embedding(WORDS, SIZE)
+    tags = TagSharedEmbedding(nn.Embedding(WORDS, SIZE), 50)
+    parser = HeadParser(tags, SIZE, SIZE, 3, 0.2)
+    layers = [DependencyGraphLayer(SIZE, 8, 128, 0.2, 0.1) for _ in range(LAYERS)]
+    graph = DependencyGraphNetwork(layers, SIZE, 0, 0.2)
+    return MaskedLanguageModel(UDGNEncoder(parser, embedding, graph), embedding)
+
+
+def transformer() -> MaskedLanguageModel:
+    """The peer."""
+    torch.manual_seed(1)
+    embedding = nn.Embedding(WORDS, SIZE)
+    encoder = TransformerMaskedEncoder(embedding, LAYERS, 8, 2048, LENGTH, 0.2, 0.1)
+    return MaskedLanguageModel(encoder, embedding)
+
+
+def training_step(network: MaskedLanguageModel):
+    """Forward and backward pass."""
+    generator = torch.Generator().manual_seed(1)
+    tokens = torch.randint(WORDS, (SENTENCES, LENGTH), generator=generator)
+    hidden = torch.rand(tokens.shape, generator=generator) < MASK_RATE
+    network.zero_grad()
+    scores, _ = network(tokens, torch.full((SENTENCES,), LENGTH), hidden)
+    nn.functional.cross_entropy(scores, tokens[hidden]).backward()
+
+
+def best_tree(scores: torch.Tensor):
+    """Heads of one sentence by networkx."""
+    graph = networkx.DiGraph()
+    for head, row in enumerate(scores.tolist()):
+        for modifier, score in enumerate(row):
+            graph.add_edge(0 if head == modifier else head + 1, modifier + 1, weight=score)
+    tree = networkx.maximum_spanning_arborescence(graph)
+    return [next(iter(tree.predecessors(word))) for word in range(1, scores.size(0) + 1)]
+
+
+@torch.inference_mode()
+def parse_in_batches(network: MaskedLanguageModel, tokens: torch.Tensor, trees: bool):
+    """Heads of all sentences, or the parser's scores alone."""
+    lengths = torch.full((len(tokens),), LENGTH)
+    scores = network.encoder.parser(tokens, lengths)
+    return spanning_trees(scores.float(), lengths) if trees else scores
+
+
+@torch.inference_mode()
+def parse_alone(network: MaskedLanguageModel, tokens: torch.Tensor, trees: bool):
+    """The same of some sentences, one after the other."""
+    for sentence in tokens[:ALONE]:
+        scores = network.encoder.parser(sentence[None], torch.tensor([LENGTH]))[0]
+        if trees:
+            best_tree(scores)
+
+
+def milliseconds(runs: dict, repeats: int) -> dict[str, float]:
+    """Median time of each run."""
+    taken = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, one in runs.items():
+            one()
+            start = time.perf_counter()
+            one()
+            taken[name].append(1000 * (time.perf_counter() - start))
+    return {name: median(values) for name, values in taken.items()}
+
+
+def training(repeats: int) -> dict[str, float]:
+    """Metrics of the training step."""
+    networks = {"udgn": udgn(), "transformer": transformer()}
+    times = milliseconds(
+        {name: lambda network=network: training_step(network)
+         for name, network in networks.items()}, repeats,
+    )  # fmt: skip
+    ratio = times["udgn"] / times["transformer"]
+    return {f"milliseconds_{name}": round(value) for name, value in times.items()} | {
+        "time_ratio": round(ratio, 2)
+    }
+
+
+def parsing(repeats: int) -> dict[str, float]:
+    """Metrics of parsing, of each sentence."""
+    network = udgn().eval()
+
+    def in_bfloat16():
+        with torch.autocast("cpu", torch.bfloat16):
+            return parse_in_batches(network, tokens, True)
+
+    generator = torch.Generator().manual_seed(1)
+    tokens = torch.randint(WORDS, (4 * SENTENCES, LENGTH), generator=generator)
+    runs = {
+        "in_batches": lambda: parse_in_batches(network, tokens, True),
+        "in_batches_bfloat16": in_bfloat16,
+        "alone": lambda: parse_alone(network, tokens, True),
+        "parser_in_batches": lambda: parse_in_batches(network, tokens, False),
+        "parser_alone": lambda: parse_alone(network, tokens, False),
+    }
+    times = milliseconds(runs, repeats)
+    each = {name: value / (ALONE if "alone" in name else len(tokens))
+            for name, value in times.items()}  # fmt: skip
+    return {f"milliseconds_{name}": round(value, 2) for name, value in each.items()} | {
+        "speed_ratio": round(each["alone"] / each["in_batches"], 1),
+        "speed_ratio_bfloat16": round(each["alone"] / each["in_batches_bfloat16"], 1),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--repeats", type=int, default=7, help="timed runs of each")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads")
+    parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
+    setting = parser.parse_args()
+    if min(setting.repeats, setting.threads) < 1:
+        parser.error("all numbers must be 1 or more")
+    torch.set_num_threads(setting.threads)
+    for name, measure in (("training step", training), ("parsing", parsing)):
+        metrics = measure(setting.repeats)
+        print(name, metrics, flush=True)
+        if setting.append:
+            append_result(RESULTS, Result(
+                experiment=f"udgn_{setting.threads}_threads", variant=name, metrics=metrics,
+                device=device_name(setting.threads),
+                data=f"{LAYERS} layers of {SIZE}, sentences of {LENGTH} words; training "
+                f"{SENTENCES} at once against TransformerEncoder, parsing {4 * SENTENCES} at once "
+                f"against one at a time with networkx; {setting.repeats} repeats",
+                command="python recipes/benchmarks/udgn.py "
+                f"--threads {setting.threads} --repeats {setting.repeats} --append",
+            ))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
