@@ -86,6 +86,12 @@ def udgn_ptb(args):
     args.channel_size = getattr(args, "channel_size", 128)
 
 
+@register_model_architecture("udgn", "udgn_bllip")
+def udgn_bllip(args):
+    """For BLLIP the same sizes: the thesis says that settings were tuned, but not to what."""
+    udgn_ptb(args)
+
+
 @register_model_architecture("udgn", "udgn_tiny")
 def udgn_tiny(args):
     """For toy corpora and tests."""
