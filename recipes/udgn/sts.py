@@ -38,7 +38,7 @@ def main():
         before, now = made_by(args.pretrained), made_by(args.run / "checkpoint_last.pt")
         append_result(args.results, Result(
             experiment="sts", variant=args.variant, metrics=metrics, paper=paper,
-            scale=args.scale, data=f"epoch {best} of 20 on the STS Benchmark; before that "
+            scale=args.scale, data=f"epoch {best} of {len(log.splits['train'])} on the STS Benchmark; before that "
             f"Penn Treebank, {before['text']}", seed=now["seed"], updates=now["updates"],
             device=device_name(), minutes=round(log.minutes), command=args.command,
         ))  # fmt: skip

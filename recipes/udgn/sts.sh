@@ -4,8 +4,8 @@
 # VARIANT is udgn, udgn_frozen (its parser stays as it is), structformer or masked_transformer;
 # CHECKPOINT is of that model, of the same SIZE and of the data that ptb.sh has prepared below the
 # same OUT. STS is a folder of STSBenchmark, SICK, STS12-en-test, …; it is needed once. Trained on
-# the STS Benchmark for 20 epochs of Adam, of which the best Spearman of its development set counts:
-# the thesis does not print its settings. Environment: OUT, SEED, THREADS and RECORD as in
+# the STS Benchmark for 20 epochs of Adam (5 with SIZE=cpu), of which the best Spearman of its
+# development set counts: the thesis does not print its settings. Environment: OUT, SEED, THREADS and RECORD as in
 # ../common.sh, SIZE as in common.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -15,7 +15,7 @@ usage="usage: sts.sh udgn|udgn_frozen|structformer|masked_transformer CHECKPOINT
 one_of "$variant" udgn udgn_frozen structformer masked_transformer || fail "$usage"
 [ -n "$checkpoint" ] || fail "$usage"
 [ -f "$checkpoint" ] || fail "$checkpoint: no such file"
-[ -z "${EPOCHS:-}${UPDATES:-}" ] || fail "sts.sh always trains for 20 epochs"
+[ -z "${EPOCHS:-}${UPDATES:-}" ] || fail "sts.sh has neither EPOCHS nor UPDATES"
 sts=$out/sts/data
 if [ ! -e "$sts/dict.txt" ]; then
     [ -n "${3:-}" ] || fail "name the folder STS behind CHECKPOINT (it is needed once)"
@@ -29,10 +29,11 @@ for name in "${sets[@]}"; do
 done
 subsets=$(IFS=, && echo "valid,${present[*]}")
 architecture_of "${variant%_frozen}"
+[ "$size" = paper ] && epochs=20 || epochs=5
 folder=$out/sts/$variant/$size/seed_$seed
-train "$folder" "$sts" 20 "${architecture[@]}" --task semantic_similarity \
+train "$folder" "$sts" "$epochs" "${architecture[@]}" --task semantic_similarity \
     --criterion semantic_similarity --finetune-from-model "$checkpoint" --optimizer adam \
-    --lr 0.0003 --lr-scheduler polynomial_decay --total-num-update 1800 --clip-norm 0.25 \
+    --lr 0.0003 --lr-scheduler polynomial_decay --total-num-update $((90 * epochs)) --clip-norm 0.25 \
     --batch-size 64 --valid-subset "$subsets" --best-checkpoint-metric spearman \
     --maximize-best-checkpoint-metric \
     $([ "$variant" != udgn_frozen ] || echo --freeze-parser)
