@@ -36,9 +36,10 @@ def main():
     print(f"sts {args.variant}: {shown} (paper: {paper.get('average', '-')} on average)")
     if args.results:
         before, now = made_by(args.pretrained), made_by(args.run / "checkpoint_last.pt")
+        epochs = len(log.splits["train"])
         append_result(args.results, Result(
             experiment="sts", variant=args.variant, metrics=metrics, paper=paper,
-            scale=args.scale, data=f"epoch {best} of {len(log.splits['train'])} on the STS Benchmark; before that "
+            scale=args.scale, data=f"epoch {best} of {epochs} on the STS Benchmark; before that "
             f"Penn Treebank, {before['text']}", seed=now["seed"], updates=now["updates"],
             device=device_name(), minutes=round(log.minutes), command=args.command,
         ))  # fmt: skip
