@@ -155,7 +155,7 @@ def test_bad_input_is_told_before_the_work(checkpoints, tmp_path, capsys, monkey
         ((checkpoint, gold, "--types=0"), "--types must be 1 or more"),
         ((checkpoint, gold, "--png", tmp_path / "no" / "map.png"), "no such folder"),
         ((checkpoint, lone), "no arc between two words"),
-        ((checkpoint, bare), "without relations there are no types of arcs"),
+        ((checkpoint, bare), "bare.conllu:1: no relations, which are the types"),
         ((gold, gold), "gold.conllu"),
     ):
         status, _, err = run_channels(capsys, *arguments)

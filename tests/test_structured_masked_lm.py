@@ -60,6 +60,13 @@ def test_the_treebank_is_scored_at_every_validation(folder, treebank, tmp_path, 
     assert not re.search(r'"train_uas"', output)
 
 
+def test_scores_of_the_treebank_are_logged_once_for_several_splits(folder, treebank, tmp_path):
+    output = train(folder, tmp_path, "--max-epoch=2", f"--treebank={treebank}",
+                   "--valid-subset=valid,test", "--no-save")  # fmt: skip
+    assert len(logged(output, "valid_uas")) == 2 and len(logged(output, "test_ppl")) == 2
+    assert not logged(output, "test_uas")
+
+
 def test_validation_is_the_perplexity_of_the_hidden_words(folder, tmp_path):
     output = train(folder, tmp_path, "--max-update=5", "--max-epoch=1", "--seed=2")
     model = fairseq_struct.load(tmp_path / "checkpoint_last.pt")
@@ -128,11 +135,16 @@ def test_models_without_trees_say_so(folder, treebank, tmp_path, capsys):
         (["--layers=0"], "--layers must be 1 or more"),
         (["--dropout=1"], "--dropout must be 0 or more and below 1"),
         (["--channels=0"], "must be 1 or more"),
-        (["--absolute-positions=3"], "a sentence of . words, but positions up to 3"),
+        (["--absolute-positions=3"], r"valid\.bin: sentence . has . words, more than "
+                                     "--absolute-positions 3"),
+        (["--absolute-positions=-3"], "--absolute-positions must be 0 or more"),
+        (["--parser-size=0"], "--parser-size must be 1 or more"),
+        (["--max-tokens=4"], "--max-tokens 4, but a sentence has 6 words"),
+        (["--mask-rate=0.0000001"], "at --mask-rate 1e-07 no word is hidden"),
     ],
 )
 def test_bad_options_end_in_one_sentence(folder, tmp_path, options, message):
-    with pytest.raises((InputError, ValueError), match=message):
+    with pytest.raises(InputError, match=message):
         train(folder, tmp_path, "--max-update=1", *options)
 
 

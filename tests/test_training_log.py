@@ -31,6 +31,12 @@ def test_values_by_split_and_epoch(tmp_path):
         log.best_epoch("test", "loss")
 
 
+def test_of_equal_epochs_the_last_one_is_the_best(tmp_path):
+    path = tmp_path / "train.log"
+    path.write_text(FIRST + SECOND.replace('"2.5"', '"3.5"') + END)
+    assert read_log(path).best_epoch("valid", "loss") == 2
+
+
 def test_the_last_of_two_runs_of_an_epoch_counts(tmp_path):
     path = tmp_path / "train.log"
     again = SECOND.replace('"2.5"', '"4.5"')

@@ -26,8 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-punctuation", action="store_true", help="leave punctuation in the sentences"
     )
-    parser.add_argument("--table", type=Path, metavar="TSV", help="write all correlations there")
-    parser.add_argument("--png", type=Path, help="draw them there, darker for more")
+    parser.add_argument(
+        "--table", type=Path, metavar="TSV", help="write the correlations with all channels there"
+    )  # fmt: skip
+    parser.add_argument("--png", type=Path, help="draw them there: blue above 0, red below")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,6 +53,9 @@ def run(args: argparse.Namespace) -> int:
         if path and not path.parent.is_dir():
             raise InputError(f"{path.parent}: no such folder")
     trees = read_treebank(args.treebank)
+    for tree in trees:
+        if not tree.relations:
+            raise InputError(f"{args.treebank}:{tree.line}: no relations, which are the types")
     if not args.keep_punctuation:
         trees = [tree for tree in map(without_punctuation, trees) if tree]
     trees = [as_language_model_text(tree) for tree in trees]

@@ -12,8 +12,14 @@ POLICY = (
 
 
 def is_treebank(path: Path) -> bool:
-    """Whether a file is one of dependency trees, by its ending, or a folder of such files."""
-    return path.suffix in (".conllu", ".dp") or path.is_dir()
+    """Whether this is a folder, or a file of dependency trees, by its ending or its first line."""
+    if path.is_dir() or path.suffix in (".conllu", ".dp"):
+        return True
+    if not path.is_file():
+        return False
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        first = next((line for line in lines if line.strip() and line[0] != "#"), "")
+    return first.count("\t") == 9
 
 
 def attachment(

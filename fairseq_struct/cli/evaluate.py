@@ -50,12 +50,16 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_struct.metrics.bracketing import POLICY
 
     if dependency_scores.is_treebank(args.gold):
+        if args.unlabelled:
+            raise InputError("--unlabelled is for brackets, not for dependency trees")
         scores, count = dependency_scores.attachment(
             args.gold, args.predicted, args.keep_punctuation, args.longest, args.seed
         )
         values = {"sentences": count, "words": scores.words, "uas": scores.uas, "uuas": scores.uuas}
         how = "kept" if args.keep_punctuation else "removed by tag, what hung from it moved up"
         return _print(values, dependency_scores.POLICY.format(how), args.json)
+    if args.keep_punctuation:
+        raise InputError("--keep-punctuation is for dependency trees; brackets stay as they are")
     scores, depth = evaluate(
         args.gold, args.predicted, args.longest, args.seed, args.unlabelled
     )

@@ -31,8 +31,9 @@ def read_treebank(path: str | Path) -> list[Sentence]:
         files = sorted(path.glob(f"*{SUFFIX}"))
         if not files:
             raise InputError(f"{path}: no {SUFFIX} file in this folder")
-        return [tree for file in files for tree in _read_dp(file)]
-    trees = list(_read_dp(path) if path.suffix == SUFFIX else read_conllu(path))
+        trees = [tree for file in files for tree in _read_dp(file)]
+    else:
+        trees = list(_read_dp(path) if path.suffix == SUFFIX else read_conllu(path))
     if not trees:
         raise InputError(f"{path}: no sentence in it")
     return trees
@@ -42,7 +43,10 @@ def _read_dp(path: Path) -> Iterator[Sentence]:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     rows: list[tuple[int, str, str, str]] = []
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 (byte {error.start})") from None
     for number, line in enumerate([*text.split("\n"), ""], 1):
         if not line.strip():
             if rows:
@@ -83,9 +87,9 @@ def kept_words(tree: Sentence) -> list[bool]:
     """Which tokens are words, by their tags, universal ones or those of the Penn Treebank.
 
     Raises:
-        InputError: the tree has no tags.
+        InputError: the tree, or one of its tokens, has no tag.
     """
-    if not tree.tags:
+    if not tree.tags or "_" in tree.tags:
         raise InputError(f"line {tree.line}: without tags punctuation cannot be told from words")
     return [tag in WORDS or tag in UNIVERSAL for tag in tree.tags]
 

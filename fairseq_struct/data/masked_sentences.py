@@ -7,6 +7,8 @@ import torch
 from fairseq.data import FairseqDataset
 from torch import Tensor
 
+from fairseq_struct.errors import InputError
+
 # The symbol in the place of a hidden word.
 MASK = "<mask>"
 
@@ -84,7 +86,14 @@ class MaskedSentences(FairseqDataset):
     def batch_by_size(
         self, indices, max_tokens=None, max_sentences=None, required_batch_size_multiple=1
     ):
-        """Batches of any number of sentences: of a multiple fairseq would lose the last ones."""
+        """Batches of any number of sentences: of a multiple fairseq would lose the last ones.
+
+        Raises:
+            InputError: a sentence is longer than a batch may be.
+        """
+        longest = self.sizes.max(initial=0)
+        if max_tokens is not None and longest > max_tokens:
+            raise InputError(f"--max-tokens {max_tokens}, but a sentence has {longest} words")
         return super().batch_by_size(indices, max_tokens, max_sentences, 1)
 
     def num_tokens(self, index: int) -> int:

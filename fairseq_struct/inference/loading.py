@@ -148,7 +148,8 @@ def made_by(checkpoint: str | Path) -> dict:
     """How a checkpoint was made, for records of results.
 
     Returns:
-        ``model``, its name; ``seed``; ``updates`` so far; and ``text``, all that in words.
+        ``model``, its name, and its ``options``; ``seed``; ``epochs`` that it was to be trained
+        for; ``updates`` so far; and ``text``, in words.
 
     Raises:
         InputError: the file is missing or damaged.
@@ -158,5 +159,11 @@ def made_by(checkpoint: str | Path) -> dict:
     cfg, history = state.get("cfg") or {}, state.get("optimizer_history") or [{}]
     seed, updates = cfg["common"]["seed"], history[-1].get("num_updates", 0)
     name = cfg["model"]["_name"]
-    text = f"{name}, seed {seed}, {updates} updates"
-    return {"model": name, "seed": seed, "updates": updates, "text": text}
+    return {
+        "model": name,
+        "options": dict(cfg["model"]),
+        "seed": seed,
+        "epochs": int(cfg["optimization"]["max_epoch"]),
+        "updates": updates,
+        "text": f"{name}, seed {seed}, {updates} updates",
+    }

@@ -32,7 +32,9 @@ class TrainingLog:
             raise InputError(f"the log has no {name} of {split} after epoch {epoch}") from None
 
     def best_epoch(self, split: str, name: str, highest: bool = False) -> int:
-        """The first epoch with the best value of a metric, the lowest or the highest one.
+        """The epoch with the best value of a metric, the lowest or the highest one.
+
+        Of several it is the last one, whose checkpoint fairseq keeps as the best.
 
         Raises:
             InputError: it was not logged.
@@ -41,7 +43,7 @@ class TrainingLog:
         if not epochs:
             raise InputError(f"the log has nothing of {split}")
         sign = -1 if highest else 1
-        return min(sorted(epochs), key=lambda epoch: sign * self.value(split, epoch, name))
+        return min(epochs, key=lambda epoch: (sign * self.value(split, epoch, name), -epoch))
 
     @property
     def minutes(self) -> float:

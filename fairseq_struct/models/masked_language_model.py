@@ -31,11 +31,23 @@ class MaskedModel(BaseFairseqModel):
 
     Args:
         network: what it is.
+        longest: most words of a sentence, 0 for any number.
+        option: that says so.
     """
 
-    def __init__(self, network: MaskedLanguageModel):
+    def __init__(self, network: MaskedLanguageModel, longest: int = 0, option: str = ""):
         super().__init__()
         self.network = network
+        self.longest, self.option = longest, option
+
+    def check_length(self, words: int, what: str = "a sentence"):
+        """Refuse what is longer than the model can read.
+
+        Raises:
+            InputError: it has more words.
+        """
+        if self.longest and words > self.longest:
+            raise InputError(f"{what} has {words} words, more than {self.option} {self.longest}")
 
     @property
     def parses(self) -> bool:
@@ -44,10 +56,12 @@ class MaskedModel(BaseFairseqModel):
 
     def forward(self, tokens: Tensor, lengths: Tensor, hidden: Tensor) -> tuple[Tensor, Encoding]:
         """Scores of hidden words: see :meth:`MaskedLanguageModel.forward`."""
+        self.check_length(tokens.size(1))
         return self.network(tokens, lengths, hidden)
 
     def encode(self, tokens: Tensor, lengths: Tensor) -> Encoding:
         """Words in context, with the parser's scores where there is a parser."""
+        self.check_length(tokens.size(1))
         return self.network.encoder(tokens, lengths)
 
     def arc_scores(self, tokens: Tensor, lengths: Tensor) -> Tensor:
@@ -58,6 +72,7 @@ class MaskedModel(BaseFairseqModel):
         """
         if not self.parses:
             raise ValueError(f"{type(self).__name__} infers no trees")
+        self.check_length(tokens.size(1))
         return self.network.encoder.arc_scores(tokens, lengths)
 
     def sentence_vectors(self, tokens: Tensor, lengths: Tensor) -> Tensor:
@@ -73,6 +88,7 @@ class MaskedModel(BaseFairseqModel):
 
     def shares(self, tokens: Tensor, lengths: Tensor) -> list[Tensor]:
         """How much each layer's channels or heads carry: see :class:`Encoding`."""
+        self.check_length(tokens.size(1))
         encoder = self.network.encoder
         own = getattr(encoder, "shares", None)
         return own(tokens, lengths) if own else encoder(tokens, lengths).shares
@@ -95,7 +111,11 @@ class MaskedModel(BaseFairseqModel):
             encoder = cls.build_encoder(cfg, embedding, vectors)
         except ValueError as error:
             raise InputError(str(error)) from None
-        return cls(MaskedLanguageModel(encoder, embedding))
+        longest, option = next(
+            ((getattr(cfg, name), f"--{name.replace('_', '-')}")
+             for name in ("longest_sentence", "absolute_positions") if hasattr(cfg, name)), (0, "")
+        )  # fmt: skip
+        return cls(MaskedLanguageModel(encoder, embedding), longest, option)
 
     @classmethod
     def build_encoder(
@@ -121,9 +141,12 @@ def check_masked(cfg: MaskedModelConfig):
     Raises:
         InputError: a size below 1, or a probability that is none.
     """
-    for name in ("embed_dim", "layers"):
-        if getattr(cfg, name) < 1:
-            raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
+    sizes = ("embed_dim", "layers", "heads", "feedforward_dim", "longest_sentence",
+             "parser_layers", "parser_size", "channels", "channel_size")  # fmt: skip
+    for least, names in ((1, sizes), (0, ("absolute_positions", "parser_tags"))):
+        for name in names:
+            if getattr(cfg, name, least) < least:
+                raise InputError(f"--{name.replace('_', '-')} must be {least} or more")
     for name in ("dropout", "attention_dropout", "parser_dropout"):
         value = getattr(cfg, name, 0.0)
         if not 0 <= value < 1:

@@ -39,7 +39,9 @@ class TagSharedEmbedding(nn.Module):
         vectors = self.words(tokens)
         if self.choice is None:
             return vectors
-        return vectors + self.choice(tokens).softmax(-1) @ self.tags
+        choice = self.choice(tokens)
+        precision = torch.promote_types(choice.dtype, torch.float32)
+        return vectors + choice.softmax(-1, precision).to(choice.dtype) @ self.tags
 
 
 class HeadParser(nn.Module):
@@ -78,7 +80,8 @@ class HeadParser(nn.Module):
         words = self.context(self.dropout(self.embedding(tokens)), lengths)
         words = self.dropout(words)
         heads, dependents = self.head(words), self.dependent(words)
-        return heads @ dependents.transpose(1, 2) * heads.size(-1) ** -0.5
+        # Scaled before they are multiplied: in half precision the product may have no room.
+        return heads * heads.size(-1) ** -0.5 @ dependents.transpose(1, 2)
 
 
 def head_probabilities(scores: Tensor, lengths: Tensor) -> Tensor:

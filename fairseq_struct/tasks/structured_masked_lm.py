@@ -79,6 +79,9 @@ class StructuredMaskedLMTask(FairseqTask):
         self.mask = words.add_symbol(MASK)
         self.gold = self._gold(cfg.treebank) if cfg.treebank else []
         self._scores: dict[str, float] = {}  # of the treebank, in the validation that goes on
+        self._scored = None  # the split that they are logged with
+        self._now = None  # the split that batches come from
+        self._model = None  # knows how long sentences may be
 
     @classmethod
     def setup_task(cls, cfg: StructuredMaskedLMConfig, **kwargs):
@@ -110,11 +113,24 @@ class StructuredMaskedLMTask(FairseqTask):
             raise InputError(f"{path}: no sentence is left without punctuation")
         return result
 
+    def build_model(self, cfg, from_checkpoint: bool = False):
+        """Build the model.
+
+        Raises:
+            InputError: there is a treebank, but the model infers no trees.
+        """
+        model = super().build_model(cfg, from_checkpoint)
+        if self.gold and not getattr(model, "parses", False):
+            raise InputError("--treebank is for models that infer trees, such as udgn")
+        self._model = model
+        return model
+
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
         """Make a split of the folder available.
 
         Raises:
-            InputError: there is no such split, or it has an empty sentence.
+            InputError: there is no such split, it has an empty sentence or one that is too long for
+                the model, or none of its words is ever hidden.
         """
         path = Path(self.cfg.data) / split
         lines = load_lines(path, self.words)
@@ -124,12 +140,24 @@ class StructuredMaskedLMTask(FairseqTask):
             line = line[:-1] if len(line) and line[-1] == self.words.eos() else line
             if not len(line):
                 raise InputError(f"{path}.bin: sentence {number + 1} is empty")
+            if self._model is not None:
+                self._model.check_length(len(line), f"{path}.bin: sentence {number + 1}")
             sentences.append(line)
         training = split == "train"
         self.datasets[split] = MaskedSentences(
             sentences, self.words.pad(), self.words.unk(), self.mask, self.cfg.mask_rate,
             self.cfg.seed, 1 if training else self.cfg.valid_draws, vary=training,
         )  # fmt: skip
+        data = self.datasets[split]
+        if not training and not any(data[place]["hidden"].any() for place in range(len(data))):
+            raise InputError(f"{path}.bin: at --mask-rate {self.cfg.mask_rate} no word is hidden")
+
+    def get_batch_iterator(self, dataset, *args, **kwargs):
+        """Batches of a split; of a validation's splits the first one logs the treebank's scores."""
+        self._now = dataset
+        if self._scored is None:
+            self._scored = dataset
+        return super().get_batch_iterator(dataset, *args, **kwargs)
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
         """Forward and backward pass on a batch."""
@@ -139,15 +167,10 @@ class StructuredMaskedLMTask(FairseqTask):
     def begin_valid_epoch(self, epoch: int, model):
         """Compare the model's trees with the treebank's."""
         self._scores = self.attachment(model) if self.gold else {}
+        self._scored = None
 
     def attachment(self, model) -> dict[str, float]:
-        """``uas``, ``uuas``, ``uas_argmax``, ``uuas_argmax`` of a model's trees, 0 to 100.
-
-        Raises:
-            InputError: the model infers no trees.
-        """
-        if not model.parses:
-            raise InputError("--treebank is for models that infer trees, such as udgn")
+        """``uas``, ``uuas``, ``uas_argmax``, ``uuas_argmax`` of a model's trees, 0 to 100."""
         model.eval()
         device = next(model.parameters()).device
         trees, arg_max = AttachmentScores(), AttachmentScores()
@@ -170,8 +193,9 @@ class StructuredMaskedLMTask(FairseqTask):
     def reduce_metrics(self, logging_outputs: list[dict], criterion):
         """Log what the criterion logs and, while validating, how good the trees are."""
         super().reduce_metrics(logging_outputs, criterion)
-        for name, value in self._scores.items():
-            metrics.log_scalar(name, value, round=2)
+        if self._now is self._scored:
+            for name, value in self._scores.items():
+                metrics.log_scalar(name, value, round=2)
 
     def max_positions(self):
         """None: sentences may have any length."""

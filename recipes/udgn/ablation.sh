@@ -10,7 +10,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 row=${1:-}
 usage="usage: ablation.sh ROW [DATA TREES]; ROW is udgn, no_nonlinearity, no_gates, sigmoid, \
 single_channel or absolute_positions"
-[ -n "$row" ] || fail "$usage"
+one_of "$row" udgn no_nonlinearity no_gates sigmoid single_channel absolute_positions ||
+    fail "$usage"
 trained_on "${@:2}"
 case $row in
     udgn) part=() ;;
@@ -19,7 +20,6 @@ case $row in
     sigmoid) part=(--competition sigmoid) ;;
     single_channel) part=(--channels 1 --channel-size $((channels * channel_size))) ;;
     absolute_positions) part=(--absolute-positions 512) ;;
-    *) fail "$usage" ;;
 esac
 train_masked udgn "ablation/$row" "$prepared/data-bin" 800 512 --valid-subset valid,test \
     "${small[@]}" "${part[@]}"

@@ -4,7 +4,7 @@
 #   SIZE     paper (the default; for a GPU) or cpu
 #   UPDATES  of a run of size cpu, in which the learning rate falls to 0 (the recipe's own)
 
-more_settings=UPDATES
+more_settings="UPDATES ${more_settings:-}"
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 size=${SIZE:-paper}
 one_of "$size" paper cpu || fail "SIZE must be paper or cpu, not '$size'"

@@ -21,13 +21,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("records", type=Path, help="results.jsonl")
     parser.add_argument("figure", type=Path, help="PNG to write")
-    parser.add_argument("--scale", choices=("paper", "reduced"), default="reduced")
     args = parser.parse_args()
     lines = args.records.read_text(encoding="utf-8").splitlines()
     rows = [row for row in map(json.loads, lines)
-            if row["experiment"] == "mask_rate" and row["scale"] == args.scale]  # fmt: skip
+            if row["experiment"] == "mask_rate"]  # fmt: skip
     if not rows:
-        raise InputError(f"{args.records}: no record of mask_rate at scale {args.scale}")
+        raise InputError(f"{args.records}: no record of mask_rate")
+    # Runs as long as the last one, of the same data.
+    alike = ("scale", "updates", "data")
+    rows = [row for row in rows if all(row[name] == rows[-1][name] for name in alike)]
     figure, axes = plt.subplots(figsize=(5, 3.5), layout="constrained")
     for name, label in CURVES.items():
         found = defaultdict(list)

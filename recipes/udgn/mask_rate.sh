@@ -5,11 +5,13 @@
 # figure is mask_rate.png beside the recipe if the runs are recorded, else in OUT/mask_rate.
 # Other environment variables: see common.sh; UPDATES is 800.
 
+more_settings=RATES
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 read -ra rates <<<"${RATES:-0.1 0.3 0.5 0.7 0.9}"
 for rate in "${rates[@]}"; do
-    [[ $rate =~ ^0?\.[0-9]+$ ]] || fail "RATES must be above 0 and below 1, not '$rate'"
+    [[ $rate =~ ^0\.[0-9]*[1-9]$ ]] ||
+        fail "RATES are written as 0.3, above 0 and below 1, not as '$rate'"
 done
 trained_on "$@"
 kept=$here
@@ -22,4 +24,4 @@ for rate in "${rates[@]}"; do
     score mask_rate "$rate" --run "$folder" --trees "$trees" --data "$name_of_data" \
         --command "${settings}recipes/udgn/mask_rate.sh$arguments"
 done
-python "$here/mask_rate.py" "$kept/results.jsonl" "$kept/mask_rate.png" --scale "$scale"
+python "$here/mask_rate.py" "$kept/results.jsonl" "$kept/mask_rate.png"

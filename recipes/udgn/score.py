@@ -75,7 +75,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--experiment", required=True, help="name of the experiment")
     parser.add_argument("--variant", required=True, help="which model; checkpoint: by its kind")
-    parser.add_argument("--scale", choices=("paper", "reduced"), required=True)
+    parser.add_argument("--scale", choices=("paper", "reduced", "checkpoint"), required=True)
     parser.add_argument("--data", required=True, help="what the numbers are of, in words")
     parser.add_argument("--run", type=Path, help="folder with train.log, for perplexities")
     parser.add_argument("--checkpoint", type=Path, help="whose trees (RUN/checkpoint_best.pt)")
@@ -96,6 +96,10 @@ def main():
     if variant == "checkpoint":
         variant = made["model"]
         data += f"; {made['text']}"
+    scale = args.scale
+    if scale == "checkpoint":
+        sizes = made["options"]["embed_dim"], made["options"]["layers"]
+        scale = "paper" if sizes == (512, 8) and made["epochs"] >= 100 else "reduced"
     if args.trees:
         gold = as_text(read_treebank(args.trees))
         metrics |= trivial(gold, variant) if variant in TRIVIAL else parsing(gold, checkpoint)
@@ -108,7 +112,7 @@ def main():
     if args.results:
         append_result(args.results, Result(
             experiment=args.experiment, variant=variant, metrics=metrics, paper=paper,
-            scale=args.scale, data=data, seed=made["seed"], updates=made["updates"],
+            scale=scale, data=data, seed=made["seed"], updates=made["updates"],
             device=device_name(), minutes=round(minutes), command=args.command,
         ))  # fmt: skip
 

@@ -30,10 +30,12 @@ def main():
     log = read_log(args.run / "train.log")
     best = log.best_epoch("valid", "spearman", highest=True)
     metrics = {name: log.value(name, best, "spearman") for name in SETS if name in log.splits}
-    metrics["average"] = round(sum(metrics.values()) / len(metrics), 2)
+    if len(metrics) == len(SETS):
+        metrics["average"] = round(sum(metrics.values()) / len(metrics), 2)
     paper = dict(zip((*SETS, "average"), PAPER.get(args.variant, ()), strict=False))
     shown = "  ".join(f"{name} {value:.2f}" for name, value in metrics.items())
-    print(f"sts {args.variant}: {shown} (paper: {paper.get('average', '-')} on average)")
+    beside = ", ".join(f"{name} {value}" for name, value in paper.items())
+    print(f"sts {args.variant}: {shown} (paper: {beside or '-'})")
     if args.results:
         before, now = made_by(args.pretrained), made_by(args.run / "checkpoint_last.pt")
         epochs = len(log.splits["train"])

@@ -5,8 +5,8 @@
 # CHECKPOINT is of that model, of the same SIZE and of the data that ptb.sh has prepared below the
 # same OUT. STS is a folder of STSBenchmark, SICK, STS12-en-test, …; it is needed once. Trained on
 # the STS Benchmark for 20 epochs of Adam (5 with SIZE=cpu), of which the best Spearman of its
-# development set counts: the thesis does not print its settings. Environment: OUT, SEED, THREADS and RECORD as in
-# ../common.sh, SIZE as in common.sh.
+# development set counts: the thesis does not print its settings. Environment: OUT, SEED, THREADS as
+# in ../common.sh, SIZE as in common.sh; RECORD=1 appends the numbers to results.jsonl.
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -16,6 +16,8 @@ one_of "$variant" udgn udgn_frozen structformer masked_transformer || fail "$usa
 [ -n "$checkpoint" ] || fail "$usage"
 [ -f "$checkpoint" ] || fail "$checkpoint: no such file"
 [ -z "${EPOCHS:-}${UPDATES:-}" ] || fail "sts.sh has neither EPOCHS nor UPDATES"
+record=()
+[ "${RECORD:-0}" = 0 ] || record=(--results "$here/results.jsonl")
 sts=$out/sts/data
 if [ ! -e "$sts/dict.txt" ]; then
     [ -n "${3:-}" ] || fail "name the folder STS behind CHECKPOINT (it is needed once)"
@@ -30,7 +32,8 @@ done
 subsets=$(IFS=, && echo "valid,${present[*]}")
 architecture_of "${variant%_frozen}"
 [ "$size" = paper ] && epochs=20 || epochs=5
-folder=$out/sts/$variant/$size/seed_$seed
+# Of every checkpoint its own.
+folder=$out/sts/$variant/$size/seed_$seed/$(cksum <"$checkpoint" | cut -d " " -f 1)
 train "$folder" "$sts" "$epochs" "${architecture[@]}" --task semantic_similarity \
     --criterion semantic_similarity --finetune-from-model "$checkpoint" --optimizer adam \
     --lr 0.0003 --lr-scheduler polynomial_decay --total-num-update $((90 * epochs)) --clip-norm 0.25 \

@@ -3,21 +3,22 @@
 #   recipes/udgn/wsj_sample.sh CHECKPOINT TREES
 #   recipes/udgn/wsj_sample.sh chains TREES
 # CHECKPOINT is of a udgn or structformer, such as ptb.sh makes them; TREES is a folder of nltk's
-# .dp files, or a CoNLL-U file. chains: trees without a model. Environment: RECORD as in
-# ../common.sh; SIZE is that of the checkpoint's training.
+# .dp files, or a CoNLL-U file. chains: trees without a model. Environment: RECORD=1 appends the
+# numbers to results.jsonl.
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 checkpoint=${1:-} trees=${2:-}
 [ -n "$trees" ] || fail "usage: wsj_sample.sh CHECKPOINT|chains TREES"
-[ "${RECORD:-1}" = 0 ] || record=(--results "$here/results.jsonl")
+record=()
+[ "${RECORD:-0}" = 0 ] || record=(--results "$here/results.jsonl")
 if [ "$checkpoint" = chains ]; then
     for name in right_chain left_chain random; do
-        scale=paper score wsj_sample "$name" --trees "$trees" --data "WSJ sample" \
+        scale=paper score wsj_sample "$name" --trees "$trees" --data "$(basename "$trees")" \
             --command "recipes/udgn/wsj_sample.sh chains TREES"
     done
 else
     [ -f "$checkpoint" ] || fail "$checkpoint: no such file"
-    score wsj_sample checkpoint --checkpoint "$checkpoint" --trees "$trees" \
-        --data "WSJ sample" --command "${settings}recipes/udgn/wsj_sample.sh CHECKPOINT TREES"
+    scale=checkpoint score wsj_sample checkpoint --checkpoint "$checkpoint" --trees "$trees" \
+        --data "$(basename "$trees")" --command "recipes/udgn/wsj_sample.sh CHECKPOINT TREES"
 fi

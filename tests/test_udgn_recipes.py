@@ -1,0 +1,61 @@
+"""The recipes of UDGN: what they refuse, and that one of them runs from end to end."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RECIPES = Path(__file__).parent.parent / "recipes" / "udgn"
+
+
+def run(out, recipe, *arguments, **settings):
+    """A recipe's status, output and errors."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "OUT": str(out)} | settings
+    command = ["bash", str(RECIPES / f"{recipe}.sh"), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("recipe", "arguments", "settings", "message"),
+    [
+        ("ptb", ["lstm"], {}, "usage: ptb.sh udgn|structformer|masked_transformer [DATA]"),
+        ("ptb", ["udgn"], {}, "name the folder DATA after the model"),
+        ("ptb", ["udgn"], {"SIZE": "big"}, "SIZE must be paper or cpu, not 'big'"),
+        ("ptb", ["udgn"], {"UPDATES": "9"}, "UPDATES is for SIZE=cpu"),
+        ("ptb", ["udgn"], {"SIZE": "cpu", "EPOCHS": "9"}, "EPOCHS is for SIZE=paper"),
+        ("ptb", ["udgn"], {"SIZE": "cpu", "UPDATES": "x"}, "UPDATES must be a whole number"),
+        ("ablation", ["nothing"], {"SIZE": "cpu"}, "usage: ablation.sh ROW"),
+        ("ablation", ["udgn"], {}, "name the folders DATA and TREES"),
+        ("ablation", ["udgn", "a", "b"], {"SIZE": "cpu"}, "there are neither DATA nor TREES"),
+        ("mask_rate", [], {"SIZE": "cpu", "RATES": "0.3 1.5"}, "not as '1.5'"),
+        ("mask_rate", [], {"SIZE": "cpu", "RATES": "0.0"}, "not as '0.0'"),
+        ("wsj_sample", ["none.pt", "x"], {}, "none.pt: no such file"),
+        ("ud_english", ["udgn", "nowhere"], {}, "nowhere: no such folder"),
+        ("sts", ["bert", "x"], {}, "usage: sts.sh"),
+        ("sts", ["udgn", "none.pt"], {}, "none.pt: no such file"),
+    ],
+)
+def test_bad_calls_end_in_one_sentence(tmp_path, recipe, arguments, settings, message):
+    status, out, err = run(tmp_path / "out", recipe, *arguments, **settings)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ") and message in err and err.count("\n") <= 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_mask_rates_from_training_to_the_figure(tmp_path):
+    before = (RECIPES / "results.jsonl").read_text() if (RECIPES / "results.jsonl").exists() else ""
+    settings = {"SIZE": "cpu", "UPDATES": "2", "RATES": "0.4"}
+    status, out, err = run(tmp_path, "mask_rate", **settings)
+    assert status == 0, err
+    assert "mask_rate 0.4: ppl" in out and "uuas_argmax" in out
+    assert (tmp_path / "mask_rate" / "mask_rate.png").read_bytes()[:4] == b"\x89PNG"
+    record = (tmp_path / "mask_rate" / "results.jsonl").read_text()
+    assert "SIZE=cpu UPDATES='2' RATES='0.4' recipes/udgn/mask_rate.sh" in record
+    assert '"scale": "reduced"' in record and '"updates": 2' in record
+    # The settings are not the recipe's own, so its own records stay as they are.
+    after = (RECIPES / "results.jsonl").read_text() if (RECIPES / "results.jsonl").exists() else ""
+    assert after == before
