@@ -8,13 +8,15 @@ import torch
 import fairseq_struct
 from fairseq_struct.data.dependency_treebank import read_treebank
 from fairseq_struct.data.treebank_folder import as_text
-from fairseq_struct.errors import report_plainly
+from fairseq_struct.errors import InputError, report_plainly
 from fairseq_struct.inference import made_by
 from fairseq_struct.metrics.attachment import AttachmentScores
 from fairseq_struct.metrics.results import Result, append_result, device_name
 from fairseq_struct.metrics.training_log import TrainingLog, read_log
 from fairseq_struct.structure import chains
 
+WSJ_SAMPLE = 3914  # sentences
+GENERATED = "generated corpus"
 TRIVIAL = ("right_chain", "left_chain", "random")
 # Shen's thesis, chapter 4, tables 6, 7 and 9.
 PARSING = ("uas", "uuas", "uas_argmax", "uuas_argmax")
@@ -104,8 +106,14 @@ def main():
         gold = as_text(read_treebank(args.trees))
         metrics |= trivial(gold, variant) if variant in TRIVIAL else parsing(gold, checkpoint)
         data += f"; {len(gold)} sentences"
+        if args.experiment == "wsj_sample" and args.results and len(gold) != WSJ_SAMPLE:
+            raise InputError(
+                f"{args.trees}: {len(gold)} sentences, but the sample has {WSJ_SAMPLE}; no record "
+                "is kept without RECORD"
+            )
     metrics = {name: round(value, 2) for name, value in metrics.items()}
-    paper = PAPER.get(args.experiment, {}).get(variant, {})
+    # The thesis's numbers are of the Wall Street Journal.
+    paper = {} if data.startswith(GENERATED) else PAPER.get(args.experiment, {}).get(variant, {})
     shown = "  ".join(f"{name} {value:.2f}" for name, value in metrics.items())
     beside = ", ".join(f"{name} {value}" for name, value in paper.items())
     print(f"{args.experiment} {variant}: {shown} (paper: {beside or '-'})")

@@ -14,11 +14,11 @@ record=()
 [ "${RECORD:-0}" = 0 ] || record=(--results "$here/results.jsonl")
 if [ "$checkpoint" = chains ]; then
     for name in right_chain left_chain random; do
-        scale=paper score wsj_sample "$name" --trees "$trees" --data "$(basename "$trees")" \
+        scale=paper score wsj_sample "$name" --trees "$trees" --data "WSJ sample" \
             --command "recipes/udgn/wsj_sample.sh chains TREES"
     done
 else
     [ -f "$checkpoint" ] || fail "$checkpoint: no such file"
     scale=checkpoint score wsj_sample checkpoint --checkpoint "$checkpoint" --trees "$trees" \
-        --data "$(basename "$trees")" --command "recipes/udgn/wsj_sample.sh CHECKPOINT TREES"
+        --data "WSJ sample" --command "recipes/udgn/wsj_sample.sh CHECKPOINT TREES"
 fi
