@@ -28,8 +28,7 @@ for number in "${SEED:-1}" "${EPOCHS:-1}" "${THREADS:-1}"; do
 done
 seed=${SEED:-1}
 export OMP_NUM_THREADS=${THREADS:-1}
-# glibc gives large blocks back to the system after every step, and zeroing them again takes up to a
-# quarter of a small model's time.
+# glibc gives large blocks back to the system after every step, and zeroing them again takes time.
 export MALLOC_MMAP_THRESHOLD_=${MALLOC_MMAP_THRESHOLD_:-4000000000}
 export MALLOC_TRIM_THRESHOLD_=${MALLOC_TRIM_THRESHOLD_:-8000000000}
 command -v fairseq-train >/dev/null || fail "fairseq-struct is not installed: make install"

@@ -1,5 +1,6 @@
 """What masked language models for fairseq have in common."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -118,6 +119,7 @@ class MaskedModel(BaseFairseqModel):
         return cls(MaskedLanguageModel(encoder, embedding), longest, option)
 
     @classmethod
+    @abstractmethod
     def build_encoder(
         cls, cfg: MaskedModelConfig, embedding: nn.Embedding,
         vectors: Callable[[int], nn.Embedding],
@@ -132,7 +134,6 @@ class MaskedModel(BaseFairseqModel):
         Raises:
             ValueError: an option out of range.
         """
-        raise NotImplementedError
 
 
 def check_masked(cfg: MaskedModelConfig):

@@ -10,7 +10,7 @@ class ContextLSTM(nn.Module):
     """A bidirectional LSTM over sentences.
 
     Neither the batch nor its padding changes a value: sentences are packed or, on the CPU, where
-    oneDNN's layers are twice as fast but take no packed sentences, the second direction reads each
+    oneDNN's layers are faster but take no packed sentences, the second direction reads each
     one reversed within its own length.
 
     Args:
