@@ -138,6 +138,8 @@ def test_translation_resumption_and_trees(trained, data_bin, tmp_path, monkeypat
     (heads,) = model.parse(["one two three"])
     assert DependencyTrees(torch.zeros(1, 3, 3)).is_tree(torch.tensor([heads]))
     assert len(model.parse(["one </s> <pad> three"])[0]) == 4
+    several = ["one two three", "two", "three one two one"]
+    assert model.parse(several) == [model.parse([one])[0] for one in several]
     monkeypatch.setattr(sys, "stdin", io.StringIO("one two\nthree\n"))
     assert main(["parse", str(trained)]) == 0
     assert capsys.readouterr().out.count("\t_\t") > 0

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fairseq_struct.data.conllu import Sentence
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.language_model import BATCH_WORDS, Vocabulary
+from fairseq_struct.inference.language_model import Vocabulary
 from fairseq_struct.inference.reading import Words, by_length
 
 
@@ -38,7 +38,7 @@ class ArcChannels:
             if not tree.relations:
                 raise InputError(f"line {tree.line}: without relations there are no types of arcs")
         lines = (" ".join(tree.words) for tree in trees)
-        every = by_length(lines, BATCH_WORDS, self._shares)
+        every = by_length(lines, self._shares)
         for tree, shares in zip(trees, every, strict=True):
             arcs = [(child, head - 1) for child, head in enumerate(tree.heads) if head]
             if arcs:

@@ -10,7 +10,7 @@ from nltk import Tree
 
 from fairseq_struct.data.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.language_model import BATCH_WORDS, Vocabulary
+from fairseq_struct.inference.language_model import Vocabulary
 from fairseq_struct.inference.reading import Words, by_length
 from fairseq_struct.structure.constituency import SPLITS, Span, tree_of_distances
 
@@ -66,7 +66,7 @@ class ConstituencyParser:
         Raises:
             InputError: an empty sentence.
         """
-        return by_length(sentences, BATCH_WORDS, self._constituents)
+        return by_length(sentences, self._constituents)
 
     def _constituents(self, sentences: list[Words]) -> Iterator[Constituents]:
         for words, distances in zip(sentences, self._distances(sentences), strict=True):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.reading import listed, words_of
+from fairseq_struct.inference.reading import Words, by_length, listed, words_of
 from fairseq_struct.structure.heads import depths as depths_of
 
 # Sentences that go through a model side by side.
@@ -162,21 +162,28 @@ class TranslationParser:
         """Heads of the latent trees of sentences, 1-based, 0 the root."""
         return [analysis.heads[0] for analysis in self.trees(sentences)]
 
-    @torch.inference_mode()
     def trees(self, sentences: Iterable[str]) -> Iterator[Analysis]:
         """Trees of sentences that are segmented as in training, in order.
 
         Raises:
             InputError: an empty sentence.
         """
+        return by_length(sentences, self._analyses)
+
+    @torch.inference_mode()
+    def _analyses(self, sentences: list[Words]) -> list[Analysis]:
+        longest = max(map(len, sentences))
+        tokens = torch.full((len(sentences), longest + 1), self.words.pad())
+        special, unknown = self.words.nspecial, self.words.unk()
+        for row, words in enumerate(sentences):
+            known = (self.words.index(word) for word in words)
+            own = [token if token >= special else unknown for token in known]
+            tokens[row, : len(words) + 1] = torch.tensor([*own, self.words.eos()])
         device = next(self.encoder.parameters()).device
-        for number, sentence in enumerate(listed(sentences), 1):
-            words = words_of(number, sentence)
-            special, unknown = self.words.nspecial, self.words.unk()
-            tokens = [self.words.index(word) for word in words]
-            tokens = [token if token >= special else unknown for token in tokens]
-            tokens.append(self.words.eos())
-            scores, lengths = self.encoder.arc_scores(torch.tensor([tokens], device=device))
-            heads = self.encoder.tree.heads(scores, lengths)
-            depth = int(depths_of(heads, lengths))
-            yield Analysis((words,), None, {}, (tuple(heads[0].tolist()),), (depth,))
+        scores, lengths = self.encoder.arc_scores(tokens.to(device))
+        heads = self.encoder.tree.heads(scores, lengths)
+        rows = zip(sentences, heads.tolist(), depths_of(heads, lengths).tolist(), strict=True)
+        return [
+            Analysis((words,), None, {}, (tuple(own[: len(words)]),), (depth,))
+            for words, own, depth in rows
+        ]

@@ -8,9 +8,7 @@ import torch
 from tqdm import tqdm
 
 from fairseq_struct.data.penn_treebank import is_number
-
-# Words that go through a model side by side, padding counted.
-BATCH_WORDS = 4000
+from fairseq_struct.inference.reading import BATCH_WORDS
 
 
 class Vocabulary:

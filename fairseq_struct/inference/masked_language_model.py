@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.dependency import Analysis
-from fairseq_struct.inference.language_model import BATCH_WORDS, Vocabulary
+from fairseq_struct.inference.language_model import Vocabulary
 from fairseq_struct.inference.reading import Words, by_length
 from fairseq_struct.structure.head_selection import best_heads, spanning_trees
 from fairseq_struct.structure.heads import depths
@@ -45,7 +45,7 @@ class MaskedParser:
         Raises:
             InputError: an empty sentence.
         """
-        return by_length(sentences, BATCH_WORDS, self._analyses)
+        return by_length(sentences, self._analyses)
 
     def best_heads(self, sentences: Iterable[str]) -> Iterator[tuple[int, ...]]:
         """Every word's best head by itself (the thesis's argmax); together they need be no tree.
@@ -53,7 +53,7 @@ class MaskedParser:
         Raises:
             InputError: an empty sentence.
         """
-        return by_length(sentences, BATCH_WORDS, self._best_heads)
+        return by_length(sentences, self._best_heads)
 
     def _best_heads(self, words: list[Words]) -> list[tuple[int, ...]]:
         heads = best_heads(*self._arc_scores(words)).tolist()

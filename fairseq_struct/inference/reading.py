@@ -9,6 +9,8 @@ from fairseq_struct.errors import InputError
 
 Words = tuple[str, ...]
 Result = TypeVar("Result")
+# Words that go through a model side by side, padding counted.
+BATCH_WORDS = 4000
 # Sentences that are read before they are put into batches by length.
 WINDOW = 2000
 
@@ -37,14 +39,14 @@ def words_of(number: int, sentence: str) -> Words:
 
 
 def by_length(
-    sentences: Iterable[str], batch_words: int, analyse: Callable[[list[Words]], Iterable[Result]]
+    sentences: Iterable[str], analyse: Callable[[list[Words]], Iterable[Result]]
 ) -> Iterator[Result]:
     """What ``analyse`` makes of batches of similar lengths, in the order of the sentences.
 
     Args:
         sentences: whose words are separated by spaces.
-        batch_words: most words of a batch, padding included, if a sentence has no more.
-        analyse: sentences to a result for each.
+        analyse: sentences, of ``BATCH_WORDS`` words with padding or fewer unless one alone has
+            more, to a result for each.
 
     Raises:
         InputError: an empty sentence, or one string in place of a list.
@@ -53,18 +55,18 @@ def by_length(
     for number, sentence in enumerate(listed(sentences), 1):
         window.append(words_of(number, sentence))
         if len(window) == WINDOW:
-            yield from _window(window, batch_words, analyse)
+            yield from _window(window, analyse)
             window = []
-    yield from _window(window, batch_words, analyse)
+    yield from _window(window, analyse)
 
 
 def _window(
-    sentences: list[Words], batch_words: int, analyse: Callable[[list[Words]], Iterable[Result]]
+    sentences: list[Words], analyse: Callable[[list[Words]], Iterable[Result]]
 ) -> list[Result]:
     found: dict[int, Result] = {}
     order = sorted(range(len(sentences)), key=lambda place: len(sentences[place]))
     while order:
-        size = max(1, batch_words // len(sentences[order[-1]]))
+        size = max(1, BATCH_WORDS // len(sentences[order[-1]]))
         batch, order = order[-size:], order[:-size]
         found.update(zip(batch, analyse([sentences[place] for place in batch]), strict=True))
     return [found[place] for place in range(len(sentences))]

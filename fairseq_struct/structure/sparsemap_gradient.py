@@ -51,7 +51,6 @@ class Face:
         trees = torch.from_numpy(sets.trees[:, :most].copy()).to(device)
         return trees, torch.from_numpy(sets.sizes).to(device)
 
-
     def _magnitudes(self) -> np.ndarray:
         """(batch,) of what the first trees sum up."""
         rows = rows_of(self.solution.trees[:, 0], self.lengths)

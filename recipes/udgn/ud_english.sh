@@ -23,8 +23,10 @@ if [ ! -e "$prepared/manifest.json" ]; then
     python "$root/preprocess/dependency_treebank.py" conllu "${files[@]}" "$prepared" \
         --least-count 2
 fi
+# Epochs of a small treebank are short: at size cpu every fifth one is enough to look at.
 train_masked "$model" "ud_english/$name/$model" "$prepared/data-bin" 1500 1024 \
-    --treebank "$prepared/trees/valid.conllu" --valid-subset valid,test
+    --treebank "$prepared/trees/valid.conllu" --valid-subset valid,test \
+    $([ "$size" = paper ] || echo --validate-interval 5)
 score ud_english "$model" --run "$folder" --trees "$prepared/trees/test.conllu" \
     --data "$name" \
     --command "${settings}recipes/udgn/ud_english.sh $model TREEBANK"
