@@ -39,8 +39,8 @@ class ONLSTMSequence(torch.autograd.Function):
         steps, batch, _ = inputs.shape
         size = hidden.size(1)
         masters = 2 * size // chunk
-        gates = PackedProduct(weight_ih, steps * batch)(inputs.reshape(steps * batch, -1))
-        gates = gates.add_(bias).view(steps, batch, -1)
+        rows = inputs.reshape(steps * batch, -1)
+        gates = PackedProduct(weight_ih, len(rows))(rows, bias).view(steps, batch, -1)
         states, cells = inputs.new_empty(steps, batch, size), inputs.new_empty(steps, batch, size)
         distances, squashed = inputs.new_empty(steps, batch), torch.empty_like(cell)
         recurrent = PackedProduct(weight_hh, batch)
@@ -96,16 +96,21 @@ class ONLSTMSequence(torch.autograd.Function):
                 ended = torch.from_numpy(t >= lengths)
                 passed[ended] = by_hidden[ended]
             by_hidden = passed
+        del recurrent  # as what follows, it takes as much room as the weights
         needed = context.needs_input_grad
         flat = by_gates.view(steps * batch, -1)
+        by_inputs = by_bias = None
+        if needed[0]:
+            by_inputs = PackedProduct(weight_ih.t(), len(flat))(flat).view_as(inputs)
+        if needed[3]:
+            by_bias = flat.sum(0)
         columns = flat.t().contiguous()  # once for both products
-        earlier = torch.cat([hidden[None], states[:-1]]).view(steps * batch, size)
-        given = inputs.reshape(steps * batch, -1)
-        return (
-            PackedProduct(weight_ih.t(), len(flat))(flat).view_as(inputs)
-            if needed[0] else None,
-            PackedProduct(given.t(), len(columns))(columns) if needed[1] else None,
-            PackedProduct(earlier.t(), len(columns))(columns) if needed[2] else None,
-            flat.sum(0) if needed[3] else None,
-            by_hidden, by_cell, None, None,
-        )  # fmt: skip
+        del flat, by_gates, at
+        by_weights = [None, None]
+        if needed[1]:
+            given = inputs.reshape(steps * batch, -1)
+            by_weights[0] = PackedProduct(given.t(), len(columns))(columns)
+        if needed[2]:
+            earlier = torch.cat([hidden[None], states[:-1]]).view(steps * batch, size)
+            by_weights[1] = PackedProduct(earlier.t(), len(columns))(columns)
+        return by_inputs, *by_weights, by_bias, by_hidden, by_cell, None, None

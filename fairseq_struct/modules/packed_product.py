@@ -43,8 +43,8 @@ class PackedProduct:
                 self._product, layout = operators
                 self._weight = layout(weight, rows)
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """(rows, outputs) of x, (rows, inputs)."""
+    def __call__(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
+        """(rows, outputs) of x, (rows, inputs), and of a bias (outputs,) to be added."""
         if self._product is None:
-            return torch.mm(x, self._weight)
-        return self._product(x, self._weight, None, "none", [], "")
+            return torch.mm(x, self._weight) if bias is None else bias.addmm(x, self._weight)
+        return self._product(x, self._weight, bias, "none", [], "")

@@ -2,7 +2,7 @@
 
 Batches of 20 sequences, C = 10, gradients of all weights and inputs. Each timed step follows an
 untimed one of its kind, the two alternate, and each number is the median. Memory is what a process
-takes at its peak beyond what it had after a step of two words, each in a process of its own.
+takes at its peak beyond what it had after a step of two words, the median of several processes.
 
     python recipes/benchmarks/on_lstm.py [--threads 1] [--append]
 """
@@ -68,11 +68,16 @@ def peak(kind: str, sizes: tuple[int, ...], steps: int) -> float:
     return highest() - before
 
 
-def peak_elsewhere(kind: str, sizes: tuple[int, ...], steps: int) -> float:
-    """:func:`peak` of a new process."""
+def peaks(kinds, sizes: tuple[int, ...], steps: int, repeats: int) -> dict[str, float]:
+    """Median :func:`peak` of each kind, every one of a new process."""
     numbers = [str(number) for number in (steps, *sizes)]
-    command = [sys.executable, __file__, "--peak", kind, *numbers]
-    return round(float(subprocess.run(command, capture_output=True, check=True).stdout), 1)
+    taken = {kind: [] for kind in kinds}
+    for _ in range(repeats):
+        for kind in kinds:
+            command = [sys.executable, __file__, "--peak", kind, *numbers]
+            done = subprocess.run(command, capture_output=True, check=True)
+            taken[kind].append(float(done.stdout))
+    return {kind: round(median(values), 1) for kind, values in taken.items()}
 
 
 def main():
@@ -96,7 +101,7 @@ def main():
             times = milliseconds(kinds, sizes, steps, setting.repeats)
             metrics = {f"milliseconds_{kind}": value for kind, value in times.items()}
             metrics["time_ratio"] = round(times["on_lstm"] / times["lstm"], 2)
-            memory = {kind: peak_elsewhere(kind, sizes, steps) for kind in KINDS[:2]}
+            memory = peaks(KINDS[:2], sizes, steps, setting.repeats)
             metrics |= {f"mib_{kind}": value for kind, value in memory.items()}
             metrics["memory_ratio"] = round(memory["on_lstm"] / memory["lstm"], 2)
             print(name, steps, metrics, flush=True)
