@@ -227,6 +227,8 @@ def test_packed_products_are_products(known, monkeypatch):
         for outputs, size, rows in ((7, 5, 3), (5, 7, 1), (1, 4, 2), (4, 1, 3)):
             weight, x = torch.randn(outputs, size).to(dtype), torch.randn(rows, size).to(dtype)
             torch.testing.assert_close(PackedProduct(weight, rows)(x), x @ weight.t())
+            bias = torch.randn(outputs).to(dtype)
+            torch.testing.assert_close(PackedProduct(weight, rows)(x, bias), x @ weight.t() + bias)
             swapped = PackedProduct(x.t(), outputs)
             torch.testing.assert_close(swapped(weight.new_ones(2, rows)), x.sum(0).expand(2, -1))
 
