@@ -3,7 +3,7 @@
 #   recipes/udgn/ablation.sh ROW [DATA TREES]
 # ROW is udgn, no_nonlinearity, no_gates, sigmoid, single_channel or absolute_positions. DATA is the
 # Penn Treebank as for ptb.sh and TREES as for wsj_sample.sh; with SIZE=cpu there are neither, but a
-# generated corpus with its trees. Environment: see common.sh; UPDATES is 800.
+# generated corpus with its trees. Environment: see common.sh; UPDATES is 1000.
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -21,7 +21,7 @@ case $row in
     single_channel) part=(--channels 1 --channel-size $((channels * channel_size))) ;;
     absolute_positions) part=(--absolute-positions 512) ;;
 esac
-train_masked udgn "ablation/$row" "$prepared/data-bin" 800 512 --valid-subset valid,test \
+train_masked udgn "ablation/$row" "$prepared/data-bin" 1000 512 --valid-subset valid,test \
     "${small[@]}" "${part[@]}"
 score ablation "$row" --run "$folder" --trees "$trees" --data "$name_of_data" \
     --command "${settings}recipes/udgn/ablation.sh $row$arguments"

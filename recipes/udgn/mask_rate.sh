@@ -3,7 +3,7 @@
 #   recipes/udgn/mask_rate.sh [DATA TREES]
 # DATA and TREES as for ablation.sh. RATES ("0.1 0.3 0.5 0.7 0.9") are those to train with. The
 # figure is mask_rate.png beside the recipe if the runs are recorded, else in OUT/mask_rate.
-# Other environment variables: see common.sh; UPDATES is 800.
+# Other environment variables: see common.sh; UPDATES is 1000.
 
 more_settings=RATES
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -19,7 +19,7 @@ kept=$here
 mkdir -p "$kept"
 record=(--results "$kept/results.jsonl")
 for rate in "${rates[@]}"; do
-    train_masked udgn "mask_rate/$rate" "$prepared/data-bin" 800 512 --mask-rate "$rate" \
+    train_masked udgn "mask_rate/$rate" "$prepared/data-bin" 1000 512 --mask-rate "$rate" \
         --valid-subset valid,test "${small[@]}"
     score mask_rate "$rate" --run "$folder" --trees "$trees" --data "$name_of_data" \
         --command "${settings}recipes/udgn/mask_rate.sh$arguments"
