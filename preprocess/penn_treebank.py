@@ -56,7 +56,7 @@ def prepare_trees(args: argparse.Namespace) -> None:
     Raises:
         InputError: there are no trees, one is malformed, or OUT holds something.
     """
-    require_free(args.out, "trees.txt", args.overwrite)
+    require_free(args.out, "trees.txt", args.overwrite, ("words.txt",))
     trees = read_evaluation_trees(args.path, args.sections, args.longest)
     with atomic_folder(args.out) as folder:
         for name, lines in (

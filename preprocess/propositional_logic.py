@@ -63,6 +63,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         "valid": train[:held_out],
         "test": [instance for file in tests for instance in read(file)],
     }
+    known = {instance.label for instance in splits["train"]}
+    for file in tests:
+        wrong = next((one for one in read(file) if one.label not in known), None)
+        if wrong:
+            raise InputError(
+                f"{file}:{wrong.line}: the relation {wrong.label!r} is none of the training's"
+            )
     corpus = LabelledCorpus("propositional_logic", splits)
     write_labelled_folder(corpus, args.out, overwrite=args.overwrite)
     for name, instances in splits.items():

@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         InputError: a file is missing or malformed, or OUT holds something.
     """
     args = build_parser().parse_args(argv)
-    require_free(args.out, DICTIONARY, args.overwrite)
+    require_free(args.out, DICTIONARY, args.overwrite, ("*.tsv",))
     if not args.dictionary.is_file():
         raise InputError(f"{args.dictionary}: no such file")
     benchmark = args.sts / BENCHMARK

@@ -54,7 +54,7 @@ def test_a_sentence_may_vanish(tmp_path):
     assert without_punctuation(tree) is None
     untagged = CONLLU.replace("NOUN", "_").replace("PUNCT", "_").replace("VERB", "_")
     (tree,) = read_treebank(write(tmp_path / "x.conllu", untagged))
-    with pytest.raises(InputError, match="line 2: without tags punctuation"):
+    with pytest.raises(InputError, match="x.conllu:2: without tags punctuation"):
         without_punctuation(tree)
 
 

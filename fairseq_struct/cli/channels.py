@@ -38,11 +38,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: the checkpoint, the treebank or an option cannot be used.
     """
-    from fairseq_struct.data.dependency_treebank import (
-        as_language_model_text,
-        read_treebank,
-        without_punctuation,
-    )
+    from fairseq_struct.data.dependency_treebank import read_treebank, without_punctuation
     from fairseq_struct.errors import InputError
     from fairseq_struct.inference import ArcChannels, load_masked_model
     from fairseq_struct.metrics.channel_correlation import ChannelCorrelation
@@ -50,6 +46,8 @@ def run(args: argparse.Namespace) -> int:
     if args.types < 1:
         raise InputError(f"--types must be 1 or more, not {args.types}")
     for path in (args.table, args.png):
+        if path and path.is_dir():
+            raise InputError(f"{path}: is a folder, not a file to write")
         if path and not path.parent.is_dir():
             raise InputError(f"{path.parent}: no such folder")
     trees = read_treebank(args.treebank)
@@ -58,7 +56,6 @@ def run(args: argparse.Namespace) -> int:
             raise InputError(f"{args.treebank}:{tree.line}: no relations, which are the types")
     if not args.keep_punctuation:
         trees = [tree for tree in map(without_punctuation, trees) if tree]
-    trees = [as_language_model_text(tree) for tree in trees]
     model, words = load_masked_model(args.checkpoint, args.data)
     found, correlation = ArcChannels(model, words), None
     for shares, relations in found.arcs(trees):

@@ -23,9 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Classify standard input, an instance per line; the two sentences of a pair by a tab.
+    """Classify standard input, an instance per line, its words separated by spaces.
 
-    Each line of output is the label, a tab, and the labels' probabilities.
+    The two sentences of a pair are separated by a tab. Each line of output is the label, a tab, and
+    the labels' probabilities.
 
     Raises:
         InputError: an instance or the checkpoint cannot be used.

@@ -50,6 +50,8 @@ def attachment(
 
     theirs = read_treebank(gold)
     ours = None if str(predicted) in TRIVIAL else read_treebank(predicted)
+    if ours is not None and len(ours) != len(theirs) and not keep_punctuation:
+        theirs = [tree for tree in theirs if any(kept_words(tree))]  # of words alone, too
     if ours is not None and len(ours) != len(theirs):
         raise InputError(f"{predicted}: {len(ours)} trees, but {gold} has {len(theirs)} of them")
     generator = torch.Generator().manual_seed(seed)

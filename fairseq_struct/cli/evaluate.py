@@ -49,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_struct.cli import dependency_scores
     from fairseq_struct.metrics.bracketing import POLICY
 
+    if not 0 <= args.seed < 2**63:
+        raise InputError(f"--seed must be a number from 0 to 2^63 - 1, not {args.seed}")
     if dependency_scores.is_treebank(args.gold):
         if args.unlabelled:
             raise InputError("--unlabelled is for brackets, not for dependency trees")
@@ -104,12 +106,18 @@ def evaluate(
     """
     import torch
 
-    from fairseq_struct.data.bracket_trees import leaves_of, read_trees, spans_of
+    from fairseq_struct.data.bracket_trees import has_label, leaves_of, read_trees, spans_of
     from fairseq_struct.metrics.bracketing import BracketingScores
     from fairseq_struct.structure import constituency
 
     labels = [False if name in unlabelled else None for name in ("gold", "predicted")]
     theirs = read_trees(gold, labels[0])
+    for line, tree in theirs:
+        if has_label(tree, "-NONE-"):
+            raise InputError(
+                f"{gold}:{line}: an empty element, which is no word; preprocess/penn_treebank.py "
+                "trees removes them, and punctuation"
+            )
     ours = None if str(predicted) in TRIVIAL else read_trees(Path(predicted), labels[1])
     if ours is not None and len(ours) != len(theirs):
         raise InputError(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fairseq_struct import __version__
 from fairseq_struct.errors import InputError
@@ -56,10 +58,18 @@ def build_parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(metavar="VERB", required=True)
     for module_name in VERBS:
         verb = importlib.import_module(f"fairseq_struct.cli.{module_name}")
-        verb_parser = verbs.add_parser(verb.NAME, help=verb.HELP, description=verb.__doc__)
+        verb_parser = verbs.add_parser(
+            verb.NAME, help=verb.HELP, description=_what_it_does(verb.run),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
         verb.add_arguments(verb_parser)
         verb_parser.set_defaults(run=verb.run)
     return parser
+
+
+def _what_it_does(run: Callable) -> str:
+    """What a verb's function says of itself, without what it raises."""
+    return re.split(r"\n\n(?:Args|Returns|Raises):", inspect.getdoc(run))[0].replace("``", "")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ class LatentTreeTranslationCriterion(LabelSmoothedCrossEntropyCriterion):
         if not model.training:
             return super().forward(model, sample, reduce)
         inner = getattr(model, "module", model)
-        if not hasattr(inner.encoder, "tree"):
+        if not hasattr(getattr(inner, "encoder", None), "tree"):
             raise InputError("--criterion latent_tree_translation is for latent_tree_transformer")
 
         def by_sentence(output) -> tuple[Tensor, Tensor]:

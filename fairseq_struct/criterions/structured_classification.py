@@ -7,6 +7,7 @@ from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 
+from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.confusion import accuracy, macro_f1
 from fairseq_struct.metrics.v_measure import contingency_table
 
@@ -25,6 +26,11 @@ class StructuredClassificationCriterion(FairseqCriterion):
         """Loss, number of instances, and what is logged of one batch."""
         given = sample["net_input"]
         output = model(**given)
+        if getattr(output, "losses", None) is None:
+            raise InputError(
+                "--criterion structured_classification is for classifiers of this package, not "
+                f"for {type(model).__name__}"
+            )
         loss = output.losses.sum() if reduce else output.losses
         count = sample["nsentences"]
         names = self.task.label_names

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatch
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
 
 
-def require_free(out: Path, mark: str, overwrite: bool):
+def require_free(out: Path, mark: str, overwrite: bool, others: Sequence[str] = ()):
     """Make sure that a folder can be written without the loss of anything.
 
     Args:
         out: the folder.
         mark: a file that folders of its kind have; no others are ever replaced.
         overwrite: replace one of its kind.
+        others: what else folders of its kind hold, as patterns; one that holds anything more is
+            not replaced either.
 
     Raises:
         InputError: ``out`` holds something, and is not to be or cannot be replaced.
@@ -25,6 +28,14 @@ def require_free(out: Path, mark: str, overwrite: bool):
     if out.is_dir() and any(out.iterdir()):
         if not (out / mark).is_file():
             raise InputError(f"{out}: exists and is no prepared folder; name another")
+        foreign = [
+            path.name for path in sorted(out.iterdir())
+            if not any(fnmatch(path.name, pattern) for pattern in (mark, *others))
+        ]  # fmt: skip
+        if foreign:
+            raise InputError(
+                f"{out}: holds {foreign[0]}, which would be lost; name another folder"
+            )
         if not overwrite:
             raise InputError(f"{out}: exists; name another folder or replace it (--overwrite)")
 

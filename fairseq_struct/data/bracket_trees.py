@@ -132,6 +132,17 @@ def leaves_of(tree: Tree) -> list[str]:
     return found
 
 
+def has_label(tree: Tree, label: str) -> bool:
+    """Whether a node of however deep a tree has this label."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if node.label() == label:
+            return True
+        waiting += [child for child in node if isinstance(child, Tree)]
+    return False
+
+
 def tree_of(words: Sequence[str], spans: Sequence[Span]) -> Tree:
     """The tree of spans that contain or exclude each other, without labels.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
+
+_NO_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class Sentence:
         line: where it begins in its file.
         tags: parts of speech, universal ones in CoNLL-U; () without.
         relations: of the words to their heads; () without.
+        path: of that file.
     """
 
     words: tuple[str, ...]
@@ -26,10 +30,18 @@ class Sentence:
     line: int = 0
     tags: tuple[str, ...] = ()
     relations: tuple[str, ...] = ()
+    path: str = field(default="", compare=False)
+
+    @property
+    def place(self) -> str:
+        """Where it begins, for messages."""
+        return f"{self.path}:{self.line}" if self.path else f"line {self.line}"
 
 
 def read_conllu(path: Path) -> Iterator[Sentence]:
     """Sentences of a CoNLL-U file; ranges of words (``1-2``) and empty nodes are passed over.
+
+    Spaces within a word become ``_``: everywhere else words are separated by spaces.
 
     Raises:
         InputError: the file is missing, a line is malformed, or heads are no tree; with the line.
@@ -57,6 +69,8 @@ def read_conllu(path: Path) -> Iterator[Sentence]:
                 if int(columns[0]) != len(rows) + 1:
                     raise InputError(f"{path}:{number}: word {columns[0]} follows {len(rows)}")
                 rows.append((number, columns))
+            elif not _NO_WORD.fullmatch(columns[0]):
+                raise InputError(f"{path}:{number}: {columns[0]!r} is no number of a word")
     if rows:
         yield _sentence(path, rows)
 
@@ -66,8 +80,9 @@ def _sentence(path: Path, rows: Sequence[tuple[int, list[str]]]) -> Sentence:
     words, tags, relations = (
         tuple(columns[place] for _, columns in rows) for place in (1, 3, 7)
     )
+    words = tuple("_".join(word.split()) or "_" for word in words)
     known = [values if set(values) != {"_"} else () for values in (tags, relations)]
-    return Sentence(words, tuple(heads), rows[0][0], *known)
+    return Sentence(words, tuple(heads), rows[0][0], *known, str(path))
 
 
 def check_heads(path: Path, rows: Sequence[tuple[int, str]]) -> list[int]:

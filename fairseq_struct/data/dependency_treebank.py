@@ -13,8 +13,10 @@ from fairseq_struct.errors import InputError
 SUFFIX = ".dp"
 # Universal parts of speech of words; .dp files have those of the Penn Treebank.
 UNIVERSAL = frozenset(
-    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN SCONJ SYM VERB X".split()
+    "ADJ ADP ADV AUX CCONJ CONJ DET INTJ NOUN NUM PART PRON PROPN SCONJ SYM VERB X".split()
 )
+# Tokens that are no words, of both sets of tags.
+PUNCTUATION = frozenset("PUNCT , . : `` '' ( ) -LRB- -RRB- $ # -NONE- NFP HYPH".split())
 
 
 def read_treebank(path: str | Path) -> list[Sentence]:
@@ -52,7 +54,7 @@ def _read_dp(path: Path) -> Iterator[Sentence]:
             if rows:
                 _, words, tags, heads = zip(*rows, strict=True)
                 places = check_heads(path, [(row[0], row[3]) for row in rows])
-                yield Sentence(words, tuple(places), rows[0][0], tags)
+                yield Sentence(words, tuple(places), rows[0][0], tags, (), str(path))
             rows = []
             continue
         columns = line.split("\t")
@@ -87,10 +89,16 @@ def kept_words(tree: Sentence) -> list[bool]:
     """Which tokens are words, by their tags, universal ones or those of the Penn Treebank.
 
     Raises:
-        InputError: the tree, or one of its tokens, has no tag.
+        InputError: the tree, or one of its tokens, has no tag, or one of another set.
     """
     if not tree.tags or "_" in tree.tags:
-        raise InputError(f"line {tree.line}: without tags punctuation cannot be told from words")
+        raise InputError(f"{tree.place}: without tags punctuation cannot be told from words")
+    for tag in tree.tags:
+        if tag not in WORDS and tag not in UNIVERSAL and tag not in PUNCTUATION:
+            raise InputError(
+                f"{tree.place}: {tag!r} is neither a universal part of speech nor one of the Penn "
+                "Treebank's; punctuation cannot be told from words"
+            )
     return [tag in WORDS or tag in UNIVERSAL for tag in tree.tags]
 
 

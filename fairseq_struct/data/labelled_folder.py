@@ -49,7 +49,7 @@ def write_labelled_folder(
         InputError: ``out`` holds something, and is not to be or cannot be replaced.
     """
     out = Path(out)
-    require_free(out, MANIFEST, overwrite)
+    require_free(out, MANIFEST, overwrite, ("text", "data-bin"))
     compat.prepare()
     splits = {split: [_lower(i) if lower else i for i in corpus.splits[split]] for split in SPLITS}
     sides = len(splits["train"][0].sentences)

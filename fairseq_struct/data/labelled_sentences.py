@@ -9,6 +9,8 @@ import torch
 from fairseq.data import FairseqDataset, data_utils
 from torch import Tensor
 
+from fairseq_struct.errors import InputError
+
 # In place of heads that nobody knows, and beyond the end of sentences.
 UNKNOWN_HEAD = -1
 
@@ -100,6 +102,9 @@ class LabelledSentences(FairseqDataset):
     def batch_by_size(
         self, indices, max_tokens=None, max_sentences=None, required_batch_size_multiple=1
     ):
+        longest = self.lengths.max(initial=0)
+        if max_tokens is not None and longest > max_tokens:
+            raise InputError(f"--max-tokens {max_tokens}, but a sentence has {longest} words")
         return super().batch_by_size(indices, max_tokens, max_sentences, 1)
 
     def set_epoch(self, epoch: int):

@@ -13,9 +13,8 @@ from fairseq_struct.errors import InputError
 
 SPLITS = ("train", "valid", "test")
 
-# Leaves of a sentiment treebank's tree, and what may stand between them.
-_LEAF = re.compile(r"\((\d) ([^() ][^()]*)\)")
-_NODE = re.compile(r"\((\d) ")
+# Of a sentiment treebank: a bracket with its label, one that closes, or a word.
+_TOKEN = re.compile(r"\([0-4](?= )|[()]|[^\s()]+")
 _SENTIMENT = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
 
 
@@ -156,15 +155,27 @@ def _snli(path: Path, number: int, parses: Sequence[str], label: str) -> Instanc
 
 
 def _sentiment_tree(path: Path, number: int, line: str) -> tuple[str, list[str]]:
-    rest = _NODE.sub("", _LEAF.sub("", line)).replace(" ", "")
-    leaves = [word.replace("\\", "") for _, word in _LEAF.findall(line)]  # 1\/2 is 1/2
-    inner = len(_NODE.findall(line)) - len(leaves)
-    start = _NODE.match(line)
-    if not start or start[1] not in "01234" or rest != ")" * inner or line.count("(") != (
-        line.count(")")
-    ):
-        raise InputError(f"{path}:{number}: malformed sentiment tree")
-    return start[1], leaves
+    """The label of the root, and the words."""
+    words, parts, before = [], [], ""  # parts: of every node that is open, how many there are
+    tokens = _TOKEN.findall(line)
+    for token in tokens:
+        bracket = before == ")" or before.startswith("(")
+        if token.startswith("(") and token != "(" and (bracket if parts else not before):
+            if parts:
+                parts[-1] += 1
+            parts.append(0)
+        elif token == ")" and parts and parts[-1]:
+            parts.pop()
+        elif token not in ("(", ")") and parts and before != ")" and not token.startswith("("):
+            words.append(token.replace("\\", ""))  # 1\/2 is 1/2
+            parts[-1] = 1
+        else:
+            break
+        before = token
+    else:
+        if tokens and not parts:
+            return tokens[0][1], words
+    raise InputError(f"{path}:{number}: malformed sentiment tree")
 
 
 def _instance(path: Path, number: int, sentences: Sequence[str], label: str) -> Instance:

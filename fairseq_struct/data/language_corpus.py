@@ -21,6 +21,7 @@ from fairseq_struct.data.parallel_text import read_lines
 from fairseq_struct.errors import InputError
 
 MANIFEST = "manifest.json"
+SPECIAL = frozenset({"<s>", "</s>", "<pad>"})
 
 
 def write_language_folder(
@@ -41,7 +42,8 @@ def write_language_folder(
         InputError: a file is missing, empty or no UTF-8, or ``out`` holds something.
     """
     out = Path(out)
-    require_free(out, MANIFEST, overwrite)
+    parents = {Path(name).parts[0] for name in companions or {}}
+    require_free(out, MANIFEST, overwrite, ("text", "data-bin", *parents))
     texts = {split: _read(Path(files[split])) for split in SPLITS}
     counts = {
         split: {
@@ -67,6 +69,10 @@ def write_language_folder(
 
 def _read(path: Path) -> tuple[list[list[str]], int]:
     words = [line.split() for line in read_lines(path)]
+    for number, line in enumerate(words, 1):
+        special = SPECIAL.intersection(line)
+        if special:
+            raise InputError(f"{path}:{number}: {special.pop()} is one of fairseq's own symbols")
     kept = [line for line in words if line]
     if not kept:
         raise InputError(f"{path}: no sentence in it")

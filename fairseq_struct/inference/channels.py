@@ -36,7 +36,7 @@ class ArcChannels:
         """
         for tree in trees:
             if not tree.relations:
-                raise InputError(f"line {tree.line}: without relations there are no types of arcs")
+                raise InputError(f"{tree.place}: without relations there are no types of arcs")
         lines = (" ".join(tree.words) for tree in trees)
         every = by_length(lines, self._shares)
         for tree, shares in zip(trees, every, strict=True):

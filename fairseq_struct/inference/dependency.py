@@ -66,7 +66,7 @@ class Classifier:
         """Labels and trees of instances, in order.
 
         Args:
-            instances: of one sentence or two, words separated by spaces.
+            instances: of one sentence or two, words separated by spaces; one alone may be a string.
 
         Raises:
             InputError: another number of sentences, or one that is empty or too long; with the
@@ -100,11 +100,19 @@ class Classifier:
         """
         if self.model.tree is None:
             raise InputError("this classifier infers no trees")
-        return self.analyse((sentence,) * self.sides for sentence in listed(sentences))
+        return self.analyse(map(self._repeated, enumerate(listed(sentences), 1)))
+
+    def _repeated(self, numbered: tuple[int, str]) -> tuple[str, ...]:
+        number, sentence = numbered
+        if self.sides > 1 and "\t" in sentence:
+            raise InputError(f"line {number}: a pair; trees are those of single sentences")
+        return (sentence,) * self.sides
 
     def _words(self, number: int, instance: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        if isinstance(instance, str) or len(instance) != self.sides:
-            found = 1 if isinstance(instance, str) else len(instance)
+        if isinstance(instance, str):
+            instance = [instance]
+        if len(instance) != self.sides:
+            found = len(instance)
             raise InputError(
                 f"line {number}: {found} sentence(s); this model reads {self.sides} at a time"
             )

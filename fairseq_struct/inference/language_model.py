@@ -8,6 +8,7 @@ import torch
 from tqdm import tqdm
 
 from fairseq_struct.data.penn_treebank import is_number
+from fairseq_struct.errors import InputError
 from fairseq_struct.inference.reading import BATCH_WORDS
 
 
@@ -72,7 +73,12 @@ class LanguageModelScorer:
         Args:
             sentences: words of each, at least one.
             progress: show a bar.
+
+        Raises:
+            InputError: a sentence is a string, or empty.
         """
+        if any(isinstance(sentence, str) or not sentence for sentence in sentences):
+            raise InputError("every sentence is a list of words, at least one")
         result = [0.0] * len(sentences)
         order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
         with tqdm(total=len(order), disable=None if progress else True, unit="sentence") as bar:

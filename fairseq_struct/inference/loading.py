@@ -63,6 +63,8 @@ def load(
     if isinstance(model, LatentTreeTransformer):
         return TranslationParser(model.encoder, task.source_dictionary)
     longest = cfg["task"]["longest_sentence"]
+    if truncate and not longest:
+        raise InputError(f"{checkpoint}: takes sentences of any length, --truncate has no use")
     truncate = truncate or cfg["task"]["truncate"]
     return Classifier(model, task.words, task.labels, longest, truncate, task.lower)
 
@@ -141,6 +143,9 @@ def _restore(checkpoint: str | Path, data: str | Path | None):
             f"{checkpoint}: does not fit the dictionaries in {folder} "
             f"({str(error).splitlines()[-1].strip()})"
         ) from None
+    for name, weight in model.named_parameters():
+        if not weight.isfinite().all():
+            raise InputError(f"{checkpoint}: {name} is not finite; its training has diverged")
     return cfg, task, model
 
 
@@ -149,7 +154,7 @@ def made_by(checkpoint: str | Path) -> dict:
 
     Returns:
         ``model``, its name, and its ``options``; ``seed``; ``epochs`` that it was to be trained
-        for; ``updates`` so far; and ``text``, in words.
+        for; ``updates`` so far; ``data``, its folder then; and ``text``, in words.
 
     Raises:
         InputError: the file is missing or damaged.
@@ -165,5 +170,6 @@ def made_by(checkpoint: str | Path) -> dict:
         "seed": seed,
         "epochs": int(cfg["optimization"]["max_epoch"]),
         "updates": updates,
+        "data": str(cfg["task"].get("data")),
         "text": f"{name}, seed {seed}, {updates} updates",
     }

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 Span = tuple[int, int]
 POLICY = (
-    "unlabelled, each span counted once; spans of one word and of the whole sentence left out; a "
-    "sentence without other gold spans counts as recall 100, and as precision 100 if nothing else "
-    "is predicted"
+    "all words of the files count, punctuation too unless they come without it; unlabelled, each "
+    "span counted once; spans of one word and of the whole sentence left out; a sentence without "
+    "other gold spans counts as recall 100, and as precision 100 if nothing else is predicted"
 )
 
 
@@ -75,18 +75,20 @@ class BracketingScores:
     @property
     def precision(self) -> float:
         """Of the whole corpus, 0 to 100."""
-        return 100 * self.matched / self.predicted if self.predicted else 0.0
+        if not self.predicted:
+            return 0.0 if self.gold else 100.0
+        return 100 * self.matched / self.predicted
 
     @property
     def recall(self) -> float:
         """Of the whole corpus, 0 to 100."""
-        return 100 * self.matched / self.gold if self.gold else 0.0
+        return 100 * self.matched / self.gold if self.gold else 100.0
 
     @property
     def f1_corpus(self) -> float:
         """Of the whole corpus, 0 to 100."""
         total = self.predicted + self.gold
-        return 200 * self.matched / total if total else 0.0
+        return 200 * self.matched / total if total else 100.0
 
     def recall_of(self, label: str) -> float | None:
         """Gold constituents of a label that were found, 0 to 100; None if there is none."""

@@ -23,8 +23,9 @@ from fairseq_struct.modules.sentence_encoder import ContextLSTM
 from fairseq_struct.modules.tree_self_attention import TreeSelfAttention, attention_of_arcs
 from fairseq_struct.structure.pullback import METHODS
 
-# Methods that call the decoder themselves, for which the criterion has to hand it over.
-CALLING = ("spigot_ce", "spigot_eg", "score_function")
+# Methods for which the criterion has to hand over the decoder's loss: they call the decoder
+# themselves or, as spigot, take steps whose length the scale of half-precision losses would change.
+CALLING = ("spigot", "spigot_ce", "spigot_eg", "score_function")
 DEFAULTS = {
     "latent_method": "marginals",
     "non_projective": False,

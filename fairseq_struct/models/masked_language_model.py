@@ -66,14 +66,13 @@ class MaskedModel(BaseFairseqModel):
         return self.network.encoder(tokens, lengths)
 
     def arc_scores(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """The parser's scores alone, which cost a part of :meth:`encode`.
+        """The parser's scores alone, which cost a part of :meth:`encode`, of any length.
 
         Raises:
             ValueError: there is no parser.
         """
         if not self.parses:
             raise ValueError(f"{type(self).__name__} infers no trees")
-        self.check_length(tokens.size(1))
         return self.network.encoder.arc_scores(tokens, lengths)
 
     def sentence_vectors(self, tokens: Tensor, lengths: Tensor) -> Tensor:
@@ -143,7 +142,8 @@ def check_masked(cfg: MaskedModelConfig):
         InputError: a size below 1, or a probability that is none.
     """
     sizes = ("embed_dim", "layers", "heads", "feedforward_dim", "longest_sentence",
-             "parser_layers", "parser_size", "channels", "channel_size")  # fmt: skip
+             "parser_window", "parser_layers", "parser_size", "channels",
+             "channel_size")  # fmt: skip
     for least, names in ((1, sizes), (0, ("absolute_positions", "parser_tags"))):
         for name in names:
             if getattr(cfg, name, least) < least:

@@ -176,6 +176,8 @@ class ONLSTM(nn.Module):
         super().__init__()
         self.equal = isinstance(hidden_size, int)
         sizes = [hidden_size] * num_layers if self.equal else list(hidden_size)
+        if not self.equal and num_layers not in (1, len(sizes)):
+            raise ValueError(f"{len(sizes)} sizes of layers, but {num_layers} layers")
         if not sizes:
             raise ValueError("there must be at least one layer")
         self.cells = nn.ModuleList(
@@ -224,7 +226,9 @@ class ONLSTM(nn.Module):
         inside = None
         if lengths is not None:
             lengths = torch.as_tensor(lengths)
-            if lengths.shape != (batch,) or lengths.min() < 0 or lengths.max() > steps:
+            whole = not (lengths.is_floating_point() or lengths.dtype == torch.bool)
+            fits = whole and lengths.shape == (batch,)
+            if not fits or lengths.min() < 0 or lengths.max() > steps:
                 raise ValueError(f"lengths must be {batch} integers between 0 and {steps}")
             inside = torch.arange(steps, device=given.device)[:, None] < lengths.to(given.device)
         outputs, hidden, cells, distances = [], [], [], []

@@ -12,6 +12,7 @@ from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageMode
 from fairseq_struct.data.indexed_lines import load_lines
 from fairseq_struct.data.token_streams import TokenStreams
 from fairseq_struct.errors import InputError
+from fairseq_struct.tasks.own_criterion import OwnCriterion
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ class RecurrentLanguageModelingConfig(LanguageModelingConfig):
 
 
 @register_task("recurrent_language_modeling", dataclass=RecurrentLanguageModelingConfig)
-class RecurrentLanguageModelingTask(LanguageModelingTask):
+class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
     """Truncated backpropagation through time on the data of ``--task language_modeling``.
 
     The corpus is cut into ``--batch-size`` streams (``--batch-size-valid`` for validation), which
@@ -44,6 +45,8 @@ class RecurrentLanguageModelingTask(LanguageModelingTask):
     Raises:
         InputError: a missing file or option, or an option that does not fit (on use).
     """
+
+    own_criterion = "recurrent_language_modeling"
 
     def __init__(self, args, dictionary, output_dictionary=None, targets=None):
         super().__init__(args, dictionary, output_dictionary, targets)
@@ -105,6 +108,17 @@ class RecurrentLanguageModelingTask(LanguageModelingTask):
         raise InputError(
             "fairseq-generate and fairseq-interactive need --task language_modeling, and of data "
             "--sample-break-mode eos"
+        )
+
+    def eval_lm_dataloader(self, *_, **__):
+        """None: fairseq-eval-lm would begin every window at zeros.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError(
+            "fairseq-eval-lm needs --task language_modeling, with samples of whole sentences or of "
+            "many tokens; fairseq-validate takes this task, and carries the state"
         )
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):

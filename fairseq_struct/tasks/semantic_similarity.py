@@ -14,6 +14,7 @@ from fairseq_struct.data.labelled_sentences import LabelledSentences
 from fairseq_struct.data.masked_sentences import MASK
 from fairseq_struct.data.sentence_pairs import HIGHEST, read_pairs
 from fairseq_struct.errors import InputError
+from fairseq_struct.tasks.own_criterion import OwnCriterion
 
 
 @dataclass
@@ -30,7 +31,7 @@ class SemanticSimilarityConfig(FairseqDataclass):
 
 
 @register_task("semantic_similarity", dataclass=SemanticSimilarityConfig)
-class SemanticSimilarityTask(FairseqTask):
+class SemanticSimilarityTask(OwnCriterion, FairseqTask):
     """Scores of pairs of sentences, by a masked language model (Shen's thesis, section 4.3.5).
 
     Use it with the criterion of the same name, with the architecture and sizes of a model of
@@ -41,6 +42,8 @@ class SemanticSimilarityTask(FairseqTask):
         cfg: the options.
         words: the model's dictionary; the mask's symbol is added to it.
     """
+
+    own_criterion = "semantic_similarity"
 
     def __init__(self, cfg: SemanticSimilarityConfig, words: Dictionary):
         super().__init__(cfg)

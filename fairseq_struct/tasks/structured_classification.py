@@ -15,6 +15,7 @@ from fairseq_struct.data.conllu import read_conllu
 from fairseq_struct.data.labelled_folder import OPTIONS
 from fairseq_struct.data.labelled_sentences import UNKNOWN_HEAD, LabelledSentences
 from fairseq_struct.errors import InputError
+from fairseq_struct.tasks.own_criterion import OwnCriterion
 
 
 @dataclass
@@ -42,7 +43,7 @@ class StructuredClassificationConfig(FairseqDataclass):
 
 
 @register_task("structured_classification", dataclass=StructuredClassificationConfig)
-class StructuredClassificationTask(FairseqTask):
+class StructuredClassificationTask(OwnCriterion, FairseqTask):
     """Sentences, or pairs of sentences, and their labels.
 
     Use it with the criterion of the same name, which logs ``accuracy``, ``macro_f1``, the counts
@@ -53,6 +54,8 @@ class StructuredClassificationTask(FairseqTask):
         words: dictionary of words.
         labels: dictionary of labels.
     """
+
+    own_criterion = "structured_classification"
 
     def __init__(
         self, cfg: StructuredClassificationConfig, words: Dictionary, labels: Dictionary
@@ -70,6 +73,8 @@ class StructuredClassificationTask(FairseqTask):
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{options}: damaged, prepare the data anew") from None
         self.gold = [] if not cfg.heads_path else list(read_conllu(Path(cfg.heads_path)))
+        if cfg.heads_path and not self.gold:
+            raise InputError(f"{cfg.heads_path}: no tree in it")
 
     @classmethod
     def setup_task(cls, cfg: StructuredClassificationConfig, **kwargs):

@@ -21,6 +21,7 @@ from fairseq_struct.data.masked_sentences import MASK, MaskedSentences
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.attachment import AttachmentScores
 from fairseq_struct.structure.head_selection import best_heads, spanning_trees
+from fairseq_struct.tasks.own_criterion import OwnCriterion
 
 
 @dataclass
@@ -57,7 +58,7 @@ class StructuredMaskedLMConfig(FairseqDataclass):
 
 
 @register_task("structured_masked_lm", dataclass=StructuredMaskedLMConfig)
-class StructuredMaskedLMTask(FairseqTask):
+class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
     """Sentences of which words are hidden (Shen's thesis, section 4.3.1).
 
     Use it with the criterion of the same name, which logs ``ppl``. With a treebank each validation
@@ -68,6 +69,8 @@ class StructuredMaskedLMTask(FairseqTask):
         cfg: the options.
         words: dictionary; the mask's symbol is added to it.
     """
+
+    own_criterion = "structured_masked_lm"
 
     def __init__(self, cfg: StructuredMaskedLMConfig, words: Dictionary):
         super().__init__(cfg)
@@ -163,6 +166,12 @@ class StructuredMaskedLMTask(FairseqTask):
         """Forward and backward pass on a batch."""
         self._scores = {}
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
+
+    def valid_step(self, sample, model, criterion):
+        """Losses of a batch."""
+        if self.gold and not self._scores and self._now is self._scored:
+            self._scores = self.attachment(model)  # fairseq-validate begins no epoch
+        return super().valid_step(sample, model, criterion)
 
     def begin_valid_epoch(self, epoch: int, model):
         """Compare the model's trees with the treebank's."""

@@ -54,7 +54,7 @@ experiment() {
         *" $method "*) [ -n "$method" ] || fail "usage: $name.sh METHOD [DATA]" ;;
         *) fail "unknown method '$method'; choose one of: ${methods[*]}" ;;
     esac
-    local prepared=$out/$name/data
+    local prepared=$out/$name/data${glove:+.words_of_all_splits}
     if [ ! -e "$prepared/manifest.json" ]; then
         [ -n "$data" ] || fail "usage: $name.sh METHOD DATA (data are prepared once)"
         python "$root/preprocess/labelled_text.py" "$layout" "$data" "$prepared" --lower ${glove:+--words-of-all-splits}
@@ -69,7 +69,7 @@ experiment() {
     fi
     local folders=()
     for seed in "${seeds[@]}"; do
-        local folder=$out/$name/$method/epochs_$epochs.lr_$lr.eta_$step_size${glove:+.glove}/seed_$seed
+        local folder=$out/$name/$method/epochs_$epochs.lr_$lr.eta_$step_size${glove:+.$(basename "$glove")}/seed_$seed
         folders+=("$folder")
         [ ! -e "$folder/finished" ] || continue
         rm -rf "$folder"

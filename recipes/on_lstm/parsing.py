@@ -71,7 +71,6 @@ def main():
     parser.add_argument("--checkpoint", type=Path, required=True, help="of an on_lstm_lm")
     parser.add_argument("--trees", type=Path, required=True, help="folder of .mrg files")
     parser.add_argument("--sections", type=int, nargs="+", help="of the treebank (all)")
-    parser.add_argument("--text", type=Path, help="what the model was trained on, if at hand")
     parser.add_argument("--command", required=True, help="what has made the run")
     parser.add_argument("--results", type=Path, help="file to append the records to")
     args = parser.parse_args()
@@ -82,8 +81,9 @@ def main():
     layers = len(first.model.decoder.network.layers.cells)
     vocabulary = first.vocabulary
     data = f"{len(gold)} sentences; {made['text']}"
-    if args.text:
-        share = overlap(gold, args.text, lambda w: vocabulary.index(w) != vocabulary.words.unk())
+    text = Path(made["data"]).parent / "text" / "train.txt"  # as preparation lays it out
+    if text.is_file():
+        share = overlap(gold, text, lambda w: vocabulary.index(w) != vocabulary.words.unk())
         data += f"; {share:.0f} % of the sentences are in the training text"
     rows = {
         f"layer_{layer}": [

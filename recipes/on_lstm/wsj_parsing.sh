@@ -3,18 +3,17 @@
 #   recipes/on_lstm/wsj_parsing.sh CHECKPOINT TREES
 # CHECKPOINT is of an on_lstm_lm, such as that of ptb_lm_small.sh; TREES is a folder of .mrg files.
 # All sentences are parsed with every layer's distances; beside them stand the trivial trees.
-# Environment: RECORD as in ../common.sh; SECTIONS="23" evaluates on those sections only.
+# Environment: RECORD=1 appends the numbers to results.jsonl; SECTIONS="23" evaluates on those sections only.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 checkpoint=${1:-} trees=${2:-}
 [ -n "$trees" ] || fail "usage: wsj_parsing.sh CHECKPOINT TREES"
 [ -f "$checkpoint" ] || fail "$checkpoint: no such file"
-[ "${RECORD:-1}" = 0 ] || record=(--results "$here/results.jsonl")
-text=$out/ptb_lm/data/text/train.txt
+record=()
+[ "${RECORD:-0}" = 0 ] || record=(--results "$here/results.jsonl")
 read -ra sections <<<"${SECTIONS:-}"
 python "$here/parsing.py" --checkpoint "$checkpoint" --trees "$trees" \
     ${sections[@]:+--sections "${sections[@]}"} \
-    $([ -f "$text" ] && echo --text "$text") \
     --command "${SECTIONS:+SECTIONS='$SECTIONS' }recipes/on_lstm/wsj_parsing.sh CHECKPOINT TREES" \
     "${record[@]}"

@@ -78,6 +78,7 @@ trained_on() {
         return
     fi
     [ $# -eq 2 ] || fail "name the folders DATA and TREES"
+    [ -e "$2" ] || fail "$2: no such file or folder"
     prepare_ptb "$1"
     trees=$2 name_of_data="Penn Treebank" arguments=" DATA TREES"
     channels=8 channel_size=128 small=()

@@ -10,6 +10,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 model=${1:-}
 one_of "$model" udgn structformer masked_transformer ||
     fail "usage: ptb.sh udgn|structformer|masked_transformer [DATA]"
+if [ -n "${TREEBANK:-}" ]; then
+    [ -e "$TREEBANK" ] || fail "TREEBANK: no such file or folder: $TREEBANK"
+    [ "$model" != masked_transformer ] || fail "TREEBANK is for models with a parser"
+fi
 prepare_ptb "${2:-}"
 train_masked "$model" "ptb/$model" "$prepared/data-bin" 12000 1024 --valid-subset valid,test \
     ${TREEBANK:+--treebank "$TREEBANK"}

@@ -101,7 +101,8 @@ def main():
     scale = args.scale
     if scale == "checkpoint":
         sizes = made["options"]["embed_dim"], made["options"]["layers"]
-        scale = "paper" if sizes == (512, 8) and made["epochs"] >= 100 else "reduced"
+        whole = made["epochs"] >= 100 and (checkpoint.parent / "finished").is_file()
+        scale = "paper" if sizes == (512, 8) and whole else "reduced"
     if args.trees:
         gold = as_text(read_treebank(args.trees))
         metrics |= trivial(gold, variant) if variant in TRIVIAL else parsing(gold, checkpoint)

@@ -40,7 +40,7 @@ train "$folder" "$sts" "$epochs" "${architecture[@]}" --task semantic_similarity
     --batch-size 64 --valid-subset "$subsets" --best-checkpoint-metric spearman \
     --maximize-best-checkpoint-metric \
     $([ "$variant" != udgn_frozen ] || echo --freeze-parser)
-[ "$size" = paper ] && scale=paper || scale=reduced
+scale=reduced # the thesis trains on 42 million words of BLLIP before
 python "$here/sts.py" --run "$folder" --variant "$variant" --pretrained "$checkpoint" \
     --scale "$scale" --command "${settings}recipes/udgn/sts.sh $variant CHECKPOINT STS" \
     "${record[@]}"
