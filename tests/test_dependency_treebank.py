@@ -49,6 +49,18 @@ def test_words_move_up_when_punctuation_goes():
     assert heads_of_kept([2, 0], [True, False]) == [0]  # below a root that goes
 
 
+def test_words_with_spaces_stay_words(tmp_path):
+    rows = ["1\tt ex\t_\tADV\t_\t_\t2\tadvmod\t_\t_", "2\tdär\t_\tADV\t_\t_\t0\troot\t_\t_"]
+    (tree,) = read_treebank(write(tmp_path / "x.conllu", "\n".join(rows) + "\n"))
+    assert tree.words == ("t_ex", "där") and tree.heads == (2, 0)
+
+
+def test_tags_of_another_set_are_refused(tmp_path):
+    (tree,) = read_treebank(write(tmp_path / "x.dp", "and\tCONJ\t2\nrun\tVVFIN\t0\n"))
+    with pytest.raises(InputError, match="x.dp:1: 'VVFIN' is neither"):
+        without_punctuation(tree)
+
+
 def test_a_sentence_may_vanish(tmp_path):
     (tree,) = read_treebank(write(tmp_path / "x.dp", "...\t:\t0\n"))
     assert without_punctuation(tree) is None
@@ -64,6 +76,7 @@ def test_a_sentence_may_vanish(tmp_path):
         ("x.dp", "a\tDT\n", "x.dp:1: 2 columns; .dp files have 3"),
         ("x.dp", "a\tDT\t0\nb\tNN\t7\n", "x.dp:2: '7' is no head of word 2"),
         ("x.dp", "a\tDT\t2\nb\tNN\t1\n", "x.dp:1: the heads of this sentence form a cycle"),
+        ("x.conllu", "x" + "\t_" * 9 + "\n", "x.conllu:1: 'x' is no number of a word"),
         ("x.conllu", "\n", "x.conllu: no sentence in it"),
         ("x.dp", "", "x.dp: no sentence in it"),
     ],

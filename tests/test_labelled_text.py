@@ -36,6 +36,17 @@ def test_sentiment_trees(tmp_path):
     assert [i.label for i in labelled_text.read_fine_sentiment_trees(path)] == ["3", "2"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["(3 (2 good)) (1 (2 bad))", "(3 ) (2 good)", "(3 (2 ) (2 a))", "(3 (7 a) (9 b))", "good",
+     "(3 (2 a) (2 b) ) )(3 (2 c) (2 d)", "(3 a (2 b))", "(3 (2 a) b)", "(3good)", "(3 (2 a)"],
+)  # fmt: skip
+def test_sentiment_trees_that_are_none(tmp_path, line):
+    path = write(tmp_path / "t.txt", f"(2 x)\n{line}\n")
+    with pytest.raises(InputError, match="t.txt:2: malformed sentiment tree"):
+        list(labelled_text.read_fine_sentiment_trees(path))
+
+
 def test_snli_and_sick(tmp_path):
     entry = {"gold_label": "neutral", "sentence1_binary_parse": "( ( A b ) . )",
              "sentence2_binary_parse": "c"}  # fmt: skip

@@ -44,6 +44,13 @@ def test_trees_of_raw_text(language_models, monkeypatch, capsys, tmp_path):
     assert re.search(r"f1_sentence +[\d.]+\nf1_corpus +[\d.]+", capsys.readouterr().out)
     assert main(["evaluate", str(tmp_path / "gold"), "balanced", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sentences"] == 3
+    (tmp_path / "gold").write_text("(S (NP (DT the) (NN cat)))\n")
+    assert main(["evaluate", str(tmp_path / "gold"), str(tmp_path / "gold"), "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert scores["f1_corpus"] == scores["f1_sentence"] == scores["recall"] == 100
+    (tmp_path / "gold").write_text("(S (NP (-NONE- *)) (VP (VB go)))\n")
+    assert main(["evaluate", str(tmp_path / "gold"), "balanced"]) == 2
+    assert "gold:1: an empty element" in capsys.readouterr().err
     assert command("--format=html")[1].count("<svg") == 3
     assert "the model has layers 1 to 2, not 3" in command("--layer=3")[2]
     assert "--format conllu cannot show trees of this model" in command("--format=conllu")[2]
@@ -105,6 +112,9 @@ def test_one_string_is_no_list_of_sentences(language_models):
     model = fairseq_struct.load(language_models["on_lstm_lm"] / "checkpoint_best.pt")
     with pytest.raises(InputError, match="a list of sentences is needed, not one string"):
         model.parse("the cat")
+    scorer = load_language_model(language_models["on_lstm_lm"] / "checkpoint_best.pt")
+    with pytest.raises(InputError, match="every sentence is a list of words"):
+        scorer.log_probabilities(["the cat"])
 
 
 def test_dictionaries_that_are_missing(language_models, tmp_path):

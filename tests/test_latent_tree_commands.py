@@ -111,6 +111,14 @@ def test_from_python(trained):
     model = fairseq_struct.load(trained[0])
     assert model.parse(["the film is bad", "film"]) == [(2, 4, 4, 0), (0,)]
     assert model.classify([["a good plot"], ["a dull plot"]]) == ["pos", "neg"]
+    assert model.classify(["a good plot", "a dull plot"]) == ["pos", "neg"]
+    with pytest.raises(InputError, match="--truncate has no use"):
+        fairseq_struct.load(trained[0], truncate=True)
+    state = torch.load(trained[0], weights_only=True)
+    next(iter(state["model"].values())).fill_(torch.nan)
+    torch.save(state, trained[0].with_name("diverged.pt"))
+    with pytest.raises(InputError, match="is not finite; its training has diverged"):
+        fairseq_struct.load(trained[0].with_name("diverged.pt"))
     with pytest.raises(InputError, match="line 2: empty sentence"):
         model.parse(["a film", " "])
     torch.save({"model": {}}, trained[0].with_name("odd.pt"))
@@ -168,6 +176,9 @@ def test_measures_do_not_depend_on_batches(prepared, tmp_path):
         (["--heads-path=FOLDER/none"], "none: no such file"),
         (["--heads-path=FOLDER/crossing.conllu"], r"crossing.conllu:1: the model cannot build"),
         (["--heads-path=FOLDER/train.conllu", "--latent-method=baseline"], "of no use to a model"),
+        (["--heads-path=FOLDER/empty.conllu"], "empty.conllu: no tree in it"),
+        (["--criterion=cross_entropy"], "needs --criterion structured_classification, not cross"),
+        (["--max-tokens=2"], "--max-tokens 2, but a sentence has"),
         (["--pullback-step-size=0"], "pullback step size must be above 0"),
         (["--valid-subset=dev"], "there is no split 'dev'"),
     ],
@@ -175,6 +186,7 @@ def test_measures_do_not_depend_on_batches(prepared, tmp_path):
 def test_bad_options_end_in_one_sentence(prepared, tmp_path, options, message):
     (prepared / "vectors").write_text("film 1 2 3\n")
     (prepared / "other.conllu").write_text(to_conllu(["film", "film"], [0, 1]))
+    (prepared / "empty.conllu").write_text("")
     crossing = to_conllu("the film is good".split(), [3, 4, 0, 3])
     (prepared / "crossing.conllu").write_text(crossing)
     options = [option.replace("FOLDER", str(prepared)) for option in options]
@@ -243,6 +255,11 @@ def test_preparation_refuses_what_is_bad(prepared, tmp_path):
     assert done.returncode == 2 and "none of them a special symbol" in done.stderr
     done = prepare("plain", prepared, *files)
     assert done.returncode == 2 and "is no prepared folder" in done.stderr
+    assert prepare("plain", tmp_path / "mine", *files).returncode == 0
+    (tmp_path / "mine" / "thesis.tex").write_text("all of it")
+    done = prepare("plain", tmp_path / "mine", *files, "--overwrite")
+    assert done.returncode == 2 and "thesis.tex, which would be lost" in done.stderr
+    assert (tmp_path / "mine" / "thesis.tex").is_file()
 
 
 def test_the_recipe_goes_from_raw_data_to_its_row(prepared, tmp_path):

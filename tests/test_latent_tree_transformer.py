@@ -122,7 +122,8 @@ def test_every_method_teaches_the_parser(trained, data_bin, method, monkeypatch)
 
 
 def test_translation_resumption_and_trees(trained, data_bin, tmp_path, monkeypatch, capsys):
-    options = ["--latent-method=spigot", "--batch-size=8", "--disable-validation"]
+    options = ["--latent-method=spigot", "--criterion=latent_tree_translation", "--batch-size=8",
+               "--disable-validation"]  # fmt: skip
     train(data_bin, tmp_path / "parts", *options, "--max-update=5", arch=ARCH)
     train(data_bin, tmp_path / "parts", *options, "--max-update=12", arch=ARCH)
     train(data_bin, tmp_path / "whole", *options, "--max-update=12", arch=ARCH)
@@ -154,7 +155,8 @@ def test_translation_resumption_and_trees(trained, data_bin, tmp_path, monkeypat
     ("options", "message"),
     [
         (["--latent-method=spigot_ce"], "needs --criterion latent_tree_translation"),
-        (["--latent-method=spigot", "--pullback-steps=2"], "needs --criterion latent_tree"),
+        (["--latent-method=spigot"], "needs --criterion latent_tree"),
+        (["--latent-method=ste_identity", "--pullback-steps=2"], "needs --criterion latent_tree"),
         (["--encoder-attention-heads=1"], "must be 2 or more and divide 32, not 1"),
         (["--parser-hidden-size=7"], "--parser-hidden-size must be even: 7"),
         (["--latent-method=tree"], "unknown latent method 'tree'"),

@@ -1,9 +1,12 @@
 """What all masked language models have in common: half precision, parsers alone, sizes."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import nn
 
+from fairseq_struct import plugin
 from fairseq_struct.modules.dependency_graph import DependencyGraphLayer, DependencyGraphNetwork
 from fairseq_struct.modules.head_parser import HeadParser, TagSharedEmbedding
 from fairseq_struct.modules.masked_language_model import (
@@ -47,6 +50,47 @@ def batch():
     tokens = torch.randint(2, WORDS, (3, 6))
     inside = torch.arange(6) < LENGTHS[:, None]
     return tokens.masked_fill(~inside, 1), inside & (torch.arange(6) % 2 == 0)
+
+
+def test_messages_of_a_udgn_go_along_the_mask_of_its_parser():
+    encoder = model_of(udgn).encoder.double()
+    tokens, _ = batch()
+    scores = encoder.arc_scores(tokens, LENGTHS)
+    mask = torch.zeros(3, 6, 6, dtype=torch.float64)
+    for b, n in enumerate(LENGTHS.tolist()):
+        p = scores[b, :n, :n].softmax(0)
+        for i in range(n):
+            for j in range(n):
+                if i != j:
+                    mask[b, i, j] = p[i, j] + p[j, i] - p[i, j] * p[j, i]
+    expected, _ = encoder.graph(encoder.embedding(tokens), mask)
+    torch.testing.assert_close(encoder(tokens, LENGTHS).words, expected)
+
+
+ABLATIONS = [
+    ({"no_gates": True}, lambda layer: not layer.gates and layer.channel.out_features == 3 * 32),
+    ({"nonlinearity": "identity"}, lambda layer: layer.nonlinearity == "identity"),
+    ({"competition": "sigmoid"}, lambda layer: layer.competition == "sigmoid"),
+    ({"absolute_positions": 9}, lambda layer: layer.bias is None),
+    ({"channels": 1, "channel_size": 32}, lambda layer: layer.channels == 1),
+    ({}, lambda layer: layer.gates and layer.nonlinearity == "tanh" and layer.bias is not None
+     and layer.competition == "softmax" and layer.channels == 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "right"), ABLATIONS)
+def test_ablations_are_options_of_the_model(options, right):
+    plugin.load()
+    from fairseq.data import Dictionary
+
+    from fairseq_struct.models.udgn import UDGNConfig, UDGNModel
+
+    sizes = {"embed_dim": 8, "layers": 2, "channels": 2, "channel_size": 16, "parser_size": 8}
+    task = SimpleNamespace(source_dictionary=Dictionary())
+    model = UDGNModel.build_model(UDGNConfig(**{**sizes, **options}), task)
+    graph = model.network.encoder.graph
+    assert len(graph.layers) == 2 and all(right(layer) for layer in graph.layers)
+    assert (graph.positions is not None) == ("absolute_positions" in options)
 
 
 @pytest.mark.parametrize("make", [udgn, structformer, transformer])

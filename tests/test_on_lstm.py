@@ -243,6 +243,8 @@ def test_packed_products_are_products(known, monkeypatch):
         (lambda: network()(inputs()[:0]), "no step or no sequence"),
         (lambda: network()(inputs(), lengths=torch.tensor([7, 1, 1, 1])), "between 0 and 6"),
         (lambda: network()(inputs(), lengths=torch.tensor([1, 1])), "4 integers between"),
+        (lambda: network()(inputs(), lengths=[2.5, 1, 1, 1]), "4 integers between"),
+        (lambda: ONLSTM(4, (6, 6), num_layers=5), "2 sizes of layers, but 5 layers"),
         (lambda: network()(inputs(), (torch.zeros(2, 4, 8),) * 2), "does not fit 2 layers"),
         (lambda: network(8)(inputs(), (torch.zeros(1, 4, 8),) * 2), "state must be torch.float64"),
         (lambda: network()(inputs(), lengths=[7, 1, 1, 1]), "between 0 and 6"),

@@ -235,6 +235,15 @@ def test_bad_options_end_in_one_sentence(language_folder, tmp_path, options, mes
         train(language_folder, tmp_path, "--optimizer=adam", "--max-update=1", *options)
 
 
+def test_eval_lm_needs_the_other_task(language_models, language_folder):
+    import fairseq_cli.eval_lm  # noqa: F401, which ``run`` looks for
+
+    with pytest.raises(InputError, match="fairseq-eval-lm needs --task language_modeling"):
+        run("eval_lm", language_folder / "data-bin", "--task=recurrent_language_modeling",
+            f"--path={language_models['on_lstm_lm'] / 'checkpoint_best.pt'}", "--batch-size=1",
+            f"--user-dir={USER_DIR}")  # fmt: skip
+
+
 def test_a_split_without_a_sentence(language_folder, tmp_path):
     data = tmp_path / "data"
     shutil.copytree(language_folder, data)

@@ -91,6 +91,39 @@ def test_the_parser_learns_from_what_the_network_reads():
         assert part[0].weight.grad.abs().sum() > 0
 
 
+def test_attention_follows_arcs_in_both_directions():
+    torch.manual_seed(4)
+    layer = DependencyAttention(8, 2, 16).double().eval()
+    torch.nn.init.normal_(layer.balance)
+    words, arcs = torch.randn(2, 5, 8).double(), torch.rand(2, 5, 5).double()
+    found, weights = layer(words, arcs)
+    query, key, value = layer.project(layer.first(words)).chunk(3, -1)
+    messages = torch.zeros_like(words)
+    for b in range(2):
+        for head in range(2):
+            own = slice(4 * head, 4 * head + 4)
+            share = layer.balance[head].sigmoid()
+            for i in range(5):
+                for j in range(5):
+                    a = (query[b, i, own] @ key[b, j, own] / 2).sigmoid()
+                    a = a * (share * arcs[b, i, j] + (1 - share) * arcs[b, j, i])
+                    torch.testing.assert_close(weights[b, head, i, j], a)
+                    messages[b, i, own] += a * value[b, j, own]
+    middle = words + layer.output(messages)
+    torch.testing.assert_close(found, middle + layer.feedforward(layer.second(middle)))
+
+
+def test_a_distance_is_that_between_a_word_and_the_next():
+    parser = encoder().parser
+    seen = []
+    parser.distance[0].register_forward_hook(lambda _, given, __: seen.append(given[0]))
+    parser.height[0].register_forward_hook(lambda _, given, __: seen.append(given[0]))
+    parser(torch.randint(2, 20, (2, 6)), torch.tensor([6, 4]))
+    pairs, states = seen
+    torch.testing.assert_close(pairs[..., :8], states)
+    torch.testing.assert_close(pairs[:, :-1, 8:], states[:, 1:])
+
+
 def test_what_makes_no_network():
     with pytest.raises(ValueError, match="odd size, not 4"):
         DistanceParser(torch.nn.Embedding(5, 8), 8, width=4)

@@ -15,6 +15,7 @@ from fairseq_struct.cli.main import main
 from fairseq_struct.data.conllu import read_conllu
 from fairseq_struct.data.masked_sentences import MaskedSentences
 from fairseq_struct.errors import InputError
+from fairseq_struct.metrics.attachment import AttachmentScores
 
 # Trees of sentences of the corpus, "the cats in the house sing" and the like.
 GOLD = "the\tDT\t2\ncat\tNN\t3\nsings\tVBZ\t0\n.\t.\t3\n\nthe\tDT\t2\ndogs\tNNS\t3\nrun\tVBP\t0\n"
@@ -56,8 +57,31 @@ def test_the_treebank_is_scored_at_every_validation(folder, treebank, tmp_path, 
         assert len(values) == 2 and all(0 <= value <= 100 for value in values)
     best = torch.load(tmp_path / "checkpoint_best.pt", weights_only=True)
     assert best["extra_state"]["best"] == max(logged(output, "valid_uuas"))
+    # The last of them, of the words alone, anew.
+    parser = fairseq_struct.load(tmp_path / "checkpoint_last.pt")
+    sentences, gold = ["the cat sings", "the dogs run"], [(2, 3, 0), (2, 3, 0)]
+    for kind, found in (("", parser.parse(sentences)), ("_argmax", parser.best_heads(sentences))):
+        scores = AttachmentScores()
+        for own, heads in zip(found, gold, strict=True):
+            scores.add(own, heads)
+        for name in ("uas", "uuas"):
+            value = pytest.approx(getattr(scores, name), abs=0.01)
+            assert logged(output, f"valid_{name}{kind}")[-1] == value
     # What training logs is of training alone.
     assert not re.search(r'"train_uas"', output)
+
+
+def test_fairseq_validate_scores_the_treebank_too(folder, treebank, tmp_path):
+    import fairseq_cli.validate  # noqa: F401, which ``run`` looks for
+
+    output = train(folder, tmp_path, "--max-epoch=1", f"--treebank={treebank}")
+    again = run(
+        "validate", folder / "data-bin", "--task=structured_masked_lm", f"--treebank={treebank}",
+        f"--path={tmp_path / 'checkpoint_last.pt'}", "--max-tokens=120", f"--user-dir={USER_DIR}",
+        "--log-format=json", "--required-batch-size-multiple=1",
+    )  # fmt: skip
+    assert logged(again, "valid_uas") or logged(again, "uas")
+    assert (logged(again, "valid_uas") or logged(again, "uas")) == logged(output, "valid_uas")
 
 
 def test_scores_of_the_treebank_are_logged_once_for_several_splits(folder, treebank, tmp_path):

@@ -109,9 +109,6 @@ def build_embedding(cfg: LatentTreeConfig, dictionary) -> nn.Embedding:
         raise InputError("--embed-dim and --hidden-size must be 1 or more")
     if not 0 <= cfg.dropout < 1:
         raise InputError(f"--dropout must be at least 0 and less than 1, not {cfg.dropout}")
-    train = getattr(cfg, "train_embeddings", False)  # which older checkpoints lack
-    if train and cfg.freeze_embeddings and not cfg.embed_path:
-        raise InputError("--freeze-embeddings and --train-embeddings exclude each other")
     embedding = nn.Embedding(len(dictionary), cfg.embed_dim, dictionary.pad())
     nn.init.normal_(embedding.weight, std=0.1)
     with torch.no_grad():
@@ -122,5 +119,6 @@ def build_embedding(cfg: LatentTreeConfig, dictionary) -> nn.Embedding:
                 embedding.weight[dictionary.index(word)] = vector
             known = len(dictionary) - dictionary.nspecial
             logger.info(f"{cfg.embed_path} has {len(vectors)} of {known} words")
+    train = getattr(cfg, "train_embeddings", False)  # which older checkpoints lack
     embedding.weight.requires_grad_(train or not cfg.freeze_embeddings)
     return embedding
