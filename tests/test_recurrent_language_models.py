@@ -90,6 +90,21 @@ def test_generate_goes_on_from_a_prefix(language_models, language_folder, arch):
     assert len(lines) == LENGTHS["test"] and all(line.startswith("the ") for line in lines)
 
 
+def test_interactive_goes_on_from_raw_text(language_models, language_folder, tmp_path):
+    import fairseq_cli.interactive  # noqa: F401, which ``run`` looks for
+
+    (tmp_path / "text").write_text("the cat\nthe dogs\n")
+    output = run(
+        "interactive", language_folder / "data-bin", "--task=language_modeling",
+        f"--path={language_models['on_lstm_lm'] / 'checkpoint_best.pt'}", "--beam=1",
+        f"--input={tmp_path / 'text'}", "--max-len-b=10", "--sample-break-mode=eos",
+        f"--user-dir={USER_DIR}",
+    )  # fmt: skip
+    found = re.findall(r"^H-\d\t-?[\d.]+\t(.*)$", output, re.M)
+    assert len(found) == 2
+    assert found[0].startswith("the cat") and found[1].startswith("the dogs")
+
+
 @pytest.mark.parametrize("arch", MODELS)
 def test_an_interrupted_training_goes_on_with_its_state(language_folder, tmp_path, arch):
     options = ["--optimizer=adam", "--lr=0.01", "--disable-validation", "--seed=3"]
