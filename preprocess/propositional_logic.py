@@ -61,11 +61,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     splits = {
         "train": train[held_out:],
         "valid": train[:held_out],
-        "test": [instance for file in tests for instance in read(file)],
+        "test": [],
     }
     known = {instance.label for instance in splits["train"]}
     for file in tests:
-        wrong = next((one for one in read(file) if one.label not in known), None)
+        splits["test"] += (instances := read(file))
+        wrong = next((one for one in instances if one.label not in known), None)
         if wrong:
             raise InputError(
                 f"{file}:{wrong.line}: the relation {wrong.label!r} is none of the training's"

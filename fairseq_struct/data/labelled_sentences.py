@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from fairseq.data import FairseqDataset, data_utils
+from fairseq.data import data_utils
 from torch import Tensor
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.data.whole_batches import WholeBatches
 
 # In place of heads that nobody knows, and beyond the end of sentences.
 UNKNOWN_HEAD = -1
 
 
-class LabelledSentences(FairseqDataset):
+class LabelledSentences(WholeBatches):
     """Instances of one or two sentences.
 
     While training, batches hold instances of similar length, other ones in every epoch; no
@@ -99,13 +99,10 @@ class LabelledSentences(FairseqDataset):
             indices = np.random.permutation(len(self))
         return indices[np.argsort(self.lengths[indices].max(1), kind="stable")]
 
-    def batch_by_size(
-        self, indices, max_tokens=None, max_sentences=None, required_batch_size_multiple=1
-    ):
-        longest = self.lengths.max(initial=0)
-        if max_tokens is not None and longest > max_tokens:
-            raise InputError(f"--max-tokens {max_tokens}, but a sentence has {longest} words")
-        return super().batch_by_size(indices, max_tokens, max_sentences, 1)
+    @property
+    def longest(self) -> int:
+        """Words of the longest sentence."""
+        return int(self.lengths.max(initial=0))
 
     def set_epoch(self, epoch: int):
         self.epoch = epoch

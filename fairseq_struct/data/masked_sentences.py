@@ -4,16 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from fairseq.data import FairseqDataset
 from torch import Tensor
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.data.whole_batches import WholeBatches
 
 # The symbol in the place of a hidden word.
 MASK = "<mask>"
 
 
-class MaskedSentences(FairseqDataset):
+class MaskedSentences(WholeBatches):
     """Sentences, each word masked by itself with a probability (Shen's thesis, section 4.3.1).
 
     A word that is drawn becomes the mask, always; words that the vocabulary does not have are never
@@ -83,18 +82,10 @@ class MaskedSentences(FairseqDataset):
             "nsentences": len(samples),
         }
 
-    def batch_by_size(
-        self, indices, max_tokens=None, max_sentences=None, required_batch_size_multiple=1
-    ):
-        """Batches of any number of sentences: of a multiple fairseq would lose the last ones.
-
-        Raises:
-            InputError: a sentence is longer than a batch may be.
-        """
-        longest = self.sizes.max(initial=0)
-        if max_tokens is not None and longest > max_tokens:
-            raise InputError(f"--max-tokens {max_tokens}, but a sentence has {longest} words")
-        return super().batch_by_size(indices, max_tokens, max_sentences, 1)
+    @property
+    def longest(self) -> int:
+        """Words of the longest sentence."""
+        return int(self.sizes.max(initial=0))
 
     def num_tokens(self, index: int) -> int:
         """Words of a sentence."""

@@ -137,7 +137,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
             self._shares.append(sample["share"])
         result = super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
         if "first" in sample:
-            self._state = _state_after(sample)
+            self._state = sample.pop("state_after")
             if self._shards == 1:
                 inner.progress["state"] = self._state
         return result
@@ -151,7 +151,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
             self._validated = None
         sample["net_input"]["state"] = self._validated
         loss, size, logged = super().valid_step(sample, model, criterion)
-        self._validated = _state_after(sample)
+        self._validated = sample.pop("state_after")
         if self._subset == 1:  # further subsets are not what training looks at
             sums = _inner(model).progress.setdefault("validation", [0.0, 0.0])
             sums[0] += float(loss)
@@ -197,15 +197,6 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
             losses = model.progress.setdefault("losses", [])
             losses.append(sums[0] / sums[1])
             optimizer.validated(losses)
-
-
-def _state_after(sample: dict):
-    """The state that the criterion has left."""
-    if "state_after" not in sample:
-        raise InputError(
-            "--task recurrent_language_modeling needs --criterion recurrent_language_modeling"
-        )
-    return sample.pop("state_after")
 
 
 def _inner(model):

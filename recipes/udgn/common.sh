@@ -72,7 +72,7 @@ trained_on() {
         [ $# -eq 0 ] || fail "with SIZE=cpu there are neither DATA nor TREES"
         prepare_generated
         trees=$prepared/trees/test.conllu name_of_data="generated corpus" arguments=""
-        # Without the warm-up the parser of one seed in two never got away from where it began.
+        # The warm-up is for parsers that would not get away from where they begin.
         channels=4 channel_size=32
         small=(--embed-dim 64 --layers 3 --channels 4 --warmup-updates 250)
         return

@@ -11,6 +11,7 @@ model=${1:-}
 one_of "$model" udgn structformer && [ -n "${2:-}" ] ||
     fail "usage: ud_english.sh udgn|structformer TREEBANK"
 [ -d "$2" ] || fail "$2: no such folder"
+scale=reduced # the thesis has no such treebank
 name=$(basename "$2")
 prepared=$out/ud_english/$name/data
 if [ ! -e "$prepared/manifest.json" ]; then
@@ -31,7 +32,7 @@ score ud_english "$model" --run "$folder" --trees "$prepared/trees/test.conllu" 
     --data "$name" \
     --command "${settings}recipes/udgn/ud_english.sh $model TREEBANK"
 for trivial in right_chain left_chain random; do
-    scale=paper score ud_english "$trivial" --trees "$prepared/trees/test.conllu" \
+    score ud_english "$trivial" --trees "$prepared/trees/test.conllu" \
         --data "$name" \
         --command "${settings}recipes/udgn/ud_english.sh $model TREEBANK"
 done

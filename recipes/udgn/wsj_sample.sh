@@ -14,7 +14,7 @@ record=()
 [ "${RECORD:-0}" = 0 ] || record=(--results "$here/results.jsonl")
 if [ "$checkpoint" = chains ]; then
     for name in right_chain left_chain random; do
-        scale=paper score wsj_sample "$name" --trees "$trees" --data "WSJ sample" \
+        scale=reduced score wsj_sample "$name" --trees "$trees" --data "WSJ sample" \
             --command "recipes/udgn/wsj_sample.sh chains TREES"
     done
 else
