@@ -4,10 +4,11 @@
 #   OUT      where prepared data and runs go (runs/latent_tree)
 #   GLOVE    text file of 300-dimensional word vectors, such as glove.840B.300d.txt; with it the
 #            recipe has the thesis's learning rates and 40 epochs, without it embeddings are learned
-#   SEEDS    seeds of the runs behind one number ("1 2 3" with GLOVE, else "1")
+#   SEEDS    seeds of the runs, a record each ("1 2 3")
 #   EPOCHS   passes through the training split (40 with GLOVE, else 20 for sick and 8)
 #   LR       learning rate (the thesis's for the method with GLOVE, else 0.001)
-#   STEP_SIZE  eta of the pulled-back methods (the thesis's)
+#   STEP_SIZE  eta of the pulled-back methods, for the gradient of a sentence's own loss (the eta of
+#            table A.1 divided by the size of the batch: see step_size_of)
 #   THREADS  CPU threads of each run (1)
 #   RECORD   0 keeps the numbers out of results.jsonl, 1 appends them; without it, only those of the
 #            recipe's own SEEDS, EPOCHS, LR and STEP_SIZE are appended
@@ -33,7 +34,7 @@ fail() {
 out=${OUT:-$root/runs/latent_tree}
 glove=${GLOVE:-}
 [ -z "$glove" ] || [ -f "$glove" ] || fail "GLOVE: no such file: $glove"
-read -ra seeds <<<"${SEEDS:-$([ -n "$glove" ] && echo 1 2 3 || echo 1)}"
+read -ra seeds <<<"${SEEDS:-1 2 3}"
 for number in "${EPOCHS:-1}" "${THREADS:-1}" "${seeds[@]}"; do
     [[ $number =~ ^[1-9][0-9]*$ ]] ||
         fail "EPOCHS, THREADS and SEEDS must be whole numbers above 0, not '$number'"
@@ -62,7 +63,7 @@ experiment() {
     local epochs=40
     [ -n "$glove" ] || epochs=$([ "$name" = sick ] && echo 20 || echo 8)
     epochs=${EPOCHS:-$epochs}
-    local options=() lr=${LR:-0.001} step_size=${STEP_SIZE:-$(step_size_of "$name" "$method")}
+    local options=() lr=${LR:-0.001} step_size=${STEP_SIZE:-$(step_size_of "$name" "$method" "$batch")}
     if [ -n "$glove" ]; then
         options=(--embed-path "$glove")
         lr=${LR:-$(learning_rate_of "$name" "$method")}
@@ -78,7 +79,8 @@ experiment() {
             --seed "$seed" --task structured_classification --arch "$arch" \
             --criterion structured_classification --latent-method "$method" \
             --pullback-step-size "$step_size" "${options[@]}" \
-            --optimizer adam --lr "$lr" --batch-size "$batch" --max-epoch "$epochs" \
+            --optimizer adam --weight-decay 0.01 --lr "$lr" \
+            --batch-size "$batch" --max-epoch "$epochs" \
             --valid-subset valid,test --best-checkpoint-metric accuracy \
             --maximize-best-checkpoint-metric --no-epoch-checkpoints --no-last-checkpoints \
             --num-workers 0 --no-progress-bar --log-format json --log-interval 100 \
@@ -104,11 +106,15 @@ learning_rate_of() {
         *) echo 0.0001 ;;
     esac
 }
+# step_size_of EXPERIMENT METHOD BATCH : the eta of table A.1, which belongs to the gradient of the
+# mean loss of a batch, as that of latent_clusters/common.sh does; here it belongs to the gradient
+# of a sentence's own loss (algorithm 1), which is BATCH times as large.
 step_size_of() {
+    local eta=1
     case "$1 $2" in
-        sst*) echo 0.1 ;;
-        *" spigot_ce") echo 0.1 ;;
-        *" spigot_eg") echo 0.001 ;;
-        *) echo 1 ;;
+        sst*) eta=0.1 ;;
+        *" spigot_ce") eta=0.1 ;;
+        *" spigot_eg") eta=0.001 ;;
     esac
+    awk -v eta="$eta" -v batch="$3" 'BEGIN { printf "%.10g\n", eta / batch }'
 }

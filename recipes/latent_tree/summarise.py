@@ -69,34 +69,28 @@ def main():
     args = parser.parse_args()
 
     runs = [best_of(folder / "train.log") for folder in args.runs]
-    seeds = [folder.name.removeprefix("seed_") for folder in args.runs]
-    metrics = {
-        name: round(statistics.mean(run[name] for run, _ in runs), 2) for name in runs[0][0]
-    }
-    if len(runs) > 1:
-        error = statistics.stdev(run["accuracy"] for run, _ in runs) / len(runs) ** 0.5
-        metrics["accuracy_stderr"] = round(error, 2)
     paper = paper_values(args.experiment, args.method)
     embeddings = args.embeddings or "learned"
-    data = (
-        f"{args.experiment}, {embeddings} embeddings, learning rate {args.learning_rate}; test "
-        f"set, epoch of the best validation accuracy; seeds {' '.join(seeds)}"
-    )
-    if args.results:
-        result = Result(
-            experiment=args.experiment,
-            variant=args.method,
-            metrics=metrics,
-            paper=paper,
-            scale=args.scale,
-            data=data,
-            seed=int(seeds[0]),
-            updates=runs[0][1]["updates"],
-            device=device_name(),
-            minutes=round(sum(run["seconds"] for _, run in runs) / 60, 1),
-            command=args.command,
-        )
-        append_result(args.results, result)
+    for folder, (metrics, about) in zip(args.runs, runs, strict=True):
+        if args.results:
+            result = Result(
+                experiment=args.experiment,
+                variant=args.method,
+                metrics=metrics,
+                paper=paper,
+                scale=args.scale,
+                data=f"{args.experiment}, {embeddings} embeddings, AdamW, learning rate "
+                f"{args.learning_rate}; test set, epoch of the best validation accuracy",
+                seed=int(folder.name.removeprefix("seed_")),
+                updates=about["updates"],
+                device=device_name(),
+                minutes=round(about["seconds"] / 60, 1),
+                command=args.command,
+            )
+            append_result(args.results, result)
+    metrics = {name: statistics.mean(run[name] for run, _ in runs) for name in runs[0][0]}
+    if len(runs) > 1:
+        metrics["accuracy_deviation"] = statistics.stdev(run["accuracy"] for run, _ in runs)
     beside = f"  (paper: {paper['accuracy']:.2f})" if paper else ""
     words = "  ".join(f"{name} {value:.2f}" for name, value in metrics.items())
     print(f"{args.experiment} {args.method}: {words}{beside}", flush=True)
