@@ -1,6 +1,7 @@
 """The doctor finds what is there, says what is missing, and tells the line that mends it."""
 
 import configparser
+import importlib
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import pytest
 
 from fairseq_struct import __version__, compat, plugin
 from fairseq_struct.cli import doctor
-from fairseq_struct.cli.main import main
+from fairseq_struct.cli.main import VERBS, main
 from fairseq_struct.errors import DependencyError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -124,11 +125,18 @@ def test_packages_are_those_of_setup_cfg():
     assert set(doctor.PACKAGES) | {"torch", "fairseq-fixed"} == required
 
 
-def test_version_and_missing_verb(capsys):
+def test_version(capsys):
     with pytest.raises(SystemExit) as done:
         main(["--version"])
     assert done.value.code == 0
     assert capsys.readouterr().out == f"fairseq-struct {__version__}\n"
-    with pytest.raises(SystemExit) as failure:
-        main([])
-    assert failure.value.code == 2
+
+
+def test_alone_it_lists_its_verbs(capsys):
+    assert main([]) == 0
+    printed = capsys.readouterr().out
+    for name in VERBS:
+        verb = importlib.import_module(f"fairseq_struct.cli.{name}")
+        assert re.search(rf"^    {verb.NAME} +\S", printed, re.MULTILINE)
+    assert main(["prepare"]) == 0
+    assert "NAME is one of" in capsys.readouterr().out

@@ -1,12 +1,11 @@
 """Readers of semantic textual similarity, and how its text is prepared."""
 
-import importlib.util
 import os
 from pathlib import Path
 
 import pytest
 
-from fairseq_struct.data.preparation_script import run_script
+from fairseq_struct.cli.main import main
 from fairseq_struct.data.sentence_pairs import (
     Pair,
     as_language_model_words,
@@ -18,15 +17,11 @@ from fairseq_struct.data.sentence_pairs import (
 )
 from fairseq_struct.errors import InputError
 
-SCRIPT = Path(__file__).parent.parent / "preprocess" / "sentence_similarity.py"
 ROW = "main-captions\tMSRvid\t2012test\t0001\t{}\ta plane takes off .\tan air plane flies .\n"
 
 
 def prepare(*arguments):
-    spec = importlib.util.spec_from_file_location("sentence_similarity", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return run_script(lambda _: module.main([str(one) for one in arguments]))
+    return main(["prepare", "sentence_similarity", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -73,7 +68,7 @@ def test_words_are_those_of_the_treebank_s_text():
 
 def test_the_folder(sts, tmp_path, capsys):
     out = tmp_path / "out"
-    assert prepare(sts, sts / "dict.txt", out) in (0, None)
+    assert prepare(sts, sts / "dict.txt", out) == 0
     assert "STS15: a 1, b 1" in capsys.readouterr().out
     assert sorted(path.name for path in out.iterdir()) == [
         "SICK-R.tsv", "STS-B.tsv", "STS15.tsv", "dict.txt", "train.tsv", "valid.tsv"
