@@ -40,8 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "arguments", metavar="…", nargs=argparse.REMAINDER, help="what this kind takes"
     )
-
-
     parser.set_defaults(print_help=parser.print_help)
 
 
