@@ -137,6 +137,6 @@ def test_alone_it_lists_its_verbs(capsys):
     printed = capsys.readouterr().out
     for name in VERBS:
         verb = importlib.import_module(f"fairseq_struct.cli.{name}")
-        assert re.search(rf"^ +{verb.NAME} +\w", printed, re.MULTILINE)
+        assert re.search(rf"^ +{verb.NAME}\s+\w", printed, re.MULTILINE)
     assert main(["prepare"]) == 0
     assert "NAME is one of" in capsys.readouterr().out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import importlib
 import inspect
 import os
@@ -57,9 +56,8 @@ def build_parser() -> argparse.ArgumentParser:
         A parser whose result has ``run``, the verb's function, where a verb was named.
     """
     parser = argparse.ArgumentParser(
-        prog="fairseq-struct", description="Tools for models with latent discrete structure.",
-        formatter_class=functools.partial(argparse.HelpFormatter, max_help_position=26),
-    )  # fmt: skip
+        prog="fairseq-struct", description="Tools for models with latent discrete structure."
+    )
     parser.add_argument("--version", action="version", version=f"fairseq-struct {__version__}")
     verbs = parser.add_subparsers(metavar="VERB")
     for module_name in VERBS:
