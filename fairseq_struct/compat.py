@@ -19,6 +19,7 @@ import importlib.metadata
 import logging
 import os
 import pickle
+import platform
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -29,14 +30,52 @@ from typing import Any
 from fairseq_struct.errors import DependencyError, InputError
 
 TORCH_MINIMUM = (2, 6)
-FAIRSEQ_REQUIREMENT = "fairseq-fixed==0.12.3.1"
+# All builds of fairseq are imported as ``fairseq``. Of the two that work, one has wheels, for these
+# interpreters on x86-64 Linux only, and the other one its source.
+FAIRSEQ_BUILDS = {"ve-fairseq": "ve-fairseq==0.12.3", "fairseq-fixed": "fairseq-fixed==0.12.3.1"}
+PYTHONS_WITH_WHEELS = ((3, 11), (3, 12))
 
-# The source of fairseq-fixed compiles against the torch that is already installed; with build
-# isolation pip would download a second, CUDA-enabled one.
-INSTALL_LINE = (
-    "pip install torch numpy cython setuptools wheel"
-    f" && pip install --no-build-isolation {FAIRSEQ_REQUIREMENT}"
-)
+
+def fairseq_requirement(build: str = "") -> str:
+    """Name the fairseq to install here, as ``setup.cfg`` does by environment markers.
+
+    Args:
+        build: one of ``FAIRSEQ_BUILDS``; empty: the one that has wheels, where it has.
+    """
+    has_wheels = (
+        sys.version_info[:2] in PYTHONS_WITH_WHEELS
+        and sys.implementation.name == "cpython"
+        and (sys.platform, platform.machine()) == ("linux", "x86_64")
+    )
+    return FAIRSEQ_BUILDS[build or ("ve-fairseq" if has_wheels else "fairseq-fixed")]
+
+
+def installed_fairseq() -> list[str]:
+    """Name all distributions of fairseq that are installed, as ``name==version``.
+
+    They overwrite each other's files, so more than one is an installation to mend.
+    """
+    found = []
+    for name in (*FAIRSEQ_BUILDS, "fairseq"):
+        try:
+            found.append(f"{name}=={importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _install_line(requirement: str) -> str:
+    if requirement == FAIRSEQ_BUILDS["ve-fairseq"]:
+        return f"pip install {requirement}"
+    # The source compiles against the torch that is already installed; with build isolation pip
+    # would download a second, CUDA-enabled one.
+    return (
+        "pip install torch numpy cython setuptools wheel"
+        f" && pip install --no-build-isolation {requirement}"
+    )
+
+
+INSTALL_LINE = _install_line(fairseq_requirement())
 # Every distribution of fairseq shares one import name, so the broken one has to go first.
 REINSTALL_LINE = f"pip uninstall -y fairseq fairseq-fixed ve-fairseq && {INSTALL_LINE}"
 
