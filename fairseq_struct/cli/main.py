@@ -15,7 +15,7 @@ from fairseq_struct.errors import InputError
 
 VERBS = (
     "doctor", "average_checkpoints", "channels", "classify", "evaluate", "parse", "prepare",
-    "report", "syneval",
+    "report", "syneval", "user_dir",
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ class SemanticSimilarityConfig(FairseqDataclass):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
-        default=None, metadata={"help": "folder made by preprocess/sentence_similarity.py"}
+        default=None, metadata={"help": "folder made by fairseq-struct prepare sentence_similarity"}
     )
     freeze_parser: bool = field(
         default=False, metadata={"help": "do not train the model's parser any further"}
@@ -59,7 +59,8 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
         """
         path = Path(cfg.data or "") / "dict.txt"
         if not cfg.data or not path.is_file():
-            raise InputError(f"{path}: no such file; preprocess/sentence_similarity.py makes it")
+            how = "fairseq-struct prepare sentence_similarity"
+            raise InputError(f"{path}: no such file; {how} makes it")
         return cls(cfg, Dictionary.load(str(path)))
 
     def build_model(self, cfg, from_checkpoint: bool = False):

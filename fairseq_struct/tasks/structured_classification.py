@@ -23,7 +23,8 @@ class StructuredClassificationConfig(FairseqDataclass):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
-        default=None, metadata={"help": "folder data-bin made by preprocess/labelled_text.py"}
+        default=None,
+        metadata={"help": "folder data-bin made by fairseq-struct prepare labelled_text"},
     )
     heads_path: Optional[str] = field(  # noqa: UP045
         default=None,
@@ -84,12 +85,13 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
             InputError: no such folder, or no dictionaries in it.
         """
         if not cfg.data:
-            raise InputError("the task needs a folder made by preprocess/labelled_text.py")
+            raise InputError("the task needs a folder made by fairseq-struct prepare labelled_text")
         folder = Path(cfg.data)
         for name in ("dict.txt", "dict.label.txt"):
             if not (folder / name).is_file():
                 raise InputError(
-                    f"{folder / name}: no such file; preprocess/labelled_text.py makes such folders"
+                    f"{folder / name}: no such file; "
+                    "fairseq-struct prepare labelled_text makes such folders"
                 )
         words, labels = (
             Dictionary.load(str(folder / name)) for name in ("dict.txt", "dict.label.txt")
