@@ -23,8 +23,7 @@ def names(user_dir):
     from fairseq import utils
 
     utils.import_user_module(argparse.Namespace(user_dir=user_dir))
-    from fairseq_struct import compat, plugin
-from fairseq_struct.user_dir import FOLDER
+    from fairseq_struct import plugin
 
     return plugin.registered()
 
