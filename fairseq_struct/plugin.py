@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import pkgutil
 
-from fairseq_struct import compat
+from fairseq_struct import compat, hydra_configs
 
 ROOMS = ("models", "tasks", "criterions", "optim")
 
@@ -28,6 +28,7 @@ def load() -> list[str]:
     names = registering_modules()
     for name in names:
         importlib.import_module(name)
+    hydra_configs.register()
     return names
 
 

@@ -14,8 +14,8 @@ from fairseq_struct import __version__
 from fairseq_struct.errors import InputError
 
 VERBS = (
-    "doctor", "average_checkpoints", "channels", "classify", "evaluate", "parse", "prepare",
-    "report", "syneval", "user_dir",
+    "doctor", "average_checkpoints", "channels", "classify", "evaluate", "hydra_train", "parse",
+    "prepare", "report", "syneval", "user_dir",
 )  # fmt: skip
 
 
