@@ -26,7 +26,8 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from fairseq_struct.errors import DependencyError, InputError
+from fairseq_struct import checkpoint_files
+from fairseq_struct.errors import DamagedCheckpoint, DependencyError, InputError
 
 TORCH_MINIMUM = (2, 6)
 FAIRSEQ_REQUIREMENT = "fairseq-fixed==0.12.3.1"
@@ -54,6 +55,7 @@ def prepare() -> None:
     checkpoint_utils.load_checkpoint_to_cpu = _with_clear_messages(
         checkpoint_utils.load_checkpoint_to_cpu
     )
+    checkpoint_files.install(checkpoint_utils, load_state)
 
 
 @functools.cache
@@ -86,12 +88,8 @@ def load_state(path: str | Path) -> dict[str, Any]:
         with _clear_messages(path):
             # Said explicitly, so that no environment variable of torch can turn it off.
             state = torch.load(path, map_location="cpu", weights_only=True)
-    except (InputError, DependencyError):
+    except InputError:
         raise
-    except OSError as error:
-        if error.errno not in (None, errno.EINVAL):  # which torch has for files cut short
-            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-        raise _no_checkpoint(path) from None
     except _OF_TEXT:
         raise _no_checkpoint(path) from None
     if not isinstance(state, dict):
@@ -206,6 +204,10 @@ def _clear_messages(path: str | Path) -> Iterator[None]:
         yield
     except pickle.UnpicklingError as error:
         raise _refusal(path, error) from None
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):  # which torch has for files cut short
+            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise _no_checkpoint(path) from None
     except (EOFError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "PytorchStreamReader" not in str(error):
             raise
@@ -216,8 +218,8 @@ def _clear_messages(path: str | Path) -> Iterator[None]:
 _OF_TEXT = (LookupError, ValueError, TypeError, AttributeError)
 
 
-def _no_checkpoint(path: str | Path) -> InputError:
-    return InputError(f"{path}: not a checkpoint, or one that was cut short")
+def _no_checkpoint(path: str | Path) -> DamagedCheckpoint:
+    return DamagedCheckpoint(f"{path}: not a checkpoint, or one that was cut short")
 
 
 def _refusal(path: str | Path, error: pickle.UnpicklingError) -> InputError:
@@ -230,7 +232,7 @@ def _refusal(path: str | Path, error: pickle.UnpicklingError) -> InputError:
         )
     reason = re.search(r"WeightsUnpickler error: *(\S[^\n]*)", str(error))
     detail = f" ({reason.group(1)})" if reason else ""
-    return InputError(f"{path}: not a checkpoint of fairseq, or a damaged one{detail}")
+    return DamagedCheckpoint(f"{path}: not a checkpoint of fairseq, or a damaged one{detail}")
 
 
 def _foreign_globals(path: str | Path, error: pickle.UnpicklingError) -> list[str]:
