@@ -95,15 +95,19 @@ class _Counted(io.FileIO):
         return written + super().write(data[written:])
 
 
-def in_child(work: Callable[[], object], folder: Path, kill_at: int | None = None):
-    """Do ``work`` in a child process; its exit status, what it did to files, and its complaint."""
+def in_child(train: Callable[[Path], object], save_dir: Path, kill_at: int | None = None):
+    """``train(save_dir)`` in a child process, which may be killed.
+
+    Returns:
+        Its exit status, what it did to files of ``save_dir``, and its complaint.
+    """
     reader, writer = multiprocessing.Pipe(duplex=False)
 
     def child():
-        events = Events(folder, kill_at)
+        events = Events(save_dir, kill_at)
         events.watch()
         try:
-            work()
+            train(save_dir)
             writer.send((events.names, ""))
         except BaseException:
             writer.send((events.names, traceback.format_exc()))
@@ -127,6 +131,7 @@ def state_of(path: Path) -> dict:
     state["extra_state"] = {
         name: value for name, value in state["extra_state"].items() if name not in OF_RUNS_ALONE
     }
+    state["optimizer_history"] = state["optimizer_history"][-1:]  # one for each start
     del state["cfg"]["checkpoint"]["save_dir"]
     return state
 

@@ -38,7 +38,7 @@ def udgn(shared, language_folder):
 def check_kills(train, folder, kills):
     """Kill ``train`` that many times, each in a training of its own, and compare where it ends."""
     whole = folder / "whole"
-    status, events, complaint = in_child(lambda: train(whole), whole)
+    status, events, complaint = in_child(train, whole)
     assert status == 0, complaint
     assert len(events) > 4 * kills  # the moments differ
     expected = {path.name: state_of(path) for path in whole.iterdir()}
@@ -46,9 +46,9 @@ def check_kills(train, folder, kills):
     for number in range(kills):
         moment = round((number + 0.5) * len(events) / kills)
         save_dir = folder / f"killed-{moment}"
-        status, _, complaint = in_child(lambda: train(save_dir), save_dir, kill_at=moment)
+        status, _, complaint = in_child(train, save_dir, kill_at=moment)
         assert status == KILLED, complaint
-        status, _, complaint = in_child(lambda: train(save_dir), save_dir)
+        status, _, complaint = in_child(train, save_dir)
         assert status == 0, f"refused after a kill at {events[moment - 1]}: {complaint}"
         for name, state in expected.items():
             found = difference(state, state_of(save_dir / name))
