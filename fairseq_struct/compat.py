@@ -26,7 +26,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from fairseq_struct import checkpoint_files
+from fairseq_struct import trainer_checkpoints
 from fairseq_struct.errors import DamagedCheckpoint, DependencyError, InputError
 
 TORCH_MINIMUM = (2, 6)
@@ -55,7 +55,7 @@ def prepare() -> None:
     checkpoint_utils.load_checkpoint_to_cpu = _with_clear_messages(
         checkpoint_utils.load_checkpoint_to_cpu
     )
-    checkpoint_files.install(checkpoint_utils, load_state)
+    trainer_checkpoints.install(checkpoint_utils, load_state)
 
 
 @functools.cache
