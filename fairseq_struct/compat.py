@@ -20,6 +20,7 @@ import logging
 import os
 import pickle
 import re
+import struct
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -214,8 +215,8 @@ def _clear_messages(path: str | Path) -> Iterator[None]:
         raise _no_checkpoint(path) from None
 
 
-# What torch makes of text that it takes for a pickle.
-_OF_TEXT = (LookupError, ValueError, TypeError, AttributeError)
+# What torch makes of text that it takes for a pickle, and of a pickle that ends too soon.
+_OF_TEXT = (LookupError, ValueError, TypeError, AttributeError, struct.error)
 
 
 def _no_checkpoint(path: str | Path) -> DamagedCheckpoint:
