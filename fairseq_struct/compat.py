@@ -210,11 +210,13 @@ def _clear_messages(path: str | Path) -> Iterator[None]:
             raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
         raise _no_checkpoint(path) from None
     except (EOFError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "PytorchStreamReader" not in str(error):
+        if isinstance(error, RuntimeError) and not any(say in str(error) for say in _OF_CUT_FILES):
             raise
         raise _no_checkpoint(path) from None
 
 
+# What torch says of files that end too soon, in its zip format and the one before.
+_OF_CUT_FILES = ("PytorchStreamReader", "unexpected EOF", "wrong byte size")
 # What torch makes of text that it takes for a pickle, and of a pickle that ends too soon.
 _OF_TEXT = (LookupError, ValueError, TypeError, AttributeError, struct.error)
 

@@ -17,6 +17,8 @@ from pathlib import Path
 import torch
 import torch._dynamo  # noqa: F401, which the first optimizer imports; once here, for all children
 
+from fairseq_struct import compat
+
 OF_RUNS_ALONE = ("previous_training_time", "metrics")  # hold times of the clock
 
 
@@ -127,7 +129,7 @@ def in_child(train: Callable[[Path], object], save_dir: Path, kill_at: int | Non
 
 def state_of(path: Path) -> dict:
     """What a checkpoint holds, but for times of the clock and its own folder."""
-    state = torch.load(path, weights_only=True)
+    state = compat.load_state(path)
     state["extra_state"] = {
         name: value for name, value in state["extra_state"].items() if name not in OF_RUNS_ALONE
     }
