@@ -21,13 +21,15 @@ import os
 import pickle
 import platform
 import re
+import struct
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from fairseq_struct.errors import DependencyError, InputError
+from fairseq_struct import trainer_checkpoints
+from fairseq_struct.errors import DamagedCheckpoint, DependencyError, InputError
 
 TORCH_MINIMUM = (2, 6)
 # All builds of fairseq are imported as ``fairseq``. Of the two that work, one has wheels, for these
@@ -93,6 +95,7 @@ def prepare() -> None:
     checkpoint_utils.load_checkpoint_to_cpu = _with_clear_messages(
         checkpoint_utils.load_checkpoint_to_cpu
     )
+    trainer_checkpoints.install(checkpoint_utils, load_state)
 
 
 @functools.cache
@@ -125,12 +128,8 @@ def load_state(path: str | Path) -> dict[str, Any]:
         with _clear_messages(path):
             # Said explicitly, so that no environment variable of torch can turn it off.
             state = torch.load(path, map_location="cpu", weights_only=True)
-    except (InputError, DependencyError):
+    except InputError:
         raise
-    except OSError as error:
-        if error.errno not in (None, errno.EINVAL):  # which torch has for files cut short
-            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-        raise _no_checkpoint(path) from None
     except _OF_TEXT:
         raise _no_checkpoint(path) from None
     if not isinstance(state, dict):
@@ -245,18 +244,24 @@ def _clear_messages(path: str | Path) -> Iterator[None]:
         yield
     except pickle.UnpicklingError as error:
         raise _refusal(path, error) from None
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):  # which torch has for files cut short
+            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise _no_checkpoint(path) from None
     except (EOFError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "PytorchStreamReader" not in str(error):
+        if isinstance(error, RuntimeError) and not any(say in str(error) for say in _OF_CUT_FILES):
             raise
         raise _no_checkpoint(path) from None
 
 
-# What torch makes of text that it takes for a pickle.
-_OF_TEXT = (LookupError, ValueError, TypeError, AttributeError)
+# What torch says of files that end too soon, in its zip format and the one before.
+_OF_CUT_FILES = ("PytorchStreamReader", "unexpected EOF", "wrong byte size")
+# What torch makes of text that it takes for a pickle, and of a pickle that ends too soon.
+_OF_TEXT = (LookupError, ValueError, TypeError, AttributeError, struct.error)
 
 
-def _no_checkpoint(path: str | Path) -> InputError:
-    return InputError(f"{path}: not a checkpoint, or one that was cut short")
+def _no_checkpoint(path: str | Path) -> DamagedCheckpoint:
+    return DamagedCheckpoint(f"{path}: not a checkpoint, or one that was cut short")
 
 
 def _refusal(path: str | Path, error: pickle.UnpicklingError) -> InputError:
@@ -269,7 +274,7 @@ def _refusal(path: str | Path, error: pickle.UnpicklingError) -> InputError:
         )
     reason = re.search(r"WeightsUnpickler error: *(\S[^\n]*)", str(error))
     detail = f" ({reason.group(1)})" if reason else ""
-    return InputError(f"{path}: not a checkpoint of fairseq, or a damaged one{detail}")
+    return DamagedCheckpoint(f"{path}: not a checkpoint of fairseq, or a damaged one{detail}")
 
 
 def _foreign_globals(path: str | Path, error: pickle.UnpicklingError) -> list[str]:

@@ -156,7 +156,7 @@ def test_preparation(tmp_path):
     done = start(sys.executable, script, "lm", tmp_path, tmp_path / "other")
     assert "train.txt: no such file (the train split)" in done.communicate()[0]
     done = start(sys.executable, script, "lm", source, tmp_path / "lm")
-    assert "replace it (--overwrite)" in done.communicate()[0]
+    assert "nothing to do\ntrain: 2 sentences, 5 words" in done.communicate()[0]
     (source / "wsj_0101.mrg").write_text(
         "( (S (NP-SBJ-1 (DT The) (CD 1\\/2) (NNS 30-day-runs)) (VP (VBD ran) (NP (-NONE- *-1)) "
         "($ $)) (. .)) )\n(FRAG (. .))\n"

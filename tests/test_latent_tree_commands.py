@@ -248,7 +248,9 @@ def test_preparation_refuses_what_is_bad(prepared, tmp_path):
     assert not (tmp_path / "out").exists()
     files = [f"--{split}-file={prepared}/{split}.tsv" for split in SPLITS]
     done = prepare("plain", prepared / "single", *files)
-    assert done.returncode == 2 and "replace it (--overwrite)" in done.stderr
+    assert done.returncode == 0 and "nothing to do" in done.stdout
+    done = prepare("plain", prepared / "single", *files, "--lower")
+    assert done.returncode == 2 and "another lower (False, now True)" in done.stderr
     (tmp_path / "odd.tsv").write_text("a film\tgood\nno film\t<pad>\n")
     odd = [f"--{split}-file={tmp_path}/odd.tsv" for split in SPLITS]
     done = prepare("plain", tmp_path / "out", *odd)

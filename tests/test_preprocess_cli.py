@@ -175,7 +175,7 @@ def test_changed_text_needs_overwrite(corpus, run, no_fairseq):
 
 def test_foreign_folder_is_never_overwritten(corpus, run, no_fairseq):
     write(corpus / "out" / "thesis.tex", ["years of work"])
-    check_fails(run("parallel", plain(corpus, "--overwrite")), "is no translation folder")
+    check_fails(run("parallel", plain(corpus, "--overwrite")), "is no prepared folder")
     assert list(contents(corpus / "out")) == ["thesis.tex"]
 
 

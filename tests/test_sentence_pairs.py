@@ -71,11 +71,16 @@ def test_the_folder(sts, tmp_path, capsys):
     assert prepare(sts, sts / "dict.txt", out) == 0
     assert "STS15: a 1, b 1" in capsys.readouterr().out
     assert sorted(path.name for path in out.iterdir()) == [
-        "SICK-R.tsv", "STS-B.tsv", "STS15.tsv", "dict.txt", "train.tsv", "valid.tsv"
+        "SICK-R.tsv", "STS-B.tsv", "STS15.tsv", "dict.txt", "manifest.json", "train.tsv",
+        "valid.tsv",
     ]  # fmt: skip
     assert (out / "STS15.tsv").read_text() == "0\the said no\tit is n't\n4.2\tone\ttwo N\n"
     assert read_pairs(out / "train.tsv") == [Pair("a plane takes off", "an air plane flies", 5.0)]
+    assert prepare(sts, sts / "dict.txt", out) in (0, None)
+    assert "nothing to do" in capsys.readouterr().out
+    (sts / "dict.txt").write_text("the 2\n")
     assert prepare(sts, sts / "dict.txt", out) == 2
+    assert "made with another dict.txt text" in capsys.readouterr().err
     assert prepare(sts, tmp_path / "none.txt", tmp_path / "x") == 2
     assert "none.txt: no such file" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()

@@ -69,8 +69,12 @@ def test_the_folder(tmp_path, capsys):
         assert [" ".join(tree.words) for tree in trees] == lines and len(lines) == size
         assert all(tree.tags and tree.relations for tree in trees)
     assert (out / "data-bin" / "train.idx").is_file()
-    assert prepare("generated", out) == 2  # not over what is there
-    assert "--overwrite" in capsys.readouterr().err
+    assert prepare("generated", out, "--sentences", 60, 8, 8) in (0, None)
+    assert "nothing to do" in capsys.readouterr().out
+    assert prepare("generated", out, "--sentences", 60, 8, 8, "--seed", 2) == 2
+    assert "another seed (1, now 2); name another folder or replace it (--overwrite)" in (
+        capsys.readouterr().err
+    )
 
 
 def test_a_treebank_loses_punctuation_case_numbers_and_rare_words(tmp_path, capsys):

@@ -13,16 +13,14 @@ The line numbers of all files of one split agree.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from fairseq_struct.data.atomic_folder import atomic_folder
 from fairseq_struct.data.binarise import SPLITS, binarise, dictionary_size
+from fairseq_struct.data.manifest import digest
 from fairseq_struct.data.parallel_text import (
     LengthFilter,
     Pair,
@@ -31,10 +29,10 @@ from fairseq_struct.data.parallel_text import (
     normalise,
     tokeniser,
 )
+from fairseq_struct.data.prepared_folder import write_prepared_folder
 from fairseq_struct.data.subwords import Segmenter, learn_segmenter
 from fairseq_struct.errors import InputError
 
-MANIFEST = "manifest.json"
 _PACKAGES = ("fairseq-fixed", "ve-fairseq", "sacremoses", "sentencepiece", "subword-nmt")
 
 
@@ -82,20 +80,16 @@ def write_translation_folder(
         options: how it becomes symbols.
         out: the folder to make.
         workers: processes that binarise at the same time.
-        overwrite: replace a folder that other options or another corpus made.
+        overwrite: replace a folder that other options or another corpus made; it may hold nothing
+            else.
         say: called with a line of progress now and then.
 
     Raises:
-        InputError: ``out`` exists and is something else, the text is too small for the
+        InputError: ``out`` holds something else, the text is too small for the
             segmentation, the filter leaves no training pair, or fairseq-preprocess fails.
     """
-    out = Path(out)
-    identity = _identity(corpus, options)
-    done = _finished_manifest(out, identity, overwrite)
-    if done is not None:
-        say(f"{out} is complete with these options, nothing to do")
-        return done
-    with atomic_folder(out) as folder:
+
+    def fill(folder: Path) -> dict:
         raw, tokens = _clean(corpus, options, say)
         if options.segment != "none":
             say(f"learning {options.subwords} subwords ({options.segment})")
@@ -118,30 +112,31 @@ def write_translation_folder(
         say("binarising with fairseq-preprocess")
         joined = options.joined_dictionary
         binarise(folder, *corpus.languages, joined_dictionary=joined, workers=workers)
-        manifest = identity | {
+        return {
             "splits": counts,
             "vocabulary": {x: dictionary_size(folder / "data-bin", x) for x in corpus.languages},
             "versions": _versions(),
         }
-        content = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-        (folder / MANIFEST).write_text(content, encoding="utf-8")
-    return manifest
+
+    identity = _identity(corpus, options)
+    return write_prepared_folder(out, identity, fill, overwrite=overwrite, say=say)
 
 
 def _identity(corpus: ParallelCorpus, options: TextOptions) -> dict:
     """Everything that decides what the folder holds; equal identities make equal folders."""
-    digests = {}
-    for split in SPLITS:
-        digest = hashlib.sha256()
-        for pairs in (corpus.splits[split], corpus.references.get(split, ())):
-            for source, target in pairs:
-                digest.update(f"{source}\n{target}\n".encode())
-        digests[split] = digest.hexdigest()
-    companions = hashlib.sha256()
-    for name, lines in corpus.companions.items():
-        companions.update("\n".join([name, *lines]).encode())
-    digests["companions"] = companions.hexdigest()
+    digests = {
+        split: digest(
+            f"{source}\n{target}"
+            for pairs in (corpus.splits[split], corpus.references.get(split, ()))
+            for source, target in pairs
+        )
+        for split in SPLITS
+    }
+    digests["companions"] = digest(
+        line for name, lines in corpus.companions.items() for line in (name, *lines)
+    )
     return {
+        "preparation": "translation",
         "corpus": corpus.name,
         "source_lang": corpus.source_lang,
         "target_lang": corpus.target_lang,
@@ -150,39 +145,6 @@ def _identity(corpus: ParallelCorpus, options: TextOptions) -> dict:
         "options": asdict(options),
         "text_sha256": digests,
     }
-
-
-def _finished_manifest(out: Path, identity: dict, overwrite: bool) -> dict | None:
-    """Return the manifest of a folder to reuse, None where one may be written."""
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return None
-    try:
-        manifest = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
-        known = {key: manifest[key] for key in identity}
-    except (OSError, ValueError, KeyError, TypeError):
-        # Even overwriting must not delete something that this function did not make.
-        raise InputError(f"{out}: exists and is no translation folder; name another") from None
-    if overwrite:
-        return None
-    if known == identity:
-        return manifest
-    raise InputError(
-        f"{out}: made with another {_first_difference(known, identity)}; "
-        "name another folder or overwrite it (--overwrite)"
-    )
-
-
-def _first_difference(old: dict, new: dict) -> str:
-    for key, value in new.items():
-        if isinstance(value, dict) and isinstance(old[key], dict):
-            for name in value:
-                if old[key].get(name) != value[name]:
-                    if key == "text_sha256":
-                        return f"{name} text"
-                    return f"{name} ({old[key].get(name)}, now {value[name]})"
-        elif old[key] != value:
-            return f"{key} ({old[key]}, now {value})"
-    return "set of options"
 
 
 def _clean(

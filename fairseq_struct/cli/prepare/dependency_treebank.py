@@ -18,7 +18,7 @@ from pathlib import Path
 from fairseq_struct.data.binarise import SPLITS
 from fairseq_struct.data.conllu import Sentence
 from fairseq_struct.data.dependency_treebank import read_treebank
-from fairseq_struct.data.preparation_script import at_least
+from fairseq_struct.data.preparation_script import at_least, say
 from fairseq_struct.data.synthetic_dependencies import generate_dependencies
 from fairseq_struct.data.treebank_folder import as_text, write_treebank_folder
 
@@ -36,7 +36,7 @@ def prepare_treebank(args: argparse.Namespace) -> None:
     """
     paths = zip(SPLITS, (args.train, args.valid, args.test), strict=True)
     trees = {split: as_text(read_treebank(path)) for split, path in paths}
-    write(trees, args, args.least_count)
+    write(trees, args, least_count=args.least_count)
 
 
 def generate(args: argparse.Namespace) -> None:
@@ -45,13 +45,14 @@ def generate(args: argparse.Namespace) -> None:
     Raises:
         InputError: OUT holds something.
     """
-    write(generate_dependencies(dict(zip(SPLITS, args.sentences, strict=True)), args.seed), args)
+    trees = generate_dependencies(dict(zip(SPLITS, args.sentences, strict=True)), args.seed)
+    write(trees, args, drawn={"sentences": args.sentences, "seed": args.seed})
 
 
-def write(trees: Mapping[str, list[Sentence]], args: argparse.Namespace, least_count: int = 1):
+def write(trees: Mapping[str, list[Sentence]], args: argparse.Namespace, **options):
     """Write the folder, and say what it is for."""
     manifest = write_treebank_folder(
-        trees, args.out, least_count=least_count, overwrite=args.overwrite
+        trees, args.out, overwrite=args.overwrite, say=say, **options
     )
     for split, counts in manifest["splits"].items():
         print(f"{split}: {counts['sentences']} sentences, {counts['tokens']} words")

@@ -15,7 +15,7 @@ from pathlib import Path
 from fairseq_struct.data import labelled_text
 from fairseq_struct.data.labelled_folder import write_labelled_folder
 from fairseq_struct.data.labelled_text import SPLITS, LabelledCorpus, read_corpus
-from fairseq_struct.data.preparation_script import at_least
+from fairseq_struct.data.preparation_script import at_least, say
 from fairseq_struct.errors import InputError
 
 # Help, reader, and the names of the three splits' files.
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
     manifest = write_labelled_folder(
         read(args), args.out, lower=args.lower, least_count=args.least_count,
         words_of_all_splits=args.words_of_all_splits,
-        overwrite=args.overwrite,
+        overwrite=args.overwrite, say=say,
     )  # fmt: skip
     for split in SPLITS:
         dropped = ", ".join(f"{n} {why}" for why, n in manifest["dropped"][split].items())

@@ -14,11 +14,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_struct.data.atomic_folder import atomic_folder, require_free
-from fairseq_struct.data.bracket_trees import to_line
+from fairseq_struct.data.evaluation_folder import write_evaluation_folder
 from fairseq_struct.data.language_corpus import write_language_folder
-from fairseq_struct.data.penn_treebank import read_evaluation_trees
-from fairseq_struct.data.preparation_script import at_least
+from fairseq_struct.data.preparation_script import at_least, say
 from fairseq_struct.errors import InputError
 
 SPLITS = ("train", "valid", "test")
@@ -41,7 +39,7 @@ def prepare_text(args: argparse.Namespace) -> None:
         files[split] = next((name for name in names if name.is_file()), None)
         if files[split] is None:
             raise InputError(f"{names[0]}: no such file (the {split} split)")
-    manifest = write_language_folder(files, args.out, overwrite=args.overwrite)
+    manifest = write_language_folder(files, args.out, overwrite=args.overwrite, say=say)
     for split, counts in manifest["splits"].items():
         print(f"{split}: {counts['sentences']} sentences, {counts['tokens']} words")
     print(f"train: fairseq-train {args.out}/data-bin --task recurrent_language_modeling …")
@@ -53,16 +51,11 @@ def prepare_trees(args: argparse.Namespace) -> None:
     Raises:
         InputError: there are no trees, one is malformed, or OUT holds something.
     """
-    require_free(args.out, "trees.txt", args.overwrite, ("words.txt",))
-    trees = read_evaluation_trees(args.path, args.sections, args.longest)
-    with atomic_folder(args.out) as folder:
-        for name, lines in (
-            ("words.txt", (" ".join(tree.leaves()) for tree in trees)),
-            ("trees.txt", (to_line(tree) for tree in trees)),
-        ):
-            (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    words = sum(len(tree.leaves()) for tree in trees)
-    print(f"{len(trees)} sentences, {words} words")
+    manifest = write_evaluation_folder(
+        args.path, args.out, sections=args.sections, longest=args.longest,
+        overwrite=args.overwrite, say=say,
+    )  # fmt: skip
+    print(f"{manifest['sentences']} sentences, {manifest['words']} words")
     print(f"parse:    fairseq-struct parse CHECKPOINT --format brackets < {args.out}/words.txt")
     print(f"evaluate: fairseq-struct evaluate {args.out}/trees.txt PREDICTED")
 

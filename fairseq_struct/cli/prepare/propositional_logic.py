@@ -16,7 +16,7 @@ from pathlib import Path
 from fairseq_struct.data.labelled_folder import write_labelled_folder
 from fairseq_struct.data.labelled_text import Instance, LabelledCorpus
 from fairseq_struct.data.parallel_text import read_lines
-from fairseq_struct.data.preparation_script import at_least
+from fairseq_struct.data.preparation_script import at_least, say
 from fairseq_struct.errors import InputError
 
 LEAST_INSTANCES = 10
@@ -54,7 +54,10 @@ def run(args: argparse.Namespace) -> None:
                 f"{file}:{wrong.line}: the relation {wrong.label!r} is none of the training's"
             )
     corpus = LabelledCorpus("propositional_logic", splits)
-    write_labelled_folder(corpus, args.out, overwrite=args.overwrite)
+    selection = {name: vars(args)[name] for name in ("most_operators", "most_instances", "seed")}
+    write_labelled_folder(
+        corpus, args.out, selection=selection, overwrite=args.overwrite, say=say
+    )
     for name, instances in splits.items():
         print(f"{name}: {len(instances)} pairs")
 

@@ -12,22 +12,10 @@ words as those of the Penn Treebank's text: its tokens, no punctuation, lower ca
 from __future__ import annotations
 
 import argparse
-import shutil
 from pathlib import Path
 
-from fairseq_struct.data.atomic_folder import atomic_folder, require_free
-from fairseq_struct.data.sentence_pairs import (
-    BENCHMARK,
-    SICK,
-    YEARS,
-    read_benchmark,
-    read_sick,
-    read_year,
-    write_pairs,
-)
-from fairseq_struct.errors import InputError
-
-DICTIONARY = "dict.txt"
+from fairseq_struct.data.preparation_script import say
+from fairseq_struct.data.similarity_folder import write_similarity_folder
 
 
 def run(args: argparse.Namespace) -> None:
@@ -36,28 +24,13 @@ def run(args: argparse.Namespace) -> None:
     Raises:
         InputError: a file is missing or malformed, or OUT holds something.
     """
-    require_free(args.out, DICTIONARY, args.overwrite, ("*.tsv",))
-    if not args.dictionary.is_file():
-        raise InputError(f"{args.dictionary}: no such file")
-    benchmark = args.sts / BENCHMARK
-    sets = {
-        name: read_benchmark(benchmark / f"sts-{split}.csv")
-        for name, split in (("train", "train"), ("valid", "dev"), ("STS-B", "test"))
-    }
-    if (args.sts / SICK).is_dir():
-        sets["SICK-R"] = read_sick(args.sts / SICK / "SICK_test_annotated.txt")
-    for year in YEARS:
-        folder = args.sts / f"{year}-en-test"
-        if folder.is_dir():
-            subsets = read_year(folder)
-            sets[year] = [pair for pairs in subsets.values() for pair in pairs]
-            print(f"{year}: {', '.join(f'{name} {len(own)}' for name, own in subsets.items())}")
-    with atomic_folder(args.out) as folder:
-        shutil.copyfile(args.dictionary, folder / DICTIONARY)
-        for name, pairs in sets.items():
-            write_pairs(folder / f"{name}.tsv", pairs)
-    for name, pairs in sets.items():
-        print(f"{name}: {len(pairs)} pairs")
+    manifest = write_similarity_folder(
+        args.sts, args.dictionary, args.out, overwrite=args.overwrite, say=say
+    )
+    for year, subsets in manifest["subsets"].items():
+        print(f"{year}: {', '.join(f'{name} {size}' for name, size in subsets.items())}")
+    for name, size in manifest["pairs"].items():
+        print(f"{name}: {size} pairs")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
