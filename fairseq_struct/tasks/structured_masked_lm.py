@@ -19,8 +19,8 @@ from fairseq_struct.data.dependency_treebank import (
 from fairseq_struct.data.indexed_lines import load_lines
 from fairseq_struct.data.masked_sentences import MASK, MaskedSentences
 from fairseq_struct.errors import InputError
-from fairseq_struct.metrics.attachment import AttachmentScores
-from fairseq_struct.structure.head_selection import best_heads, spanning_trees
+from fairseq_struct.metrics.attachment import scores_of_readings
+from fairseq_struct.structure.head_selection import readings
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 
 
@@ -41,7 +41,8 @@ class StructuredMaskedLMConfig(FairseqDataclass):
         default=None,
         metadata={
             "help": "gold trees that each validation compares the model's with: a CoNLL-U file, or "
-            "a folder of .dp files; logged are uas, uuas, uas_argmax and uuas_argmax"
+            "a folder of .dp files; logged are uas and uuas of trees, uas_argmax and uuas_argmax "
+            "of each word's best head, and both with _root, where the root is a choice, too"
         },
     )
     keep_punctuation: bool = field(
@@ -63,7 +64,9 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
 
     Use it with the criterion of the same name, which logs ``ppl``. With a treebank each validation
     also logs how well the model's parser finds its trees: ``uas`` and ``uuas`` of the best spanning
-    trees with a single root, ``uas_argmax`` and ``uuas_argmax`` of each word's best head.
+    trees with a single root, ``uas_argmax`` and ``uuas_argmax`` of each word's best head among the
+    others, as in the thesis, and ``uas_argmax_root`` and ``uuas_argmax_root``, where it may choose
+    the root.
 
     Args:
         cfg: the options.
@@ -179,10 +182,11 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
         self._scored = None
 
     def attachment(self, model) -> dict[str, float]:
-        """``uas``, ``uuas``, ``uas_argmax``, ``uuas_argmax`` of a model's trees, 0 to 100."""
+        """:func:`.scores_of_readings` of what a model's parser believes, 0 to 100."""
         model.eval()
         device = next(model.parameters()).device
-        trees, arg_max = AttachmentScores(), AttachmentScores()
+        gold: list[list[int]] = []
+        found: list[dict[str, list[int]]] = []
         order = sorted(range(len(self.gold)), key=lambda place: len(self.gold[place][1]))
         for start in range(0, len(order), 64):
             rows = [self.gold[place] for place in order[start : start + 64]]
@@ -190,14 +194,11 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
             tokens = data_utils.collate_tokens([words for words, _ in rows], self.words.pad())
             with torch.no_grad():
                 scores = model.arc_scores(tokens.to(device), lengths.to(device))
-            for heads, found in ((spanning_trees(scores, lengths), trees),
-                                 (best_heads(scores, lengths), arg_max)):  # fmt: skip
-                for (_, gold), own in zip(rows, heads.tolist(), strict=True):
-                    found.add(own[: len(gold)], gold)
-        return {
-            "uas": trees.uas, "uuas": trees.uuas, "uas_argmax": arg_max.uas,
-            "uuas_argmax": arg_max.uuas,
-        }  # fmt: skip
+            every = {name: heads.tolist() for name, heads in readings(scores, lengths).items()}
+            gold += [heads for _, heads in rows]
+            found += [{name: heads[row] for name, heads in every.items()}
+                      for row in range(len(rows))]  # fmt: skip
+        return scores_of_readings(gold, found)
 
     def reduce_metrics(self, logging_outputs: list[dict], criterion):
         """Log what the criterion logs and, while validating, how good the trees are."""
