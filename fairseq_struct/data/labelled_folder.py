@@ -19,6 +19,7 @@ from pathlib import Path
 from fairseq_struct import compat
 from fairseq_struct.data.atomic_folder import atomic_folder, require_free
 from fairseq_struct.data.labelled_text import SPLITS, Instance, LabelledCorpus
+from fairseq_struct.data.reserved_words import index_of, refuse_reserved
 from fairseq_struct.errors import InputError
 
 MANIFEST = "manifest.json"
@@ -46,12 +47,17 @@ def write_labelled_folder(
         overwrite: replace a folder that this function made.
 
     Raises:
-        InputError: ``out`` holds something, and is not to be or cannot be replaced.
+        InputError: ``out`` holds something, and is not to be or cannot be replaced, or a sentence
+            has one of fairseq's own symbols as a word.
     """
     out = Path(out)
     require_free(out, MANIFEST, overwrite, ("text", "data-bin"))
     compat.prepare()
     splits = {split: [_lower(i) if lower else i for i in corpus.splits[split]] for split in SPLITS}
+    for split, instances in splits.items():
+        for instance in instances:
+            for sentence in instance.sentences:
+                refuse_reserved(sentence.split(), corpus.place(split, instance))
     sides = len(splits["train"][0].sentences)
     counted = SPLITS if words_of_all_splits else SPLITS[:1]
     words = _dictionary((s for c in counted for i in splits[c] for s in i.sentences), least_count)
@@ -131,5 +137,5 @@ def _binarise(prefix: Path, lines: Iterable[str], dictionary) -> None:
         f"{prefix}.bin", impl="mmap", vocab_size=len(dictionary)
     )
     for line in lines:
-        builder.add_item(torch.tensor([dictionary.index(word) for word in line.split()]))
+        builder.add_item(torch.tensor([index_of(dictionary, word) for word in line.split()]))
     builder.finalize(f"{prefix}.idx")

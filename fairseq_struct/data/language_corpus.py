@@ -18,10 +18,10 @@ from pathlib import Path
 from fairseq_struct.data.atomic_folder import atomic_folder, require_free
 from fairseq_struct.data.binarise import SPLITS, last_error
 from fairseq_struct.data.parallel_text import read_lines
+from fairseq_struct.data.reserved_words import refuse_reserved
 from fairseq_struct.errors import InputError
 
 MANIFEST = "manifest.json"
-SPECIAL = frozenset({"<s>", "</s>", "<pad>"})
 
 
 def write_language_folder(
@@ -39,7 +39,8 @@ def write_language_folder(
         companions: text of further files, by their paths in the folder.
 
     Raises:
-        InputError: a file is missing, empty or no UTF-8, or ``out`` holds something.
+        InputError: a file is missing, empty or no UTF-8, has one of fairseq's own symbols as a
+            word, or ``out`` holds something.
     """
     out = Path(out)
     parents = {Path(name).parts[0] for name in companions or {}}
@@ -70,9 +71,7 @@ def write_language_folder(
 def _read(path: Path) -> tuple[list[list[str]], int]:
     words = [line.split() for line in read_lines(path)]
     for number, line in enumerate(words, 1):
-        special = SPECIAL.intersection(line)
-        if special:
-            raise InputError(f"{path}:{number}: {special.pop()} is one of fairseq's own symbols")
+        refuse_reserved(line, f"{path}:{number}")
     kept = [line for line in words if line]
     if not kept:
         raise InputError(f"{path}: no sentence in it")

@@ -17,7 +17,8 @@ from fairseq_struct.data.dependency_treebank import (
     without_punctuation,
 )
 from fairseq_struct.data.indexed_lines import load_lines
-from fairseq_struct.data.masked_sentences import MASK, MaskedSentences
+from fairseq_struct.data.masked_sentences import MaskedSentences
+from fairseq_struct.data.reserved_words import MASK, index_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.attachment import scores_of_readings
 from fairseq_struct.structure.head_selection import readings
@@ -94,14 +95,18 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
         """Load the dictionary.
 
         Raises:
-            InputError: no such folder, no dictionary in it, or a treebank that cannot be read.
+            InputError: no such folder, no dictionary in it or one with the mask as a word, or a
+                treebank that cannot be read.
         """
         if not cfg.data:
             raise InputError("the task needs a folder data-bin of a language model")
         path = Path(cfg.data) / "dict.txt"
         if not path.is_file():
             raise InputError(f"{path}: no such file; fairseq-preprocess --only-source makes it")
-        return cls(cfg, Dictionary.load(str(path)))
+        words = Dictionary.load(str(path))
+        if MASK in words:
+            raise InputError(f"{path}: has {MASK} as a word, which it is not")
+        return cls(cfg, words)
 
     def _gold(self, path: str) -> list[tuple[torch.Tensor, list[int]]]:
         """The treebank's sentences as integers, and their heads."""
@@ -113,7 +118,7 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
                 continue
             if not self.cfg.keep_case:
                 tree = as_language_model_text(tree)
-            numbers = torch.tensor([self.words.index(word) for word in tree.words])
+            numbers = torch.tensor([index_of(self.words, word) for word in tree.words])
             result.append((numbers, list(tree.heads)))
         if not result:
             raise InputError(f"{path}: no sentence is left without punctuation")
