@@ -94,7 +94,8 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
                 side.append(
                     torch.tensor([index_of(self.words, word) for word in sentence.split()])
                 )
-        scores = torch.tensor([pair.score / HIGHEST for pair in pairs])
+        # In float64, which fairseq leaves alone under fp16: no two scores become the same.
+        scores = torch.tensor([pair.score / HIGHEST for pair in pairs], dtype=torch.float64)
         self.datasets[split] = LabelledSentences(
             sides, scores, self.words.pad(), shuffle=split == "train", seed=self.cfg.seed
         )
