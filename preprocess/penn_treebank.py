@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_struct.data.atomic_folder import atomic_folder, require_free
-from fairseq_struct.data.bracket_trees import to_line
+from fairseq_struct.data.bracket_trees import leaves_of, to_line
 from fairseq_struct.data.language_corpus import write_language_folder
 from fairseq_struct.data.penn_treebank import read_evaluation_trees
 from fairseq_struct.data.preparation_script import at_least, run_script
@@ -60,11 +60,11 @@ def prepare_trees(args: argparse.Namespace) -> None:
     trees = read_evaluation_trees(args.path, args.sections, args.longest)
     with atomic_folder(args.out) as folder:
         for name, lines in (
-            ("words.txt", (" ".join(tree.leaves()) for tree in trees)),
+            ("words.txt", (" ".join(leaves_of(tree)) for tree in trees)),
             ("trees.txt", (to_line(tree) for tree in trees)),
         ):
             (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    words = sum(len(tree.leaves()) for tree in trees)
+    words = sum(len(leaves_of(tree)) for tree in trees)
     print(f"{len(trees)} sentences, {words} words")
     print(f"parse:    fairseq-struct parse CHECKPOINT --format brackets < {args.out}/words.txt")
     print(f"evaluate: fairseq-struct evaluate {args.out}/trees.txt PREDICTED")
