@@ -26,9 +26,9 @@ from fairseq_struct.data.sentence_pairs import (
     read_benchmark,
     read_sick,
     read_year,
+    share_of_known_words,
     write_pairs,
 )
-from fairseq_struct.errors import InputError
 
 DICTIONARY = "dict.txt"
 
@@ -41,8 +41,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     args = build_parser().parse_args(argv)
     require_free(args.out, DICTIONARY, args.overwrite, ("*.tsv",))
-    if not args.dictionary.is_file():
-        raise InputError(f"{args.dictionary}: no such file")
     benchmark = args.sts / BENCHMARK
     sets = {
         name: read_benchmark(benchmark / f"sts-{split}.csv")
@@ -56,12 +54,15 @@ def main(argv: Sequence[str] | None = None) -> None:
             subsets = read_year(folder)
             sets[year] = [pair for pairs in subsets.values() for pair in pairs]
             print(f"{year}: {', '.join(f'{name} {len(own)}' for name, own in subsets.items())}")
+    every = (pair for pairs in sets.values() for pair in pairs)
+    share = share_of_known_words(args.dictionary, every)
     with atomic_folder(args.out) as folder:
         shutil.copyfile(args.dictionary, folder / DICTIONARY)
         for name, pairs in sets.items():
             write_pairs(folder / f"{name}.tsv", pairs)
     for name, pairs in sets.items():
         print(f"{name}: {len(pairs)} pairs")
+    print(f"{share:.1f} % of the words are in {args.dictionary}")
 
 
 def build_parser() -> argparse.ArgumentParser:
