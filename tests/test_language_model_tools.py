@@ -168,7 +168,10 @@ def test_preparation(tmp_path):
     expected = "(S (NP (DT the) (CD N) (NNS 30-day-runs)) (VP (VBD ran)))\n(NP (NN oil))\n"
     assert (tmp_path / "wsj" / "trees.txt").read_text() == expected
     assert (tmp_path / "wsj" / "words.txt").read_text() == "the N 30-day-runs ran\noil\n"
+    deep = "(NP (NN a) " * 1500 + "(NN end)" + ")" * 1500
+    (source / "wsj_2401.mrg").write_text(f"{deep}\n")
     for options, message in (
+        (["--sections", "24"], "1 sentences, 1501 words"),
         (["--sections", "23"], "1 sentences, 1 words"),
         (["--sections", "7"], "no .mrg file of these sections"),
         (["--longest", "1"], "1 sentences"),

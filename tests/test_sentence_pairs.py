@@ -1,6 +1,7 @@
 """Readers of semantic textual similarity, and how its text is prepared."""
 
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from fairseq_struct.data.sentence_pairs import (
     read_pairs,
     read_sick,
     read_year,
+    share_of_known_words,
     write_pairs,
 )
 from fairseq_struct.errors import InputError
@@ -43,7 +45,7 @@ def sts(tmp_path):
     (year / "STS.input.a.txt").write_text('He said "no"\tIt isn\'t\n')
     (year / "STS.gs.a.txt").write_text("0\n")
     (year / "STS.gs.SMT.txt").write_text("1\n")  # whose sentences are not there
-    (folder / "dict.txt").write_text("the 3\n")
+    (folder / "dict.txt").write_text("a 3\n")
     return folder
 
 
@@ -114,6 +116,29 @@ def test_files_that_do_not_fit(sts, tmp_path):
     (tmp_path / "latin").write_bytes(b"1\t\xe9t\xe9\tzwei\n")
     with pytest.raises(InputError, match="not UTF-8"):
         read_pairs(tmp_path / "latin")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (random.Random(1).randbytes(500), "not UTF-8"),
+        (b"a 3\nplane\n", "dict.txt:2: no word and its count, as dictionaries have"),
+        (b"a 3\nplane many\n", "dict.txt:2: no word and its count"),
+        (b"", "dict.txt:1: no word and its count"),
+        (b"ein 3\nFlugzeug 1\n", "dict.txt: has none of the words of these sentences"),
+    ],
+)
+def test_what_is_no_dictionary_of_the_model_is_told(sts, tmp_path, capsys, content, message):
+    (tmp_path / "dict.txt").write_bytes(content)
+    assert prepare(sts, tmp_path / "dict.txt", tmp_path / "out") == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_share_of_known_words(tmp_path):
+    (tmp_path / "dict.txt").write_text("a 3\nplane 2 #fairseq:overwrite\nN 1\n")
+    pairs = [Pair("A plane, 27 planes", "a bird", 1.0)]
+    assert share_of_known_words(tmp_path / "dict.txt", pairs) == pytest.approx(100 * 4 / 6)
 
 
 def test_written_scores_keep_their_digits(tmp_path):

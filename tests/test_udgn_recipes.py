@@ -1,5 +1,6 @@
 """The recipes of UDGN: what they refuse, and that one of them runs from end to end."""
 
+import json
 import os
 import subprocess
 import sys
@@ -51,9 +52,12 @@ def test_mask_rates_from_training_to_the_figure(tmp_path):
     settings = {"SIZE": "cpu", "UPDATES": "2", "RATES": "0.4"}
     status, out, err = run(tmp_path, "mask_rate", **settings)
     assert status == 0, err
-    assert "mask_rate 0.4: ppl" in out and "uuas_argmax" in out
+    assert "mask_rate 0.4: ppl" in out and "uuas_argmax_root" in out
     assert (tmp_path / "mask_rate" / "mask_rate.png").read_bytes()[:4] == b"\x89PNG"
     record = (tmp_path / "mask_rate" / "results.jsonl").read_text()
+    kinds = ("", "_argmax", "_argmax_root")
+    names = {f"{name}{kind}" for name in ("uas", "uuas") for kind in kinds}
+    assert json.loads(record)["metrics"].keys() == names | {"ppl", "ppl_valid"}
     assert "SIZE=cpu UPDATES='2' RATES='0.4' recipes/udgn/mask_rate.sh" in record
     assert '"scale": "reduced"' in record and '"updates": 2' in record
     # The settings are not the recipe's own, so its own records stay as they are.

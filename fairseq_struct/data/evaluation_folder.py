@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fairseq_struct.data.bracket_trees import to_line
+from fairseq_struct.data.bracket_trees import leaves_of, to_line
 from fairseq_struct.data.manifest import digest
 from fairseq_struct.data.penn_treebank import read_evaluation_trees
 from fairseq_struct.data.prepared_folder import write_prepared_folder
@@ -38,14 +38,14 @@ def write_evaluation_folder(
     """
     trees = read_evaluation_trees(Path(path), sections, longest)
     lines = {
-        "words.txt": [" ".join(tree.leaves()) for tree in trees],
+        "words.txt": [" ".join(leaves_of(tree)) for tree in trees],
         "trees.txt": [to_line(tree) for tree in trees],
     }
 
     def fill(folder: Path) -> dict:
         for name, content in lines.items():
             (folder / name).write_text("".join(f"{x}\n" for x in content), encoding="utf-8")
-        return {"sentences": len(trees), "words": sum(len(tree.leaves()) for tree in trees)}
+        return {"sentences": len(trees), "words": sum(len(leaves_of(tree)) for tree in trees)}
 
     identity = {
         "preparation": "trees to evaluate on",

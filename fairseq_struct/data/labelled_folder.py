@@ -21,6 +21,7 @@ from fairseq_struct import compat
 from fairseq_struct.data.labelled_text import SPLITS, Instance, LabelledCorpus
 from fairseq_struct.data.manifest import digest
 from fairseq_struct.data.prepared_folder import write_prepared_folder
+from fairseq_struct.data.reserved_words import index_of, refuse_reserved
 from fairseq_struct.errors import InputError
 
 OPTIONS = "options.json"
@@ -54,10 +55,15 @@ def write_labelled_folder(
         say: called with a line of progress.
 
     Raises:
-        InputError: ``out`` holds something else, or the labels are too few.
+        InputError: ``out`` holds something else, the labels are too few, or a sentence has one of
+            fairseq's own symbols as a word.
     """
     compat.prepare()
     splits = {split: [_lower(i) if lower else i for i in corpus.splits[split]] for split in SPLITS}
+    for split, instances in splits.items():
+        for instance in instances:
+            for sentence in instance.sentences:
+                refuse_reserved(sentence.split(), corpus.place(split, instance))
     sides = len(splits["train"][0].sentences)
     counted = SPLITS if words_of_all_splits else SPLITS[:1]
     words = _dictionary((s for c in counted for i in splits[c] for s in i.sentences), least_count)
@@ -148,5 +154,5 @@ def _binarise(prefix: Path, lines: Iterable[str], dictionary) -> None:
         f"{prefix}.bin", impl="mmap", vocab_size=len(dictionary)
     )
     for line in lines:
-        builder.add_item(torch.tensor([dictionary.index(word) for word in line.split()]))
+        builder.add_item(torch.tensor([index_of(dictionary, word) for word in line.split()]))
     builder.finalize(f"{prefix}.idx")

@@ -19,9 +19,8 @@ from fairseq_struct.data.binarise import SPLITS, last_error
 from fairseq_struct.data.manifest import digest
 from fairseq_struct.data.parallel_text import read_lines
 from fairseq_struct.data.prepared_folder import write_prepared_folder
+from fairseq_struct.data.reserved_words import refuse_reserved
 from fairseq_struct.errors import InputError
-
-SPECIAL = frozenset({"<s>", "</s>", "<pad>"})
 
 
 def write_language_folder(
@@ -44,7 +43,8 @@ def write_language_folder(
         say: called with a line of progress.
 
     Raises:
-        InputError: a file is missing, empty or no UTF-8, or ``out`` holds something else.
+        InputError: a file is missing, empty or no UTF-8, has one of fairseq's own symbols as a
+            word, or ``out`` holds something else.
     """
     texts = {split: _read(Path(files[split])) for split in SPLITS}
     counts = {
@@ -80,9 +80,7 @@ def write_language_folder(
 def _read(path: Path) -> tuple[list[list[str]], int]:
     words = [line.split() for line in read_lines(path)]
     for number, line in enumerate(words, 1):
-        special = SPECIAL.intersection(line)
-        if special:
-            raise InputError(f"{path}:{number}: {special.pop()} is one of fairseq's own symbols")
+        refuse_reserved(line, f"{path}:{number}")
     kept = [line for line in words if line]
     if not kept:
         raise InputError(f"{path}: no sentence in it")

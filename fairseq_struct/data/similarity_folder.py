@@ -25,6 +25,7 @@ from fairseq_struct.data.sentence_pairs import (
     read_benchmark,
     read_sick,
     read_year,
+    share_of_known_words,
     write_pairs,
 )
 
@@ -50,12 +51,14 @@ def write_similarity_folder(
     """
     known_words = read_lines(dictionary)
     sets, subsets = _read(sts)
+    share = share_of_known_words(dictionary, (pair for pairs in sets.values() for pair in pairs))
 
     def fill(folder: Path) -> dict:
         shutil.copyfile(dictionary, folder / DICTIONARY)
         for name, pairs in sets.items():
             write_pairs(folder / f"{name}.tsv", pairs)
-        return {"pairs": {name: len(pairs) for name, pairs in sets.items()}, "subsets": subsets}
+        sizes = {name: len(pairs) for name, pairs in sets.items()}
+        return {"pairs": sizes, "subsets": subsets, "known_words": round(share, 1)}
 
     identity = {
         "preparation": "semantic similarity",

@@ -30,6 +30,7 @@ from fairseq_struct.data.parallel_text import (
     tokeniser,
 )
 from fairseq_struct.data.prepared_folder import write_prepared_folder
+from fairseq_struct.data.reserved_words import refuse_reserved
 from fairseq_struct.data.subwords import Segmenter, learn_segmenter
 from fairseq_struct.errors import InputError
 
@@ -85,8 +86,9 @@ def write_translation_folder(
         say: called with a line of progress now and then.
 
     Raises:
-        InputError: ``out`` holds something else, the text is too small for the
-            segmentation, the filter leaves no training pair, or fairseq-preprocess fails.
+        InputError: ``out`` holds something else, the text is too small for the segmentation or
+            has one of fairseq's own symbols as a word, the filter leaves no training pair, or
+            fairseq-preprocess fails.
     """
 
     def fill(folder: Path) -> dict:
@@ -105,7 +107,7 @@ def write_translation_folder(
         for split in SPLITS:
             say(f"{split}: segmenting")
             counts[split] = _write_split(
-                folder, split, corpus.languages, raw[split], tokens[split], segmenter, options
+                folder, split, corpus, raw[split], tokens[split], segmenter, options
             )
         for name, lines in corpus.companions.items():
             _write_lines(folder / name, lines)
@@ -177,19 +179,21 @@ def _map_sides(pairs: Iterable[Pair], functions: list[Callable[[str], str]]) -> 
 def _write_split(
     folder: Path,
     split: str,
-    languages: Pair,
+    corpus: ParallelCorpus,
     raw: list[Pair],
     tokens: list[Pair],
     segmenter: Segmenter,
     options: TextOptions,
 ) -> dict:
     """Write one split's text and subwords and return its counts."""
-    training = split == "train"
+    training, languages = split == "train", corpus.languages
     accept = LengthFilter(options.max_length, options.max_ratio)
     kept: list[tuple[Pair, Pair]] = []
-    for text, pair in zip(raw, tokens, strict=True):
+    for number, (text, pair) in enumerate(zip(raw, tokens, strict=True), 1):
         pieces = tuple(segmenter.encode(s, lang) for s, lang in zip(pair, languages, strict=True))
         if not training or accept.keep(pieces[0].split(), pieces[1].split()):
+            for side, line in enumerate(pieces):  # segmenting may take symbols apart
+                refuse_reserved(line.split(), corpus.place(split, side, number))
             kept.append((text, pieces))
     if not kept:
         raise InputError(f"no training pair is left, dropped: {dict(accept.dropped)}")

@@ -19,6 +19,7 @@ from fairseq_struct.data.binarise import SPLITS
 from fairseq_struct.data.conllu import Sentence, to_conllu
 from fairseq_struct.data.dependency_treebank import as_language_model_text, without_punctuation
 from fairseq_struct.data.language_corpus import write_language_folder
+from fairseq_struct.data.reserved_words import refuse_reserved
 from fairseq_struct.errors import InputError
 
 UNKNOWN = "<unk>"
@@ -53,8 +54,12 @@ def write_treebank_folder(
         say: called with a line of progress.
 
     Raises:
-        InputError: a split is empty, or ``out`` holds something else.
+        InputError: a split is empty, a tree has one of fairseq's own symbols as a word, or ``out``
+            holds something else.
     """
+    for split in SPLITS:
+        for tree in trees[split]:
+            refuse_reserved(tree.words, tree.place)
     counts = Counter(word for tree in trees["train"] for word in tree.words)
     companions = {}
     with tempfile.TemporaryDirectory() as folder:

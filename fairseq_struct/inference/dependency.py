@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
+from fairseq_struct.data.reserved_words import index_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.reading import Words, by_length, listed, words_of
 from fairseq_struct.structure.heads import depths as depths_of
@@ -132,7 +133,7 @@ class Classifier:
         for row, one in enumerate(batch):
             for side, words in enumerate(one):
                 known = (word.lower() if self.lower else word for word in words)
-                indices = [self.words.index(word) for word in known]
+                indices = [index_of(self.words, word) for word in known]
                 tokens[row, side, : len(words)] = torch.tensor(indices)
         device = next(self.model.parameters()).device
         output = self.model(tokens.to(device), lengths.to(device))
@@ -182,10 +183,8 @@ class TranslationParser:
     def _analyses(self, sentences: list[Words]) -> list[Analysis]:
         longest = max(map(len, sentences))
         tokens = torch.full((len(sentences), longest + 1), self.words.pad())
-        special, unknown = self.words.nspecial, self.words.unk()
         for row, words in enumerate(sentences):
-            known = (self.words.index(word) for word in words)
-            own = [token if token >= special else unknown for token in known]
+            own = [index_of(self.words, word) for word in words]
             tokens[row, : len(words) + 1] = torch.tensor([*own, self.words.eos()])
         device = next(self.encoder.parameters()).device
         scores, lengths = self.encoder.arc_scores(tokens.to(device))

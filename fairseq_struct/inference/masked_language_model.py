@@ -11,7 +11,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.inference.dependency import Analysis
 from fairseq_struct.inference.language_model import Vocabulary
 from fairseq_struct.inference.reading import Words, by_length
-from fairseq_struct.structure.head_selection import best_heads, spanning_trees
+from fairseq_struct.structure.head_selection import readings, spanning_trees
 from fairseq_struct.structure.heads import depths
 
 
@@ -47,17 +47,21 @@ class MaskedParser:
         """
         return by_length(sentences, self._analyses)
 
-    def best_heads(self, sentences: Iterable[str]) -> Iterator[tuple[int, ...]]:
-        """Every word's best head by itself (the thesis's argmax); together they need be no tree.
+    def readings(self, sentences: Iterable[str]) -> Iterator[dict[str, list[int]]]:
+        """Heads in every way that scores are read: see :func:`.head_selection.readings`.
 
         Raises:
             InputError: an empty sentence.
         """
-        return by_length(sentences, self._best_heads)
+        return by_length(sentences, self._readings)
 
-    def _best_heads(self, words: list[Words]) -> list[tuple[int, ...]]:
-        heads = best_heads(*self._arc_scores(words)).tolist()
-        return [tuple(own[: len(one)]) for own, one in zip(heads, words, strict=True)]
+    def _readings(self, words: list[Words]) -> list[dict[str, list[int]]]:
+        found = readings(*self._arc_scores(words), self.single_root)
+        heads = {name: own.tolist() for name, own in found.items()}
+        return [
+            {name: own[row][: len(one)] for name, own in heads.items()}
+            for row, one in enumerate(words)
+        ]
 
     @torch.inference_mode()
     def _arc_scores(self, words: list[Words]) -> tuple[Tensor, Tensor]:

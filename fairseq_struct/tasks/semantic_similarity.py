@@ -11,7 +11,7 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
 from fairseq_struct.data.labelled_sentences import LabelledSentences
-from fairseq_struct.data.masked_sentences import MASK
+from fairseq_struct.data.reserved_words import MASK, index_of, refuse_reserved
 from fairseq_struct.data.sentence_pairs import HIGHEST, read_pairs
 from fairseq_struct.errors import InputError
 from fairseq_struct.tasks.own_criterion import OwnCriterion
@@ -86,13 +86,17 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
         Raises:
             InputError: there is no such split, or it is malformed.
         """
-        pairs = read_pairs(Path(self.cfg.data) / f"{split}.tsv")
-        sides = [
-            [torch.tensor([self.words.index(word) for word in sentence.split()])
-             for sentence in side]
-            for side in zip(*((pair.first, pair.second) for pair in pairs), strict=True)
-        ]  # fmt: skip
-        scores = torch.tensor([pair.score / HIGHEST for pair in pairs])
+        path = Path(self.cfg.data) / f"{split}.tsv"
+        pairs = read_pairs(path)
+        sides: tuple[list[torch.Tensor], ...] = ([], [])
+        for number, pair in enumerate(pairs, 1):
+            for side, sentence in zip(sides, (pair.first, pair.second), strict=True):
+                refuse_reserved(sentence.split(), f"{path}:{number}")
+                side.append(
+                    torch.tensor([index_of(self.words, word) for word in sentence.split()])
+                )
+        # In float64, which fairseq leaves alone under fp16: no two scores become the same.
+        scores = torch.tensor([pair.score / HIGHEST for pair in pairs], dtype=torch.float64)
         self.datasets[split] = LabelledSentences(
             sides, scores, self.words.pad(), shuffle=split == "train", seed=self.cfg.seed
         )

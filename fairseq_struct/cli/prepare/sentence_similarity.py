@@ -31,6 +31,7 @@ def run(args: argparse.Namespace) -> None:
         print(f"{year}: {', '.join(f'{name} {size}' for name, size in subsets.items())}")
     for name, size in manifest["pairs"].items():
         print(f"{name}: {size} pairs")
+    print(f"{manifest['known_words']} % of the words are in {args.dictionary}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
