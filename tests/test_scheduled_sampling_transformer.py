@@ -48,6 +48,20 @@ def test_probability_one_is_the_plain_transformer_bit_for_bit(dropout):
     assert all(torch.equal(ours[name], plain[name]) for name in ours)
 
 
+def test_layers_are_left_out_as_in_the_plain_transformer():
+    results = []
+    for kind in (lambda **drop: toy_model(**constant(1.0), **drop), plain_model):
+        model = kind(decoder_layerdrop=0.5)
+        outputs = []
+        for seed in range(4):
+            torch.manual_seed(seed)
+            outputs.append(model(**toy_batch()["net_input"])[0].detach())
+        results.append(torch.stack(outputs))
+    ours, plain = results
+    assert not torch.equal(plain[0], plain[1])
+    assert torch.equal(ours, plain)
+
+
 def test_the_shift_in_three_tokens():
     """BOS a b: position 1 takes the best word after BOS, position 2 the best after BOS a."""
     model = toy_model(mix="argmax", **constant(0.0))

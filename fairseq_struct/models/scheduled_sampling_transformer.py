@@ -149,7 +149,8 @@ class ScheduledSamplingTransformer(TransformerModel):
 
     def _projections_of_encoder_output(self) -> Iterator[nn.Module]:
         """The cross-attention modules whose output is the same in every pass."""
-        for layer in self.decoder.layers:
+        # Not iterated over: with --decoder-layerdrop that would draw layers to leave out.
+        for layer in self.decoder.layers.children():
             attention = getattr(layer, "encoder_attn", None)
             if attention is not None:
                 yield attention.k_proj
