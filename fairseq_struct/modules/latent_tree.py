@@ -7,7 +7,6 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.independent import Independent
 from fairseq_struct.structure.pullback import ALIASES, METHODS, Latent, Loss, MovingAverage, latent
-from fairseq_struct.structure.sparsemap import EXACT
 
 # Methods that read a mean of trees; all others read one tree.
 RELAXED = ("marginals", "sparsemap", "gumbel_softmax")
@@ -33,9 +32,9 @@ class LatentTree(nn.Module):
         temperature: of the methods with Gumbel noise.
         supervision_weight: weight of -log p(known heads) in the losses.
         sparsemap_steps: most searches for a best tree in a projection of ``sparsemap`` or
-            ``spigot``, 5 or more (few of them find the tree that is there already). The papers'
-            projections are exact, as they are by default: of scores near 0, too, so that a
-            gradient does not depend on last digits, which differ between batches.
+            ``spigot``, 5 or more (few of them find the tree that is there already), with a warning
+            where they do not suffice. The papers' projections are exact, as they are by default:
+            a gradient must not depend on last digits, which differ between batches.
 
     Raises:
         InputError: an unknown method, or a number out of range.
@@ -80,7 +79,7 @@ class LatentTree(nn.Module):
         self.steps = steps
         self.temperature = temperature
         self.supervision_weight = supervision_weight
-        self.sparsemap_steps = EXACT if sparsemap_steps is None else sparsemap_steps
+        self.sparsemap_steps = sparsemap_steps
         if self.method == "score_function":
             # A buffer, so that checkpoints carry it; NaN until the first loss is known.
             unknown = torch.full((), torch.nan, dtype=torch.float64)
