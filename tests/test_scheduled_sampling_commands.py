@@ -52,6 +52,27 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(data_bin, tmp_path):
         assert logged == pytest.approx({i: round(1 - (i - 1) / 12, 4) for i in updates}, abs=1e-3)
 
 
+def test_confidence_trains_both_passes_and_resumes(data_bin, tmp_path):
+    options = [
+        "--replacement=confidence",
+        "--confidence-threshold=0.05",
+        "--confidence-random-threshold=0.1",
+        "--mix=softmax",
+        "--criterion=scheduled_sampling_cross_entropy",
+        "--batch-size=16",
+    ]
+    log = train(data_bin, tmp_path / "whole", *options, "--max-update=6")
+    train(data_bin, tmp_path / "parts", *options, "--max-update=3")
+    train(data_bin, tmp_path / "parts", *options, "--max-update=6")
+    assert_same(*(parameters(tmp_path / n / "checkpoint_last.pt") for n in ("whole", "parts")))
+    (loss,) = re.findall(r'"train_loss": "([\d.]+)"', log)[:1]
+    (valid,) = re.findall(r'"valid_loss": "([\d.]+)"', log)[:1]
+    assert float(loss) > 1.5 * float(valid)  # two passes, and one
+    with pytest.raises(InputError, match="give --criterion scheduled_sampling_cross_entropy"):
+        options.remove("--criterion=scheduled_sampling_cross_entropy")
+        train(data_bin, tmp_path / "other", *options, "--max-update=1")
+
+
 def test_generate_after_eval_bleu_and_averaging(data_bin, tmp_path):
     """Checkpoints that carry numpy scalars load again, with torch's protection on."""
     log = train(
