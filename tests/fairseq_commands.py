@@ -5,6 +5,7 @@ process that has it imported (``warm_server.py``), one for each process of pytes
 """
 
 import atexit
+import contextlib
 import functools
 import os
 import pickle
@@ -13,7 +14,9 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import warm_client
 
@@ -120,6 +123,16 @@ def start_cold(*command: object, **environment: str) -> subprocess.Popen:
     """Start a program in the checkout, with this interpreter's directory first."""
     path = f"{REAL}{os.pathsep}{os.environ['PATH']}"
     return _start([str(part) for part in command], {"PATH": path, **environment})
+
+
+@contextlib.contextmanager
+def warm_python() -> Iterator[None]:
+    """Let what this process calls start ``sys.executable`` warm."""
+    with (
+        mock.patch.object(sys, "executable", str(_programs() / "python")),
+        mock.patch.dict(os.environ, PYTHONPATH=str(ROOT)),
+    ):
+        yield
 
 
 def _start(command: list[str], environment: dict[str, str]) -> subprocess.Popen:
