@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from fairseq_commands import warm_python
 from requirements import requirements_of_setup_cfg
 
 from fairseq_struct import compat
@@ -276,9 +277,13 @@ def write_toy_corpus(folder: Path) -> None:
 
 def fairseq(folder: Path, command: str) -> str:
     program, *arguments = command.split()
-    python = [sys.executable, "-m", f"fairseq_cli.{program}", *arguments, "--cpu"]
-    done = subprocess.run(
-        [*python, "--user-dir", str(ROOT / "user_dir")], cwd=folder, capture_output=True, text=True
-    )
+    module = ["-m", f"fairseq_cli.{program}", *arguments, "--cpu"]
+    with warm_python():
+        done = subprocess.run(
+            [sys.executable, *module, "--user-dir", str(ROOT / "user_dir")],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+        )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout + done.stderr

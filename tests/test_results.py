@@ -1,11 +1,11 @@
 """Records of results, the tables made from them, and BLEU."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from fairseq_commands import start
 
 from fairseq_struct.cli.main import main
 from fairseq_struct.errors import InputError
@@ -136,8 +136,7 @@ def test_score_prints_the_papers_row_and_appends_a_record(tmp_path):
         "--target-lang", "en", "--logs", log, "--command", "x", "--results",
         tmp_path / "results.jsonl",
     ]  # fmt: skip
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    last = output.splitlines()[-1]
+    last = start(*command).communicate()[0].splitlines()[-1]
     assert last == "BLEU dev 100.00 test 100.00 (paper: dev 18.46 test 20.24)"
     (record,) = read_results(tmp_path / "results.jsonl")
     assert record.metrics == {
