@@ -1,11 +1,13 @@
 """How far similarities of sentences are from people's scores."""
 
+import torch
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch.nn.functional import cosine_similarity, mse_loss
 
+from fairseq_struct.metrics.gathering import present_rows, rows_among_workers
 from fairseq_struct.metrics.rank_correlation import RankCorrelation
 
 # Places of the cosines that are ranked: far above what is left of rounding in float64.
@@ -41,7 +43,8 @@ class SemanticSimilarityCriterion(FairseqCriterion):
             "sample_size": count,
         }  # fmt: skip
         if not model.training:
-            logged["scores"] = similarity.detach().tolist(), given["targets"].tolist()
+            pairs = torch.stack([similarity.detach(), given["targets"]], 1)
+            logged["scores"] = rows_among_workers(pairs, self.task.largest_batch)
         return loss, count, logged
 
     @classmethod
@@ -52,9 +55,10 @@ class SemanticSimilarityCriterion(FairseqCriterion):
         metrics.log_scalar("loss", loss / count, count, round=4)
         for log in logging_outputs:
             if "scores" in log:
-                metrics.log_custom(RankCorrelation, "spearman", *log["scores"])
+                predicted, gold = present_rows(log["scores"]).t().tolist()
+                metrics.log_custom(RankCorrelation, "spearman", predicted, gold)
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
-        """False: scores are lists."""
-        return False
+        """True: all of them are numbers, or tables of numbers."""
+        return True

@@ -4,9 +4,11 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.modules.past_losses import PastLosses, unknown_loss
+from fairseq_struct.modules.workers import own_generator
 from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.independent import Independent
-from fairseq_struct.structure.pullback import ALIASES, METHODS, Latent, Loss, MovingAverage, latent
+from fairseq_struct.structure.pullback import ALIASES, METHODS, Latent, Loss, latent
 
 # Methods that read a mean of trees; all others read one tree.
 RELAXED = ("marginals", "sparsemap", "gumbel_softmax")
@@ -88,9 +90,14 @@ class LatentTree(nn.Module):
         self.supervision_weight = supervision_weight
         self.sparsemap_steps = sparsemap_steps
         if self.method == "score_function":
-            # A buffer, so that checkpoints carry it; NaN until the first loss is known.
-            unknown = torch.full((), torch.nan, dtype=torch.float64)
-            self.register_buffer("average_loss", unknown)
+            # A buffer, so that checkpoints carry it.
+            self.register_buffer("average_loss", unknown_loss())
+            self.past_losses = PastLosses()
+
+    def set_num_updates(self, num_updates: int):
+        """Take the number of finished updates from fairseq's trainer."""
+        if self.method == "score_function":
+            self.past_losses.set_num_updates(num_updates)
 
     def trees(self, scores: Tensor, lengths: Tensor) -> DependencyTrees:
         """The distribution over trees that scores (batch, n, n) stand for."""
@@ -141,14 +148,12 @@ class LatentTree(nn.Module):
             known = None
         baseline = None
         if self.method == "score_function":
-            average = float(self.average_loss)
-            baseline = MovingAverage()
-            baseline.average = None if average != average else average
+            baseline = self.past_losses.before(self.average_loss)
         result = latent(
             scores, structure, self.method, decoder_loss, self.step_size, self.steps,
-            self.temperature, baseline, known=known, supervision_weight=self.supervision_weight,
-            pullback_weight=self.pullback_weight,
+            self.temperature, baseline, own_generator(scores.device), known,
+            self.supervision_weight, self.pullback_weight,
         )  # fmt: skip
         if baseline is not None:
-            self.average_loss.fill_(baseline.average)
+            self.past_losses.count(result.losses, self.average_loss)
         return result

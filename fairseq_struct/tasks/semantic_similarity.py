@@ -49,6 +49,8 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
         super().__init__(cfg)
         self.words = words
         words.add_symbol(MASK)
+        # Pairs of the largest batch so far, of any worker.
+        self.largest_batch = 0
 
     @classmethod
     def setup_task(cls, cfg: SemanticSimilarityConfig, **kwargs):
@@ -100,6 +102,12 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
         self.datasets[split] = LabelledSentences(
             sides, scores, self.words.pad(), shuffle=split == "train", seed=self.cfg.seed
         )
+
+    def get_batch_iterator(self, dataset, *args, **kwargs):
+        """Batches of a split."""
+        batches = super().get_batch_iterator(dataset, *args, **kwargs)
+        self.largest_batch = max([self.largest_batch, *map(len, batches.frozen_batches)])
+        return batches
 
     def max_positions(self):
         """None: sentences may have any length."""

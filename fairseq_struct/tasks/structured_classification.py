@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Optional  # which fairseq can read; it cannot read "str | None"
 
 import torch
 from fairseq.data import Dictionary, data_utils
 from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
@@ -47,8 +49,9 @@ class StructuredClassificationConfig(FairseqDataclass):
 class StructuredClassificationTask(OwnCriterion, FairseqTask):
     """Sentences, or pairs of sentences, and their labels.
 
-    Use it with the criterion of the same name, which logs ``accuracy``, ``macro_f1``, the counts
-    of the confusion table and, for models with latent trees, ``tree_depth``.
+    Use it with the criterion of the same name, which logs ``accuracy``, ``macro_f1`` and, for
+    models with latent trees, ``tree_depth``. Validations also log how often each label was taken
+    for which (``confusion_TRUE_PREDICTED``).
 
     Args:
         cfg: the options.
@@ -168,6 +171,17 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
         if len(lines) != count:
             raise InputError(f"{path}: {len(lines)} sentences, but data-bin has {count}")
         return [tuple(line.split()) for line in lines]
+
+    def reduce_metrics(self, logging_outputs: list[dict], criterion):
+        """Log what the criterion logs and, while validating, the confusion table by its labels."""
+        super().reduce_metrics(logging_outputs, criterion)
+        if criterion.training:
+            return
+        for (row, true), (column, predicted) in product(enumerate(self.label_names), repeat=2):
+            metrics.log_derived(
+                f"confusion_{true}_{predicted}",
+                lambda meters, row=row, column=column: int(meters["_confusion"].sum[row, column]),
+            )
 
     def max_positions(self):
         """None: the task itself refuses what is too long."""
