@@ -43,7 +43,7 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
         if cause is None:
             raise
         # The chain is cut, because what follows a failed write says nothing more.
-        raise InputError(f"{path}: cannot be written: {cause.strerror or cause}") from None
+        raise InputError(f"{path}: cannot be written ({cause.strerror or cause})") from None
 
 
 def _of_the_disk(error: BaseException) -> OSError | None:

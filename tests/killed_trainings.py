@@ -128,13 +128,13 @@ def in_child(train: Callable[[Path], object], save_dir: Path, kill_at: int | Non
 
 
 def state_of(path: Path) -> dict:
-    """What a checkpoint holds, but for times of the clock and its own folder."""
+    """What a checkpoint holds, but for times of the clock, and options, which name its folder."""
     state = compat.load_state(path)
     state["extra_state"] = {
         name: value for name, value in state["extra_state"].items() if name not in OF_RUNS_ALONE
     }
     state["optimizer_history"] = state["optimizer_history"][-1:]  # one for each start
-    del state["cfg"]["checkpoint"]["save_dir"]
+    del state["cfg"]
     return state
 
 

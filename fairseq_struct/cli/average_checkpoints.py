@@ -184,7 +184,7 @@ def write_atomically(state: dict[str, Any], path: str | Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
     with whole_file(path) as file:
         torch.save(state, file)
 
