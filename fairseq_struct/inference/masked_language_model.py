@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -10,7 +11,7 @@ from torch import Tensor
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.dependency import Analysis
 from fairseq_struct.inference.language_model import Vocabulary
-from fairseq_struct.inference.reading import Words, by_length
+from fairseq_struct.inference.reading import LONGEST, Words, by_length, words_of
 from fairseq_struct.structure.head_selection import readings, spanning_trees
 from fairseq_struct.structure.heads import depths
 
@@ -24,16 +25,21 @@ class MaskedParser:
         single_root: only trees whose root has one modifier.
         bfloat16: run the network, but not the search for trees, in that precision. On processors
             that have it, this takes half the time; scores that are nearly equal may change places.
+        longest: most words of a sentence.
 
     Raises:
         InputError: the model has no parser.
     """
 
-    def __init__(self, model, words, single_root: bool = True, bfloat16: bool = False):
+    def __init__(
+        self, model, words, single_root: bool = True, bfloat16: bool = False,
+        longest: int = LONGEST,
+    ):  # fmt: skip
         if not model.parses:
             raise InputError(f"{type(model).__name__} infers no trees")
         self.model, self.vocabulary = model.eval(), Vocabulary(words)
         self.single_root, self.bfloat16 = single_root, bfloat16
+        self._read = partial(words_of, longest=longest)
 
     def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...]]:
         """Heads of the trees of sentences, 1-based, 0 the root."""
@@ -43,17 +49,17 @@ class MaskedParser:
         """Trees of sentences whose words are separated by spaces, in order.
 
         Raises:
-            InputError: an empty sentence.
+            InputError: an empty sentence, or one that is too long.
         """
-        return by_length(sentences, self._analyses)
+        return by_length(sentences, self._analyses, self._read)
 
     def readings(self, sentences: Iterable[str]) -> Iterator[dict[str, list[int]]]:
         """Heads in every way that scores are read: see :func:`.head_selection.readings`.
 
         Raises:
-            InputError: an empty sentence.
+            InputError: an empty sentence, or one that is too long.
         """
-        return by_length(sentences, self._readings)
+        return by_length(sentences, self._readings, self._read)
 
     def _readings(self, words: list[Words]) -> list[dict[str, list[int]]]:
         found = readings(*self._arc_scores(words), self.single_root)
