@@ -65,8 +65,8 @@ def newest_intact(
             continue
         try:
             state = load_state(path)
-            found.append((state["optimizer_history"][-1]["num_updates"], path))
-        except (InputError, LookupError, TypeError):
+            found.append((int(state["optimizer_history"][-1]["num_updates"]), path))
+        except (LookupError, TypeError, ValueError):  # an InputError is one of these
             continue
     return max(found)[1] if found else None
 
@@ -124,7 +124,7 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
         suffix = trainer.checkpoint_suffix
         last = os.path.join(cfg.save_dir, f"checkpoint_last{suffix}.pt")
         _require_what_is_named(cfg, suffix, last, manager)
-        if cfg.write_checkpoints_asynchronously:
+        if getattr(cfg, "write_checkpoints_asynchronously", False):
             logger.warning("checkpoints are written before training goes on, lest a kill tear them")
             cfg.write_checkpoints_asynchronously = False
         # The parts of a sharded checkpoint belong together: no other may stand in for one.
@@ -160,6 +160,6 @@ def _require_what_is_named(cfg: Any, suffix: str | None, last: str, manager: typ
 def _stop_if_finished(trainer: Any) -> None:
     """fairseq asks whether the last update was reached only after having made one more."""
     limit, updates = trainer.cfg.optimization.max_update, trainer.get_num_updates()
-    if limit and updates >= limit:
+    if isinstance(limit, int) and 0 < limit <= updates:
         logger.info(f"nothing to train: {updates} updates are made of --max-update {limit}")
         trainer.cfg.optimization.max_epoch = -1  # 0 means no limit
