@@ -47,6 +47,9 @@ def install(checkpoint_utils: ModuleType, load_state: Callable[[Path], dict[str,
         checkpoint_utils.load_checkpoint_to_cpu, load_state
     )
     checkpoint_utils.load_checkpoint = _resuming(checkpoint_utils.load_checkpoint, manager)
+    from fairseq.tasks import FairseqTask
+
+    FairseqTask.get_batch_iterator = _same_batches(FairseqTask.get_batch_iterator)
 
 
 def newest_intact(
@@ -137,6 +140,27 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
         return extra_state, epoch_itr
 
     return load_checkpoint
+
+
+def _same_batches(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Batches that serve every epoch are those of the first, also after an interruption.
+
+    fairseq draws them anew, with a seed of the epoch that a resumed training begins with.
+    """
+
+    @functools.wraps(original)
+    def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        epoch = kwargs.get("epoch", 1)
+        of_one_epoch = kwargs.get("disable_iterator_cache") or kwargs.get("update_epoch_batch_itr")
+        known = dataset in self.dataset_to_epoch_iter
+        if epoch == 1 or of_one_epoch or known or not self.can_reuse_epoch_itr(dataset):
+            return original(self, dataset, *args, **kwargs)
+        iterator = original(self, dataset, *args, **{**kwargs, "epoch": 1})
+        dataset.set_epoch(epoch)
+        iterator.epoch = epoch
+        return iterator
+
+    return get_batch_iterator
 
 
 def _require_what_is_named(cfg: Any, suffix: str | None, last: str, manager: type) -> None:
