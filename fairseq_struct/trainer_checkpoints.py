@@ -47,6 +47,9 @@ def install(checkpoint_utils: ModuleType, load_state: Callable[[Path], dict[str,
         checkpoint_utils.load_checkpoint_to_cpu, load_state
     )
     checkpoint_utils.load_checkpoint = _resuming(checkpoint_utils.load_checkpoint, manager)
+    from fairseq.tasks import FairseqTask
+
+    FairseqTask.get_batch_iterator = _same_batches(FairseqTask.get_batch_iterator)
 
 
 def newest_intact(
@@ -65,8 +68,8 @@ def newest_intact(
             continue
         try:
             state = load_state(path)
-            found.append((state["optimizer_history"][-1]["num_updates"], path))
-        except (InputError, LookupError, TypeError):
+            found.append((int(state["optimizer_history"][-1]["num_updates"]), path))
+        except (LookupError, TypeError, ValueError):  # an InputError is one of these
             continue
     return max(found)[1] if found else None
 
@@ -124,7 +127,7 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
         suffix = trainer.checkpoint_suffix
         last = os.path.join(cfg.save_dir, f"checkpoint_last{suffix}.pt")
         _require_what_is_named(cfg, suffix, last, manager)
-        if cfg.write_checkpoints_asynchronously:
+        if getattr(cfg, "write_checkpoints_asynchronously", False):
             logger.warning("checkpoints are written before training goes on, lest a kill tear them")
             cfg.write_checkpoints_asynchronously = False
         # The parts of a sharded checkpoint belong together: no other may stand in for one.
@@ -137,6 +140,27 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
         return extra_state, epoch_itr
 
     return load_checkpoint
+
+
+def _same_batches(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Batches that serve every epoch are those of the first, also after an interruption.
+
+    fairseq draws them anew, with a seed of the epoch that a resumed training begins with.
+    """
+
+    @functools.wraps(original)
+    def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        epoch = kwargs.get("epoch", 1)
+        of_one_epoch = kwargs.get("disable_iterator_cache") or kwargs.get("update_epoch_batch_itr")
+        known = dataset in self.dataset_to_epoch_iter
+        if epoch == 1 or of_one_epoch or known or not self.can_reuse_epoch_itr(dataset):
+            return original(self, dataset, *args, **kwargs)
+        iterator = original(self, dataset, *args, **{**kwargs, "epoch": 1})
+        dataset.set_epoch(epoch)
+        iterator.epoch = epoch
+        return iterator
+
+    return get_batch_iterator
 
 
 def _require_what_is_named(cfg: Any, suffix: str | None, last: str, manager: type) -> None:
@@ -160,6 +184,6 @@ def _require_what_is_named(cfg: Any, suffix: str | None, last: str, manager: typ
 def _stop_if_finished(trainer: Any) -> None:
     """fairseq asks whether the last update was reached only after having made one more."""
     limit, updates = trainer.cfg.optimization.max_update, trainer.get_num_updates()
-    if limit and updates >= limit:
+    if isinstance(limit, int) and 0 < limit <= updates:
         logger.info(f"nothing to train: {updates} updates are made of --max-update {limit}")
         trainer.cfg.optimization.max_epoch = -1  # 0 means no limit
