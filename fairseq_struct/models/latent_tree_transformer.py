@@ -175,7 +175,8 @@ class LatentTreeTransformer(TransformerModel):
         add("--pullback-weight", type=float, help=WEIGHT_HELP)
         add("--sparsemap-steps", type=int,
             help="most searches for a best tree in a projection of sparsemap and spigot "
-            "(default: as many as make it exact); fewer are faster")  # fmt: skip
+            "(default: as many as make it exact); fewer are faster, with a warning where they do "
+            "not suffice")  # fmt: skip
         add("--temperature", type=float, help="temperature of the methods with Gumbel noise")
         add("--parser-hidden-size", type=int, help="size of the parser's BiLSTM, an even number")
 

@@ -52,7 +52,8 @@ class LatentTreeConfig(FairseqDataclass):
         default=None,
         metadata={
             "help": "most searches for a best tree in a projection of sparsemap and spigot, 5 or "
-            "more (default: as many as make it exact); fewer are faster"
+            "more (default: as many as make it exact); fewer are faster, with a warning where they "
+            "do not suffice"
         },
     )
     temperature: float = field(
