@@ -25,7 +25,7 @@ class SemanticSimilarityCriterion(FairseqCriterion):
         given = sample["net_input"]
         tokens, lengths = (given[name].transpose(0, 1).flatten(0, 1)
                            for name in ("tokens", "lengths"))  # fmt: skip
-        first, second = model.sentence_vectors(tokens, lengths).chunk(2)
+        first, second = model(tokens, lengths).chunk(2)
         similarity = cosine_similarity(first, second)
         loss = mse_loss(similarity, given["targets"], reduction="sum" if reduce else "none")
         count = sample["nsentences"]
