@@ -96,6 +96,8 @@ def prepare() -> None:
         checkpoint_utils.load_checkpoint_to_cpu
     )
     trainer_checkpoints.install(checkpoint_utils, load_state)
+    workers = importlib.import_module("fairseq.distributed.utils")
+    workers.broadcast_object = _as_safe_as_files(workers)
 
 
 @functools.cache
@@ -224,6 +226,26 @@ def _with_clear_messages(load: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return load_checkpoint_to_cpu
+
+
+def _as_safe_as_files(workers: ModuleType) -> Callable[..., Any]:
+    # With several workers the first one reads the checkpoint and sends it to the others. What they
+    # take is held to the rules of files, in which options are plain containers.
+    broadcast, torch = workers.broadcast_object, _import_torch()
+    omega = importlib.import_module("omegaconf").OmegaConf
+
+    @functools.wraps(broadcast)
+    def broadcast_object(state: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(state, dict) and omega.is_config(state.get("cfg")):
+            plain = omega.to_container(state["cfg"], resolve=True, enum_to_str=True)
+            state = {**state, "cfg": plain}
+        with torch.serialization.safe_globals([workers._TensorPlaceholder]):
+            state = broadcast(state, *args, **kwargs)
+        if isinstance(state, dict) and isinstance(state.get("cfg"), dict):
+            state["cfg"] = omega.create(state["cfg"], flags={"allow_objects": True})
+        return state
+
+    return broadcast_object
 
 
 @contextlib.contextmanager

@@ -29,9 +29,12 @@ class Trained(NamedTuple):
     state: dict
 
     def logged(self, subset: str) -> list[dict[str, float]]:
-        """What it logged of a subset, but for times: a dictionary for each validation."""
+        """What it logged of a subset, a dictionary for each time.
+
+        Left out are times, and what fairseq's criterions average over steps, not words.
+        """
         lines = re.findall(rf'\{{[^{{}}]*"{subset}_loss"[^{{}}]*\}}', self.log)
-        unlike = re.compile(rf"{subset}_(wps|ups|wpb|bsz|train_wall|wall)|epoch")
+        unlike = re.compile(rf"{subset}_(wps|ups|wpb|bsz|train_wall|wall|total|n_correct)|epoch")
         return [
             {name: float(value) for name, value in json.loads(line).items()
              if not unlike.fullmatch(name)}
