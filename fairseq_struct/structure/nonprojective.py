@@ -17,7 +17,8 @@ from fairseq_struct.structure import (
     spanning_tree_kernels,
     spanning_tree_torch,
 )
-from fairseq_struct.structure.compiled import array, run, zeros
+from fairseq_struct.structure.active_set import arborescence_spaces
+from fairseq_struct.structure.compiled import Space, array, run, zeros
 from fairseq_struct.structure.log_partition import (
     hessian_product_by_autograd,
     marginals_by_autograd,
@@ -48,6 +49,7 @@ def log_partition_and_marginals(
         matrix_tree_kernels.log_partition_and_marginals, _steps(lengths, 3),
         array(weights), array(lengths, np.int64), single_root, array(last, np.int64),
         want_marginals, array(log_partition), array(marginals), array(done, np.bool_),
+        workspace=_spaces_of_elimination(scores.size(1)),
     )
     log_partition += shift
     if possible is not None:
@@ -76,6 +78,7 @@ def hessian_product(
         matrix_tree_kernels.hessian_products, 3 * _steps(lengths, 3),
         array(weights), array(tangents), array(lengths, np.int64), single_root,
         array(last, np.int64), array(products), array(done, np.bool_),
+        workspace=2 * _spaces_of_elimination(scores.size(1)),
     )
     if possible is not None:
         products[~possible] = 0.0
@@ -101,7 +104,7 @@ def best_heads(
     run(
         spanning_tree_kernels.best_trees, 4 * _steps(lengths, 2),
         array(scores), array(lengths, np.int64), single_root, array(best),
-        array(heads, np.int64),
+        array(heads, np.int64), workspace=arborescence_spaces(scores.size(1)),
     )
     return best, heads
 
@@ -128,12 +131,19 @@ def sample_heads(
             spanning_tree_kernels.samples, count * _steps(lengths, 2),
             array(weights), array(lengths, np.int64), single_root, array(roots), WALK_STEPS,
             array(seeds, np.int64), array(heads, np.int64), array(done, np.bool_),
+            workspace=_spaces_of_walks(scores.size(1)),
         )
     for number in range(count if not done.all() else 0):
         heads[number, ~done] = _word_by_word(
             scores[~done], lengths[~done], single_root, generator, backend
         )
     return heads
+
+
+def _spaces_of_walks(n: int) -> tuple[Space, ...]:
+    return (
+        Space((n,)), Space((n,), np.int64), Space((n + 1,), np.bool_), Space((1,), np.uint64),
+    )  # fmt: skip
 
 
 def _word_by_word(
@@ -185,6 +195,10 @@ def _last_words(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     best, heads = best_heads(scores, lengths, True, backend)
     words = torch.arange(heads.size(1), device=heads.device) < lengths[:, None]
     return best > -torch.inf, ((heads == 0) & words).int().argmax(1)
+
+
+def _spaces_of_elimination(n: int) -> tuple[Space, ...]:
+    return Space((2, n, n)), Space((4, n))
 
 
 def _steps(lengths: Tensor, power: int) -> np.ndarray:

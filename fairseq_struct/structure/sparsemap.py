@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure import sparsemap_kernels
-from fairseq_struct.structure.active_set import ActiveSets, charts, search
+from fairseq_struct.structure.active_set import ActiveSets, charts, search, search_spaces
 from fairseq_struct.structure.checks import above_zero, whole_number
 from fairseq_struct.structure.compiled import Space, array
 from fairseq_struct.structure.heads import is_tree, rows_of
@@ -121,7 +121,7 @@ def solve(
 
 def _spaces(n: int, block: int) -> tuple[Space, ...]:
     rough = charts(n, block, np.float32)
-    return (Space((block, n, n)), *charts(n, block), *rough)
+    return (Space((block, n, n)), *search_spaces(n, block), *charts(n, block), *rough)
 
 
 def _check_start(
