@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
 
 _NO_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
 
@@ -44,19 +45,11 @@ def read_conllu(path: Path) -> Iterator[Sentence]:
     Spaces within a word become ``_``: everywhere else words are separated by spaces.
 
     Raises:
-        InputError: the file is missing, a line is malformed, or heads are no tree; with the line.
+        InputError: the file cannot be read, a line is malformed, or heads are no tree.
     """
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
     rows: list[tuple[int, list[str]]] = []
-    number = 0
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 (byte {error.start})") from None
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.rstrip("\r")
+    for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             if rows:
                 yield _sentence(path, rows)

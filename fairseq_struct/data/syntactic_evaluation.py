@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairseq_struct.data.parallel_text import read_lines
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
 
 Case = list[tuple[str, ...]]
 

@@ -16,12 +16,12 @@ from fairseq_struct.data.parallel_text import (
     Pair,
     ParallelCorpus,
     normalise,
-    read_lines,
     read_parallel,
     reject_blank,
 )
 from fairseq_struct.data.translation_folder import TextOptions
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
 
 TANAKA_TEST_PAIRS = 500
 IWSLT17_VALID_SETS = ("dev2010",)

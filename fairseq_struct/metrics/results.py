@@ -17,6 +17,7 @@ import torch
 
 from fairseq_struct import __version__
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
 
 SCALES = ("paper", "reduced")
 MARKED = re.compile(
@@ -113,7 +114,7 @@ def read_results(path: str | Path) -> list[Result]:
     """
     names = {item.name for item in fields(Result)}
     results = []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         try:
             entry = json.loads(line)
             if not isinstance(entry, dict) or not set(entry) <= names:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.independent import Independent
 from fairseq_struct.structure.pullback import ALIASES, METHODS, Latent, Loss, MovingAverage, latent
@@ -54,8 +54,7 @@ class LatentTree(nn.Module):
     ):
         super().__init__()
         if method not in METHODS and method not in ALIASES:
-            names = ", ".join(METHODS)
-            raise InputError(f"unknown latent method {method!r}; choose one of {names}")
+            raise InputError(unknown_name("latent method", method, METHODS))
         for name, value in (("pullback step size", step_size), ("temperature", temperature)):
             if not 0 < value < float("inf"):
                 raise InputError(f"the {name} must be above 0 and finite, not {value}")

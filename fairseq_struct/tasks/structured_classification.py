@@ -16,6 +16,7 @@ from fairseq_struct.data.labelled_folder import OPTIONS
 from fairseq_struct.data.labelled_sentences import UNKNOWN_HEAD, LabelledSentences
 from fairseq_struct.errors import InputError
 from fairseq_struct.tasks.own_criterion import OwnCriterion
+from fairseq_struct.text_files import read_lines, read_text
 
 
 @dataclass
@@ -69,7 +70,9 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
         self.labels = labels
         options = Path(cfg.data) / OPTIONS
         try:
-            self.lower = options.is_file() and bool(json.loads(options.read_text())["lower"])
+            self.lower = options.is_file() and bool(json.loads(read_text(options))["lower"])
+        except InputError:
+            raise
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{options}: damaged, prepare the data anew") from None
         self.gold = [] if not cfg.heads_path else list(read_conllu(Path(cfg.heads_path)))
@@ -162,7 +165,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
         path = Path(self.cfg.data).absolute().parent / "text" / f"train.sentence{side}"
         if not path.is_file():
             raise InputError(f"{path}: no such file, by which --heads-path finds its sentences")
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        lines = read_lines(path)
         if len(lines) != count:
             raise InputError(f"{path}: {len(lines)} sentences, but data-bin has {count}")
         return [tuple(line.split()) for line in lines]
