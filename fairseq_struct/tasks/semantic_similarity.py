@@ -10,6 +10,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
+from fairseq_struct.data.dictionary_file import load_dictionary
 from fairseq_struct.data.labelled_sentences import LabelledSentences
 from fairseq_struct.data.masked_sentences import MASK
 from fairseq_struct.data.sentence_pairs import HIGHEST, read_pairs
@@ -60,7 +61,7 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
         path = Path(cfg.data or "") / "dict.txt"
         if not cfg.data or not path.is_file():
             raise InputError(f"{path}: no such file; preprocess/sentence_similarity.py makes it")
-        return cls(cfg, Dictionary.load(str(path)))
+        return cls(cfg, load_dictionary(path))
 
     def build_model(self, cfg, from_checkpoint: bool = False):
         """Build the model, its parser frozen if that is asked for.

@@ -12,6 +12,7 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
 from fairseq_struct.data.conllu import read_conllu
+from fairseq_struct.data.dictionary_file import load_dictionary
 from fairseq_struct.data.labelled_folder import OPTIONS
 from fairseq_struct.data.labelled_sentences import UNKNOWN_HEAD, LabelledSentences
 from fairseq_struct.errors import InputError
@@ -57,6 +58,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "structured_classification"
+    needs, models = "sides", "classifiers of this package such as latent_tree_classifier"
 
     def __init__(
         self, cfg: StructuredClassificationConfig, words: Dictionary, labels: Dictionary
@@ -68,6 +70,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
             raise InputError("--truncate needs --longest-sentence")
         self.words = words
         self.labels = labels
+        self._model = None  # knows how many sentences an instance has
         options = Path(cfg.data) / OPTIONS
         try:
             self.lower = options.is_file() and bool(json.loads(read_text(options))["lower"])
@@ -94,15 +97,22 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
                 raise InputError(
                     f"{folder / name}: no such file; preprocess/labelled_text.py makes such folders"
                 )
-        words, labels = (
-            Dictionary.load(str(folder / name)) for name in ("dict.txt", "dict.label.txt")
-        )
+        words, labels = (load_dictionary(folder / name) for name in ("dict.txt", "dict.label.txt"))
         return cls(cfg, words, labels)
 
     @property
     def label_names(self) -> list[str]:
         """The labels, in the order of their numbers."""
         return self.labels.symbols[self.labels.nspecial :]
+
+    def build_model(self, cfg, from_checkpoint: bool = False):
+        """Build the model.
+
+        Raises:
+            InputError: it is no classifier of sentences.
+        """
+        self._model = super().build_model(cfg, from_checkpoint)
+        return self._model
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
         """Make a split of the folder available.
@@ -116,6 +126,11 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
         names = [name for name in names if Path(f"{name}.idx").is_file()]
         if not names:
             raise InputError(f"{prefix}.sentence1.idx: no such file; there is no split {split!r}")
+        if self._model is not None and self._model.sides != len(names):
+            raise InputError(
+                f"{prefix}: {len(names)} sentence(s) per instance, but the model reads "
+                f"{self._model.sides}"
+            )
         sides = [
             [self._cut(tensor, name, line) for line, tensor in enumerate(_load(name), 1)]
             for name in names

@@ -16,6 +16,7 @@ from fairseq_struct.data.dependency_treebank import (
     read_treebank,
     without_punctuation,
 )
+from fairseq_struct.data.dictionary_file import load_dictionary
 from fairseq_struct.data.indexed_lines import load_lines
 from fairseq_struct.data.masked_sentences import MASK, MaskedSentences
 from fairseq_struct.errors import InputError
@@ -71,6 +72,7 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "structured_masked_lm"
+    needs, models = "check_length", "masked language models such as udgn"
 
     def __init__(self, cfg: StructuredMaskedLMConfig, words: Dictionary):
         super().__init__(cfg)
@@ -98,7 +100,7 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
         path = Path(cfg.data) / "dict.txt"
         if not path.is_file():
             raise InputError(f"{path}: no such file; fairseq-preprocess --only-source makes it")
-        return cls(cfg, Dictionary.load(str(path)))
+        return cls(cfg, load_dictionary(path))
 
     def _gold(self, path: str) -> list[tuple[torch.Tensor, list[int]]]:
         """The treebank's sentences as integers, and their heads."""
