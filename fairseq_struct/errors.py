@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 
 # What stops a program that reads or writes without Python knowing the name of the file.
-_OF_STREAMS = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS, errno.EIO}
+OF_STREAMS = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS, errno.EIO}
 
 
 class InputError(ValueError):
@@ -58,7 +58,7 @@ def plain_message(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.errno is not None:
         if error.filename is not None:
             return f"{os.fsdecode(error.filename)}: {error.strerror}"
-        return f"cannot read or write: {error.strerror}" if error.errno in _OF_STREAMS else None
+        return f"cannot read or write: {error.strerror}" if error.errno in OF_STREAMS else None
     if out_of_memory(error):
         return " ".join(f"not enough memory ({error})".replace("()", "").split())
     return None

@@ -192,6 +192,7 @@ def test_bad_options_end_in_one_sentence(prepared, tmp_path, options, message):
     options = [option.replace("FOLDER", str(prepared)) for option in options]
     with pytest.raises(InputError, match=message):
         train(prepared, tmp_path, *options, "--max-epoch=1")
+    assert not (tmp_path / "crash.pt").exists(), "told only after the first epoch has begun"
 
 
 def test_long_sentences_are_cut_on_request(prepared, tmp_path):

@@ -165,3 +165,4 @@ def test_translation_resumption_and_trees(trained, data_bin, tmp_path, monkeypat
 def test_bad_options_end_in_one_sentence(data_bin, tmp_path, options, message):
     with pytest.raises(InputError, match=message):
         train(data_bin, tmp_path, *options, "--max-update=1", "--batch-size=8", arch=ARCH)
+    assert not (tmp_path / "crash.pt").exists(), "told only after the first epoch has begun"

@@ -248,6 +248,7 @@ def test_streams_hold_every_token_once():
 def test_bad_options_end_in_one_sentence(language_folder, tmp_path, options, message):
     with pytest.raises(InputError, match=message):
         train(language_folder, tmp_path, "--optimizer=adam", "--max-update=1", *options)
+    assert not (tmp_path / "crash.pt").exists(), "told only after the first epoch has begun"
 
 
 def test_eval_lm_needs_the_other_task(language_models, language_folder):

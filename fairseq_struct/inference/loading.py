@@ -119,10 +119,14 @@ def _restore(checkpoint: str | Path, data: str | Path | None):
     if not {"args", "cfg"} & set(found) or "model" not in found:
         raise InputError(f"{checkpoint}: not written by fairseq-train")
     parameters_of(found, checkpoint)
+    if found.get("cfg") is not None:
+        options_of(found, checkpoint)
     del found
     try:
         state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
-    except (LookupError, AttributeError, TypeError) as error:
+    except InputError:
+        raise
+    except (LookupError, AttributeError, TypeError, ValueError) as error:
         raise InputError(
             f"{checkpoint}: not written by fairseq-train ({type(error).__name__}: {error})"
         ) from error
