@@ -140,21 +140,21 @@ def options_of(state: dict[str, Any], path: str | Path, *groups: str) -> Mapping
     Args:
         state: what the file holds.
         path: of the file.
-        groups: that are needed beside those two.
+        groups: that are needed.
 
     Raises:
         InputError: there are none (fairseq before 0.11 wrote ``args``), a group is missing, or
-            task or model has no name.
+            task or model, if needed, has no name.
     """
     options = state.get("cfg")
     if not isinstance(options, Mapping) or not options:
         raise InputError(f"{path}: has no options ('cfg'), as checkpoints of fairseq 0.11 or later")
-    for group in ("task", "model", *groups):
+    for group in groups:
         # A model whose options were an argparse.Namespace keeps them as one.
         kinds = Mapping | Namespace if group == "model" else Mapping
         if not isinstance(options.get(group), kinds):
             raise InputError(f"{path}: its options ('cfg') have no group {group!r}")
-    for group in ("task", "model"):
+    for group in {"task", "model"}.intersection(groups):
         if not name_in(options[group]):
             raise InputError(f"{path}: its options ('cfg') name no {group}")
     return options

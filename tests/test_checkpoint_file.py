@@ -205,7 +205,7 @@ def test_how_crafted_checkpoints_were_made_is_not_known(trained, tmp_path):
 
 def test_options_may_be_a_namespace_of_the_model():
     options = {"task": {"_name": "translation"}, "model": Namespace(_name="transformer")}
-    assert checkpoint_file.options_of({"cfg": options}, "x.pt") is options
+    assert checkpoint_file.options_of({"cfg": options}, "x.pt", "task", "model") is options
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import pytest
 
 from fairseq_struct.data import labelled_text
 from fairseq_struct.data.conllu import read_conllu, to_conllu
-from fairseq_struct.data.labelled_text import Instance, read_corpus
+from fairseq_struct.data.labelled_folder import write_labelled_folder
+from fairseq_struct.data.labelled_text import Instance, LabelledCorpus, read_corpus
 from fairseq_struct.data.tree_page import tree_page
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.word_vectors import read_word_vectors
@@ -104,6 +105,14 @@ def test_splits_have_to_fit_together(tmp_path):
     files["test"].unlink()
     with pytest.raises(InputError, match=r"no such file \(the test split of x\)"):
         read_corpus("x", labelled_text.read_tsv, files)
+
+
+def test_a_dictionary_is_not_cut_to_nothing(tmp_path):
+    instances = [Instance(("a b a",), "x"), Instance(("a c",), "y")]
+    corpus = LabelledCorpus("x", dict.fromkeys(labelled_text.SPLITS, instances))
+    with pytest.raises(InputError, match="--least-count 4: no word .* 'a', is there 3 times"):
+        write_labelled_folder(corpus, tmp_path / "out", least_count=4)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.skipif(not os.environ.get("DATA"), reason="DATA names no folder of corpora")

@@ -178,6 +178,7 @@ def test_measures_do_not_depend_on_batches(prepared, tmp_path):
         (["--heads-path=FOLDER/train.conllu", "--latent-method=baseline"], "of no use to a model"),
         (["--heads-path=FOLDER/empty.conllu"], "empty.conllu: no tree in it"),
         (["--criterion=cross_entropy"], "needs --criterion structured_classification, not cross"),
+        (["--arch=latent_tree_entailment"], "1 sentence.s. per instance, but the model reads 2"),
         (["--max-tokens=2"], "--max-tokens 2, but a sentence has"),
         (["--pullback-step-size=0"], "pullback step size must be above 0"),
         (["--valid-subset=dev"], "there is no split 'dev'"),

@@ -238,6 +238,7 @@ def test_streams_hold_every_token_once():
         (["--optimizer=nt_asgd", "--non-monotone-interval=0"], "interval must be 1 or more"),
         (["--valid-subset=dev"], "dev.bin: no such file"),
         (["--criterion=cross_entropy"], "needs --criterion recurrent_language_modeling"),
+        (["--arch=transformer_lm"], "this task is for on_lstm_lm and awd_lstm_lm, not for Transf"),
         (["--batch-size=2000"], "cannot be cut into 2000 streams"),
         (
             ["--task=language_modeling", "--criterion=cross_entropy", "--optimizer=nt_asgd"],

@@ -120,7 +120,7 @@ def _restore(checkpoint: str | Path, data: str | Path | None):
         raise InputError(f"{checkpoint}: not written by fairseq-train")
     parameters_of(found, checkpoint)
     if found.get("cfg") is not None:
-        options_of(found, checkpoint)
+        options_of(found, checkpoint, "task", "model")
     del found
     try:
         state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
@@ -130,7 +130,7 @@ def _restore(checkpoint: str | Path, data: str | Path | None):
         raise InputError(
             f"{checkpoint}: not written by fairseq-train ({type(error).__name__}: {error})"
         ) from error
-    cfg = options_of(state, checkpoint)
+    cfg = options_of(state, checkpoint, "task", "model")
     if data is not None:
         cfg["task"]["data"] = str(data)
     if "embed_path" in cfg["model"]:
@@ -154,7 +154,7 @@ def made_by(checkpoint: str | Path) -> dict:
     """
     plugin.load()
     state = compat.load_state(checkpoint)
-    cfg = options_of(state, checkpoint, "common", "optimization")
+    cfg = options_of(state, checkpoint, "common", "optimization", "task", "model")
     history = state.get("optimizer_history") or [{}]
     seed, updates = cfg["common"].get("seed"), history[-1].get("num_updates", 0)
     model = cfg["model"] if isinstance(cfg["model"], Mapping) else vars(cfg["model"])
