@@ -6,6 +6,7 @@ takes once it is unpacked, and what it returns may be any tensors and containers
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import re
@@ -17,12 +18,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_struct.errors import InputError, out_of_memory
+from fairseq_struct.errors import DamagedCheckpoint, InputError, out_of_memory
 from fairseq_struct.text_files import reading
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+# What torch says of files that end too soon, in its zip format and the one before.
+_OF_CUT_FILES = ("PytorchStreamReader", "unexpected EOF", "wrong byte size")
 _ZIP = b"PK\x03\x04"
 _PICKLE = b"\x80"
 # How often the numbers of a file may stand in its model's parameters: tied ones share theirs.
@@ -87,17 +90,21 @@ def refusing(path: str | Path) -> Iterator[None]:
         yield
     except pickle.UnpicklingError as error:
         raise _refusal(path, error) from None
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):  # which torch has for files cut short
+            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise no_checkpoint(path) from None
     except (EOFError, RuntimeError, MemoryError) as error:
         if out_of_memory(error):
             raise InputError(f"{path}: takes more memory than there is") from None
-        if isinstance(error, RuntimeError) and "PytorchStreamReader" not in str(error):
+        if isinstance(error, RuntimeError) and not any(say in str(error) for say in _OF_CUT_FILES):
             raise
         raise no_checkpoint(path) from None
 
 
-def no_checkpoint(path: str | Path) -> InputError:
+def no_checkpoint(path: str | Path) -> DamagedCheckpoint:
     """The error of a file that torch makes nothing of."""
-    return InputError(f"{path}: not a checkpoint, or one that was cut short")
+    return DamagedCheckpoint(f"{path}: not a checkpoint, or one that was cut short")
 
 
 def parameters_of(state: dict[str, Any], path: str | Path) -> dict[str, Tensor]:
@@ -177,7 +184,7 @@ def _refusal(path: str | Path, error: pickle.UnpicklingError) -> InputError:
         )
     reason = re.search(r"WeightsUnpickler error: *(\S[^\n]*)", str(error))
     detail = f" ({reason.group(1)})" if reason else ""
-    return InputError(f"{path}: not a checkpoint of fairseq, or a damaged one{detail}")
+    return DamagedCheckpoint(f"{path}: not a checkpoint of fairseq, or a damaged one{detail}")
 
 
 def _foreign_globals(path: str | Path, error: pickle.UnpicklingError) -> list[str]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import functools
 import importlib
 import importlib.metadata
@@ -90,10 +89,6 @@ def load_state(path: str | Path) -> dict[str, Any]:
             state = torch.load(path, map_location="cpu", weights_only=True)
     except InputError:
         raise
-    except OSError as error:
-        if error.errno not in (None, errno.EINVAL):  # which torch has for files cut short
-            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-        raise checkpoint_file.no_checkpoint(path) from None
     except (*_OF_BYTES, RuntimeError):
         raise checkpoint_file.no_checkpoint(path) from None
     if not isinstance(state, dict):

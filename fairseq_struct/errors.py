@@ -36,6 +36,10 @@ class DependencyError(InputError, ImportError):
         self.remedy = remedy
 
 
+class DamagedCheckpoint(InputError):
+    """A file that is no checkpoint, or one that was cut short; nothing in it asks for trust."""
+
+
 def suggestion(word: object, known: Iterable[str]) -> str:
     """``; did you mean 'parse'?`` for the known word that is most like this one, or nothing."""
     alike = difflib.get_close_matches(str(word), list(known), n=1)

@@ -197,8 +197,7 @@ def write_atomically(state: dict[str, Any], path: str | Path) -> None:
         os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
     except (OSError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: cannot be written ({reason})") from error
+        raise InputError(f"{path}: cannot be written: {error}") from error
     finally:
         if temporary is not None and os.path.exists(temporary):
             os.unlink(temporary)

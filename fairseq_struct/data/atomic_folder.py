@@ -10,7 +10,6 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import writing
 
 
 def require_free(out: Path, mark: str, overwrite: bool, others: Sequence[str] = ()):
@@ -61,9 +60,8 @@ def atomic_folder(out: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror})") from None
     try:
-        with writing(out):
-            yield staging
-            _replace(staging, out)
+        yield staging
+        _replace(staging, out)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         for folder in new_parents:  # the innermost comes first

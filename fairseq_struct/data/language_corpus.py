@@ -17,8 +17,8 @@ from pathlib import Path
 
 from fairseq_struct.data.atomic_folder import atomic_folder, require_free
 from fairseq_struct.data.binarise import SPLITS, last_error
+from fairseq_struct.data.parallel_text import read_lines
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import read_lines
 
 MANIFEST = "manifest.json"
 SPECIAL = frozenset({"<s>", "</s>", "<pad>"})
