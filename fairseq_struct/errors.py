@@ -93,7 +93,6 @@ def run_plainly(work: Callable[[], int | None]) -> int:
     status, told = 0, None
     try:
         status = work() or 0
-        sys.stdout.flush()
     except KeyboardInterrupt:
         status = 130
     except BrokenPipeError:
@@ -136,7 +135,8 @@ def report_plainly() -> None:
 def _flush_output() -> str | None:
     """Write what waits to be written; what cannot be goes nowhere, and why is returned."""
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:  # which it is where the caller has closed it
+            sys.stdout.flush()
     except OSError as error:
         # Or the interpreter would try once more at its end, and complain in its own way.
         with contextlib.suppress(OSError):

@@ -149,6 +149,20 @@ def test_heads_that_are_no_tree_are_refused(tmp_path, heads, message):
         list(read_conllu(path))
 
 
+@pytest.mark.parametrize("place", [0, 6])
+def test_numbers_of_thousands_of_digits_are_none(tmp_path, place):
+    columns = "1\ta\t_\tX\t_\t_\t0\troot\t_\t_".split("\t")
+    columns[place] = "9" * 5000
+    with pytest.raises(InputError, match="x:1: ") as refusal:
+        list(read_conllu(write(tmp_path / "x", "\t".join(columns) + "\n")))
+    assert len(str(refusal.value)) < 300
+
+
+def test_records_that_are_nested_too_deeply_are_none(tmp_path):
+    with pytest.raises(InputError, match="x:1: no SNLI record"):
+        list(labelled_text.read_snli_jsonl(write(tmp_path / "x", "[" * 100_000 + "\n")))
+
+
 def test_conllu_has_ten_columns(tmp_path):
     with pytest.raises(InputError, match="x:1: 2 columns; CoNLL-U has 10"):
         list(read_conllu(write(tmp_path / "x", "1\ta\n")))

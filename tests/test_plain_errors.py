@@ -29,6 +29,7 @@ from fairseq_struct.data import (
 from fairseq_struct.data.preparation_script import run_script
 from fairseq_struct.data.subwords import BytePairEncoding
 from fairseq_struct.errors import InputError, run_plainly
+from fairseq_struct.inference.reading import read_lines
 from fairseq_struct.metrics.results import read_results
 from fairseq_struct.metrics.training_log import read_log
 from fairseq_struct.modules.word_vectors import read_word_vectors
@@ -158,6 +159,13 @@ def test_reader_that_goes_away(monkeypatch, capsys):
         assert run_plainly(lambda: print("x")) == 0
         assert run_plainly(raising(InputError("but bad input is told"))) == 2
     assert capsys.readouterr().err == "error: but bad input is told\n"
+
+
+def test_streams_that_are_closed(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert run_plainly(lambda: print("x")) == 0
+    with pytest.raises(InputError, match="standard input is closed"):
+        list(read_lines(None))
 
 
 @contextmanager

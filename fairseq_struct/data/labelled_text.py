@@ -127,7 +127,7 @@ def read_snli_jsonl(path: Path) -> Iterator[Instance | str]:
             entry = json.loads(line)
             label = entry["gold_label"]
             parses = [entry[f"sentence{i}_binary_parse"] for i in (1, 2)]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(f"{path}:{number}: no SNLI record ({error})") from None
         yield _snli(path, number, parses, label)
 

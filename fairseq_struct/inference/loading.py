@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from argparse import Namespace
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 from fairseq_struct import compat, plugin
@@ -133,13 +134,21 @@ def _restore(checkpoint: str | Path, data: str | Path | None):
     cfg = options_of(state, checkpoint, "task", "model")
     if data is not None:
         cfg["task"]["data"] = str(data)
-    if "embed_path" in cfg["model"]:
-        cfg["model"]["embed_path"] = None  # the vectors are in the checkpoint
-    for name in ("heads_path", "treebank"):
-        if name in cfg["task"]:
-            cfg["task"][name] = None
+    # What only training reads; the vectors of words are in the checkpoint.
+    _unset(cfg["model"], "embed_path", "encoder_embed_path", "decoder_embed_path")
+    _unset(cfg["task"], "heads_path", "treebank")
     task = build_task(cfg, checkpoint)
     return cfg, task, build_model(cfg, task, state, checkpoint)
+
+
+def _unset(options: MutableMapping | Namespace, *names: str):
+    for name in names:
+        if name not in options:
+            continue
+        if isinstance(options, Namespace):
+            setattr(options, name, None)
+        else:
+            options[name] = None
 
 
 def made_by(checkpoint: str | Path) -> dict:

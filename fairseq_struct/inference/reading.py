@@ -72,12 +72,15 @@ def _window(
     return [found[place] for place in range(len(sentences))]
 
 
-def read_lines(stream: Iterable[str]) -> Iterator[str]:
+def read_lines(stream: Iterable[str] | None) -> Iterator[str]:
     """Lines of text without their ends.
 
     Raises:
-        InputError: they are not in the encoding of the terminal, UTF-8 as a rule.
+        InputError: there is no stream, as where standard input is closed, or the lines are not in
+            the encoding of the terminal, UTF-8 as a rule.
     """
+    if stream is None:
+        raise InputError("there is no input to read: standard input is closed")
     try:
         for line in stream:
             line.encode()  # in some places Python reads bytes that are no text all the same

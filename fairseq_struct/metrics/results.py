@@ -120,7 +120,7 @@ def read_results(path: str | Path) -> list[Result]:
             if not isinstance(entry, dict) or not set(entry) <= names:
                 raise ValueError("unknown fields, or no JSON object")
             results.append(Result(**entry))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise InputError(f"{path}:{number}: not a result record ({error})") from None
     return results
 

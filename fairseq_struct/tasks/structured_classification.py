@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Optional  # which fairseq can read; it cannot read "str | None"
 
 import torch
-from fairseq.data import Dictionary, data_utils
+from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
 from fairseq_struct.data.conllu import read_conllu
 from fairseq_struct.data.dictionary_file import load_dictionary
+from fairseq_struct.data.indexed_lines import open_lines
 from fairseq_struct.data.labelled_folder import OPTIONS
 from fairseq_struct.data.labelled_sentences import UNKNOWN_HEAD, LabelledSentences
 from fairseq_struct.errors import InputError
@@ -76,7 +77,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
             self.lower = options.is_file() and bool(json.loads(read_text(options))["lower"])
         except InputError:
             raise
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise InputError(f"{options}: damaged, prepare the data anew") from None
         self.gold = [] if not cfg.heads_path else list(read_conllu(Path(cfg.heads_path)))
         if cfg.heads_path and not self.gold:
@@ -201,7 +202,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
 
 
 def _load(prefix: str):
-    found = data_utils.load_indexed_dataset(prefix, None, "mmap")
+    found = open_lines(prefix)
     if found is None:
         raise InputError(f"{prefix}.idx: no such file")
     return found
