@@ -179,6 +179,7 @@ def test_measures_do_not_depend_on_batches(prepared, tmp_path):
         (["--heads-path=FOLDER/train.conllu", "--latent-method=baseline"], "of no use to a model"),
         (["--heads-path=FOLDER/empty.conllu"], "empty.conllu: no tree in it"),
         (["--criterion=cross_entropy"], "needs --criterion structured_classification, not cross"),
+        (["--arch=latent_tree_entailment"], "1 sentence.s. per instance, but the model reads 2"),
         (["--max-tokens=2"], "--max-tokens 2, but a sentence has"),
         (["--pullback-step-size=0"], "pullback step size must be above 0"),
         (["--valid-subset=dev"], "there is no split 'dev'"),
@@ -193,6 +194,7 @@ def test_bad_options_end_in_one_sentence(prepared, tmp_path, options, message):
     options = [option.replace("FOLDER", str(prepared)) for option in options]
     with pytest.raises(InputError, match=message):
         train(prepared, tmp_path, *options, "--max-epoch=1")
+    assert not (tmp_path / "crash.pt").exists(), "told only after the first epoch has begun"
 
 
 def test_long_sentences_are_cut_on_request(prepared, tmp_path):

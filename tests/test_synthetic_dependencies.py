@@ -94,6 +94,8 @@ def test_a_treebank_loses_punctuation_case_numbers_and_rare_words(tmp_path, caps
     assert (tree.words, tree.heads) == (("dogs", "bark", "N", "times"), (2, 0, 4, 2))
     assert prepare("conllu", files[0], tmp_path / "no", files[1], tmp_path / "x") == 2
     assert f"{tmp_path / 'no'}: no such file" in capsys.readouterr().err
+    assert prepare("conllu", *files, tmp_path / "x", "--least-count", 99) == 2
+    assert "--least-count 99: no word of the training split is known" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 
 

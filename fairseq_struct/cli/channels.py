@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_struct.errors import InputError
     from fairseq_struct.inference import ArcChannels, load_masked_model
     from fairseq_struct.metrics.channel_correlation import ChannelCorrelation
+    from fairseq_struct.text_files import writing
 
     if args.types < 1:
         raise InputError(f"--types must be 1 or more, not {args.types}")
@@ -77,9 +78,11 @@ def run(args: argparse.Namespace) -> int:
         for name, row in zip(types, values, strict=True):
             numbers = (f"{value:.4f}" for value in row)
             rows.append("\t".join([name, str(correlation.counts[name]), *numbers]))
-        args.table.write_text("\n".join(rows) + "\n", encoding="utf-8")
+        with writing(args.table):
+            args.table.write_text("\n".join(rows) + "\n", encoding="utf-8")
     if args.png:
-        _draw(args.png, types, channels, values, args.checkpoint.name)
+        with writing(args.png):
+            _draw(args.png, types, channels, values, args.checkpoint.name)
     return 0
 
 

@@ -39,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_struct.data.conllu import to_conllu
     from fairseq_struct.errors import InputError
     from fairseq_struct.inference import Classifier, load, read_lines
+    from fairseq_struct.text_files import writing
 
     classifier = load(args.checkpoint, args.data, args.truncate, longest=args.longest_sentence)
     if not isinstance(classifier, Classifier):
@@ -58,5 +59,6 @@ def run(args: argparse.Namespace) -> int:
                 name = f"sent_id = {number}" + (f".{side}" if len(one.sentences) > 1 else "")
                 comments = (name, f"text = {' '.join(words)}", f"label = {one.label}")
                 parts.append(to_conllu(words, heads, comments))
-        args.trees.write_text("".join(parts), encoding="utf-8")
+        with writing(args.trees):
+            args.trees.write_text("".join(parts), encoding="utf-8")
     return 0

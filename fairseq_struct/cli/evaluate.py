@@ -106,6 +106,7 @@ def evaluate(
     """
     import torch
 
+    from fairseq_struct.cli import dependency_scores
     from fairseq_struct.data.bracket_trees import has_label, leaves_of, read_trees, spans_of
     from fairseq_struct.metrics.bracketing import BracketingScores
     from fairseq_struct.structure import constituency
@@ -118,7 +119,10 @@ def evaluate(
                 f"{gold}:{line}: an empty element, which is no word; "
                 "fairseq-struct prepare penn_treebank trees removes them, and punctuation"
             )
-    ours = None if str(predicted) in TRIVIAL else read_trees(Path(predicted), labels[1])
+    ours = None
+    if str(predicted) not in TRIVIAL:
+        predicted = dependency_scores.existing(predicted, TRIVIAL)
+        ours = read_trees(predicted, labels[1])
     if ours is not None and len(ours) != len(theirs):
         raise InputError(
             f"{predicted}: {len(ours)} trees, but {gold} has {len(theirs)} of them"

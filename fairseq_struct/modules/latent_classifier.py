@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.modules.past_losses import PastLosses, unknown_loss
 from fairseq_struct.modules.workers import own_generator
 from fairseq_struct.structure.categorical import Categorical
@@ -73,8 +73,7 @@ class LatentClassifier(nn.Module):
     ):
         super().__init__()
         if method not in LATENT_METHODS:
-            names = ", ".join(LATENT_METHODS)
-            raise InputError(f"unknown latent method {method!r}; choose one of {names}")
+            raise InputError(unknown_name("latent method", method, LATENT_METHODS))
         if dim < 1:
             raise InputError(f"inputs need at least 1 dimension, not {dim}")
         if clusters < 2:

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.modules.past_losses import PastLosses, unknown_loss
 from fairseq_struct.modules.workers import own_generator
 from fairseq_struct.structure.dependency import DependencyTrees
@@ -56,8 +56,7 @@ class LatentTree(nn.Module):
     ):
         super().__init__()
         if method not in METHODS and method not in ALIASES:
-            names = ", ".join(METHODS)
-            raise InputError(f"unknown latent method {method!r}; choose one of {names}")
+            raise InputError(unknown_name("latent method", method, METHODS))
         numbers = {
             "pullback step size": step_size, "pullback weight": pullback_weight,
             "temperature": temperature,
