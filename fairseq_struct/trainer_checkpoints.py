@@ -129,7 +129,8 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
     def load_checkpoint(cfg: Any, trainer: Any, **passthrough: Any) -> Any:
         suffix = trainer.checkpoint_suffix
         last = os.path.join(cfg.save_dir, f"checkpoint_last{suffix}.pt")
-        _require_what_is_named(cfg, suffix, last, manager)
+        begins = not manager.exists(last)
+        _require_what_is_named(cfg, suffix, begins, manager)
         if getattr(cfg, "write_checkpoints_asynchronously", False):
             logger.warning("checkpoints are written before training goes on, lest a kill tear them")
             cfg.write_checkpoints_asynchronously = False
@@ -139,8 +140,10 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
             extra_state, epoch_itr = original(cfg, trainer, **passthrough)
         finally:
             _replaceable.reset(token)
-        fresh = extra_state is None or cfg.reset_meters or cfg.reset_optimizer
-        count = _keep_patience(trainer, {} if fresh else extra_state.get(PATIENCE, {}))
+        goes_on = extra_state is not None and not (
+            cfg.reset_meters or cfg.reset_optimizer or (begins and cfg.finetune_from_model)
+        )
+        count = _keep_patience(trainer, extra_state.get(PATIENCE, {}) if goes_on else {})
         if 0 < getattr(cfg, "patience", -1) <= count.get("num_runs", 0):
             _stop(trainer, f"no progress in {cfg.patience} validations (--patience)")
         _stop_at_the_last_update(trainer)
@@ -190,11 +193,11 @@ def _same_batches(original: Callable[..., Any]) -> Callable[..., Any]:
     return get_batch_iterator
 
 
-def _require_what_is_named(cfg: Any, suffix: str | None, last: str, manager: type) -> None:
+def _require_what_is_named(cfg: Any, suffix: str | None, begins: bool, manager: type) -> None:
     """Missing files are for fairseq no reason to stop; but whoever names one wants that one."""
     if cfg.restore_file != LAST:
         option, path = "--restore-file", cfg.restore_file.replace(".pt", f"{suffix or ''}.pt")
-    elif manager.exists(last):
+    elif not begins:
         return
     elif getattr(cfg, "continue_once", None) is not None:
         option, path = "--continue-once", cfg.continue_once

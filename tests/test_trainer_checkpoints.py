@@ -133,9 +133,9 @@ def test_patience_goes_on_where_it_was(language_folder, tmp_path):
     from fairseq_cli.train import should_stop_early
 
     def ends(name, *options):
-        vars(should_stop_early).clear()  # as in a process of its own
         train(language_folder, tmp_path / name, "--optimizer=adam", "--lr=0", "--patience=2",
               "--no-epoch-checkpoints", *options)  # fmt: skip
+        vars(should_stop_early).clear()  # a process of its own would begin so
         return state_of(tmp_path / name / "checkpoint_last.pt")["extra_state"]["train_iterator"]
 
     whole = ends("whole")
