@@ -23,7 +23,10 @@ class LatentClustersModelConfig(FairseqDataclass):
     )
     pullback_step_size: float = field(
         default=1.0,
-        metadata={"help": "size of the steps towards the pulled-back label"},
+        metadata={
+            "help": "eta, the size of the steps towards the pulled-back label, by the gradient of "
+            "an instance's own loss (the thesis's eta divided by the 5000 of its batch)"
+        },
     )
     pullback_steps: int = field(
         default=1, metadata={"help": "number of steps towards the pulled-back label"}

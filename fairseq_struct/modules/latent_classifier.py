@@ -54,7 +54,8 @@ class LatentClassifier(nn.Module):
         dim: size of x.
         clusters: K.
         method: one of ``LATENT_METHODS``.
-        step_size: eta of the pulled-back methods.
+        step_size: eta of the pulled-back methods, for the loss of one instance: see
+            :mod:`fairseq_struct.structure.pullback`.
         steps: their number of steps k.
         temperature: of the two methods with Gumbel noise.
 

@@ -286,9 +286,10 @@ class DependencyTrees:
     def sparse_distribution(self) -> sparsemap.SparseDistribution:
         """The few trees whose mean is :attr:`sparsemap`, their weights, and the gap reached.
 
-        Scores near 0 (as of an untrained parser) ask for thousands of trees: a second for a
-        sentence of 40 words. A search that ended early, for want of ``sparsemap_steps``, is told
-        by a warning, ``gaps`` and ``converged``; :meth:`solve_sparsemap` can go on.
+        Scores near 0 (as of an untrained parser) ask for thousands of trees, which takes seconds
+        for long sentences (:func:`.sparsemap.solve`). A search that ended early, for want of
+        ``sparsemap_steps``, is told by a warning, ``gaps`` and ``converged``;
+        :meth:`solve_sparsemap` can go on.
         """
         return self.solve_sparsemap(most_steps=self.sparsemap_steps)
 
