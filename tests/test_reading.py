@@ -66,6 +66,8 @@ def test_bytes_that_are_no_text(pipe, tmp_path):
         list(read_lines(pipe.reader))
     with pytest.raises(InputError, match="the input is not utf-8"):
         list(read_lines(["\udcff"]))
+    with pytest.raises(InputError, match="standard input is closed"):
+        read_lines(None)
 
 
 def test_batches_are_of_similar_lengths_and_results_in_order():
