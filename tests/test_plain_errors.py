@@ -151,6 +151,15 @@ def test_full_disk_below_the_output(monkeypatch, capsys, letters):
     assert capsys.readouterr().err == "error: cannot read or write: No space left on device\n"
 
 
+def test_full_disk_below_the_help(monkeypatch, capsys):
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(["evaluate", "--help"]) == 2
+    assert capsys.readouterr().err == "error: cannot read or write: No space left on device\n"
+    with pytest.raises(SystemExit):
+        main(["evaluate"])
+
+
 def test_reader_that_goes_away(monkeypatch, capsys):
     reader, writer = os.pipe()
     os.close(reader)

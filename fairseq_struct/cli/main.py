@@ -30,8 +30,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: from argparse, for ``--help``, ``--version`` and unknown arguments.
     """
+    return run_plainly(lambda: _run(argv))
+
+
+def _run(argv: Sequence[str] | None) -> int:
     args = build_parser().parse_args(argv)
-    return run_plainly(lambda: args.run(args))
+    return args.run(args)
 
 
 class _Parser(argparse.ArgumentParser):
