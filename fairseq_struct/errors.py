@@ -89,10 +89,13 @@ def run_plainly(work: Callable[[], int | None]) -> int:
 
     Raises:
         Exception: every error that is none of the user's.
+        SystemExit: the command's own.
     """
-    status, told = 0, None
+    status, told, stop = 0, None, None
     try:
         status = work() or 0
+    except SystemExit as error:  # from argparse, after --help
+        stop = error
     except KeyboardInterrupt:
         status = 130
     except BrokenPipeError:
@@ -108,6 +111,8 @@ def run_plainly(work: Callable[[], int | None]) -> int:
         with contextlib.suppress(OSError):
             print(f"error: {told}", file=sys.stderr)
         return 2
+    if stop is not None:
+        raise stop
     return status
 
 
@@ -135,7 +140,8 @@ def report_plainly() -> None:
 def _flush_output() -> str | None:
     """Write what waits to be written; what cannot be goes nowhere, and why is returned."""
     try:
-        if sys.stdout is not None:  # which it is where the caller has closed it
+        # Where the caller has closed it, there is none.
+        if sys.stdout is not None and not sys.stdout.closed:
             sys.stdout.flush()
     except OSError as error:
         # Or the interpreter would try once more at its end, and complain in its own way.

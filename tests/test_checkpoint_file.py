@@ -1,6 +1,7 @@
 """Checkpoint files of other kinds, packed ones, and crafted ones that run no code."""
 
 import io
+import re
 import tarfile
 import zipfile
 from argparse import Namespace
@@ -182,11 +183,9 @@ def test_crafted_checkpoints_end_in_one_line(trained, tmp_path, capsys, change, 
     state = torch.load(trained, weights_only=True)
     change(state)
     torch.save(state, tmp_path / "x.pt")
-    with pytest.raises(InputError, match=message):
-        fairseq_struct.load(tmp_path / "x.pt")
     assert main(["parse", str(tmp_path / "x.pt")]) == 2
-    error = capsys.readouterr().err
-    assert f"error: {tmp_path}/x.pt: " in error or "error: --mask-rate" in error
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert re.match(rf"error: {tmp_path}/x\.pt: .*(?:{message})", said)
 
 
 def test_the_checkpoint_that_they_are_crafted_from_loads(trained):

@@ -179,7 +179,6 @@ def test_measures_do_not_depend_on_batches(prepared, tmp_path):
         (["--heads-path=FOLDER/train.conllu", "--latent-method=baseline"], "of no use to a model"),
         (["--heads-path=FOLDER/empty.conllu"], "empty.conllu: no tree in it"),
         (["--criterion=cross_entropy"], "needs --criterion structured_classification, not cross"),
-        (["--arch=latent_tree_entailment"], "1 sentence.s. per instance, but the model reads 2"),
         (["--max-tokens=2"], "--max-tokens 2, but a sentence has"),
         (["--pullback-step-size=0"], "pullback step size must be above 0"),
         (["--valid-subset=dev"], "there is no split 'dev'"),
@@ -226,6 +225,7 @@ def test_batches_can_be_made_by_tokens(prepared, tmp_path):
 def test_a_model_of_pairs_needs_pairs(prepared, tmp_path):
     with pytest.raises(InputError, match=r"reads 2 sentence\(s\) per instance, the data have 1"):
         train(prepared, tmp_path, "--max-epoch=1", arch="latent_tree_entailment")
+    assert not (tmp_path / "crash.pt").exists(), "told only after the first epoch has begun"
 
 
 def test_raw_text_is_lower_cased_as_the_training_text_was(prepared, tmp_path):

@@ -26,7 +26,6 @@ from fairseq_struct.data import (
     sentence_pairs,
     syntactic_evaluation,
 )
-from fairseq_struct.data.preparation_script import run_script
 from fairseq_struct.data.subwords import BytePairEncoding
 from fairseq_struct.errors import InputError, run_plainly
 from fairseq_struct.inference.text_lines import read_lines
@@ -151,6 +150,15 @@ def test_full_disk_below_the_output(monkeypatch, capsys, letters):
     assert capsys.readouterr().err == "error: cannot read or write: No space left on device\n"
 
 
+def test_full_disk_below_the_help(monkeypatch, capsys):
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(["evaluate", "--help"]) == 2
+    assert capsys.readouterr().err == "error: cannot read or write: No space left on device\n"
+    with pytest.raises(SystemExit):
+        main(["evaluate"])
+
+
 def test_reader_that_goes_away(monkeypatch, capsys):
     reader, writer = os.pipe()
     os.close(reader)
@@ -185,7 +193,7 @@ def test_files_that_grow_too_large(tmp_path, capsys):
         arguments = ["--inputs", str(tmp_path / "x.pt"), "--output", str(out / "mean.pt")]
         assert main(["average-checkpoints", *arguments]) == 2
         written = capsys.readouterr().err
-        assert run_script(lambda _: write_folder(out / "folder")) == 2
+        assert run_plainly(lambda: write_folder(out / "folder")) == 2
     assert "mean.pt: cannot be written" in written and "File too large" in written
     assert capsys.readouterr().err == f"error: {out}/folder: cannot be written (File too large)\n"
     assert not list(out.iterdir())

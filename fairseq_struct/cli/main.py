@@ -30,12 +30,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: from argparse, for ``--help``, ``--version`` and unknown arguments.
     """
+    return run_plainly(lambda: _run(argv))
+
+
+def _run(argv: Sequence[str] | None) -> int:
     parser = build_parser()
     args = parser.parse_args(argv)
     if not hasattr(args, "run"):
         parser.print_help()
         return 0
-    return run_plainly(lambda: args.run(args))
+    return args.run(args)
 
 
 class _Parser(argparse.ArgumentParser):

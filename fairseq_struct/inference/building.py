@@ -52,9 +52,9 @@ def build_model(cfg: Mapping, task, state: dict, checkpoint: str | Path) -> nn.M
     from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 
     _registered("model", cfg, {**ARCH_MODEL_REGISTRY, **MODEL_REGISTRY}, checkpoint)
-    with _options_of(checkpoint), _at_most(2 * len(state["model"]) + 100, checkpoint):
-        with torch.device("meta"):
-            model = task.build_model(cfg["model"])
+    most = 2 * len(state["model"]) + 100
+    with _options_of(checkpoint), _at_most(most), torch.device("meta"):
+        model = task.build_model(cfg["model"])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*copying from a non-meta parameter")
         _fill(model, cfg, state, checkpoint)
@@ -90,8 +90,8 @@ def _options_of(checkpoint: str | Path) -> Iterator[None]:
     # What options raise that no training has is anything; the cause stays with the error.
     try:
         yield
-    except InputError:
-        raise
+    except InputError as error:
+        raise InputError(f"{checkpoint}: {error}") from None
     except FileNotFoundError as error:
         raise InputError(f"{error.filename or error}: no such file") from None
     except Exception as error:
@@ -102,7 +102,7 @@ def _options_of(checkpoint: str | Path) -> Iterator[None]:
 
 
 @contextmanager
-def _at_most(count: int, checkpoint: str | Path) -> Iterator[None]:
+def _at_most(count: int) -> Iterator[None]:
     """Stop building modules when they have more parameters than so many."""
     built = 0
 
@@ -110,7 +110,7 @@ def _at_most(count: int, checkpoint: str | Path) -> Iterator[None]:
         nonlocal built
         built += 1
         if built > count:
-            raise InputError(f"{checkpoint}: its options ask for more layers than it has")
+            raise InputError("its options ask for more layers than it has")
 
     hook = nn.modules.module.register_module_parameter_registration_hook(registered)
     try:

@@ -134,8 +134,8 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
             raise InputError(f"{prefix}.sentence1.idx: no such file; there is no split {split!r}")
         if self._model is not None and self._model.sides != len(names):
             raise InputError(
-                f"{prefix}: {len(names)} sentence(s) per instance, but the model reads "
-                f"{self._model.sides}"
+                f"{prefix}: this model reads {self._model.sides} sentence(s) per instance, the "
+                f"data have {len(names)}"
             )
         sides = [
             [self._cut(tensor, name, line) for line, tensor in enumerate(_load(name), 1)]
