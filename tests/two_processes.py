@@ -12,8 +12,8 @@ from typing import NamedTuple
 import torch
 
 # What every worker would import by itself, which takes many times as long as its training here.
-WARM = ["torch._dynamo", "fairseq_cli.train", "fairseq_struct.models.on_lstm_lm", "fairseq_struct.models.udgn",
-        "fairseq_struct.models.latent_tree_transformer",
+WARM = ["torch._dynamo", "fairseq_cli.train", "fairseq_struct.models.on_lstm_lm",
+        "fairseq_struct.models.udgn", "fairseq_struct.models.latent_tree_transformer",
         "fairseq_struct.tasks.structured_classification"]  # fmt: skip
 
 

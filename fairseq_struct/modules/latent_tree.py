@@ -1,6 +1,5 @@
 """A dependency tree that a network infers for itself and reads."""
 
-import torch
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
