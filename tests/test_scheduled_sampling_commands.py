@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 import sys
 
 import pytest
@@ -119,48 +118,6 @@ def test_plain_and_scheduled_checkpoints_continue_one_another(data_bin, tmp_path
     assert parameters(tmp_path / "again" / last).keys() == parameters(
         tmp_path / "ours" / last
     ).keys()
-
-
-def test_two_processes_make_the_update_of_one_with_doubled_update_freq(data_bin, tmp_path):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    options = [
-        data_bin,
-        f"--user-dir={USER_DIR}",
-        "--arch=scheduled_sampling_transformer",
-        *SMALL,
-        # Dropout and coins are drawn per process: leave none, and replace every input.
-        "--dropout=0",
-        "--mix=softmax",
-        "--first-pass-gradient",
-        "--schedule=constant",
-        "--schedule-k=0",
-        "--batch-size=8",
-        "--max-update=3",
-        "--disable-validation",
-        "--cpu",
-        "--ddp-backend=legacy_ddp",
-    ]
-    one = start("fairseq-train", *options, f"--save-dir={tmp_path}/one", "--update-freq=2")
-    output = one.communicate()[0]
-    assert one.returncode == 0, output
-    workers = [
-        start(
-            "fairseq-train", *options, f"--save-dir={tmp_path}/two", "--distributed-world-size=2",
-            f"--distributed-rank={rank}", f"--device-id={rank}", "--distributed-no-spawn",
-            "--distributed-backend=gloo", f"--distributed-init-method=tcp://127.0.0.1:{port}",
-        )  # fmt: skip
-        for rank in (0, 1)
-    ]
-    for worker in workers:
-        output = worker.communicate()[0]
-        assert worker.returncode == 0, output
-    one, two = (parameters(tmp_path / name / "checkpoint_last.pt") for name in ("one", "two"))
-    assert one.keys() == two.keys()
-    for name in one:
-        # The two sums differ in their order only.
-        torch.testing.assert_close(one[name], two[name], atol=2e-5, rtol=1e-4)
 
 
 def test_bad_options_stop_before_any_work(data_bin, tmp_path):
