@@ -5,6 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+from fairseq_struct.cli.paths import require
+
 NAME = "report"
 HELP = "write the tables of results in Markdown files from recipes/*/results.jsonl"
 
@@ -42,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: a file is missing, or a table asks for records that do not exist.
     """
-    from fairseq_struct.errors import InputError
+    require(files=[] if args.show else args.files)
     from fairseq_struct.metrics.results import fill_tables, table_of
 
     if args.show:
@@ -50,8 +52,6 @@ def run(args: argparse.Namespace) -> int:
         return 0
     renewed = {}
     for path in args.files:
-        if not path.is_file():
-            raise InputError(f"{path}: no such file")
         old = path.read_text(encoding="utf-8")
         new = fill_tables(old, args.recipes)
         if new != old:
