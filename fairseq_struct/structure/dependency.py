@@ -105,17 +105,15 @@ class DependencyTrees:
         scores = self._arc_scores.exact
         if self.backend == "torch" and self.projective:  # which is in the log domain, as sums are
             scores = self._arc_scores.bounded
-        how = self.lengths, self.single_root, self.backend
-        if self.backend != "compiled" or not self.projective or self.scores.dtype == torch.float64:
-            best, heads = self._trees.best_heads(scores, *how)
-            return self._require_trees(best), heads
-        best, heads = self._trees.best_heads(scores.float(), *how)
-        # Arcs of very low scores, where a tree needs them, drown the digits of the others.
-        low = best < LOWEST_IN_FLOAT32
-        if low.any():
-            best[low], heads[low] = self._trees.best_heads(
-                scores[low], self.lengths[low], self.single_root, self.backend
-            )
+        how, rough = (self.single_root, self.backend), self.scores.dtype != torch.float64
+        if rough and self.backend == "compiled" and self.projective:
+            best, heads = self._trees.best_heads(scores.float(), self.lengths, *how)
+            # Arcs of very low scores, where a tree needs them, drown the digits of the others.
+            if (low := best < LOWEST_IN_FLOAT32).any():
+                again = self._trees.best_heads(scores[low], self.lengths[low], *how)
+                best[low], heads[low] = again
+        else:
+            best, heads = self._trees.best_heads(scores, self.lengths, *how)
         return self._require_trees(best), heads
 
     @property
