@@ -82,9 +82,10 @@ class KernelCache(FunctionCache):
         super().__init__(function)
         base = self._impl.filename_base
         self._cache_file = _Files(self.cache_path, base, source_stamp=None)
+        self._text = text_of_kernels()  # of what is loaded now, not of what a file holds later on
 
     def _index_key(self, *arguments):
-        return (*super()._index_key(*arguments), text_of_kernels())
+        return (*super()._index_key(*arguments), self._text)
 
     def save_overload(self, *arguments):
         try:
