@@ -118,3 +118,41 @@ def modules_after(statement: str) -> set[str]:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["--help"], ""),
+        (["parse", "--help"], ""),
+        (["parse", "none.pt"], "none.pt: no such file"),
+        (["parse", "HERE", "--data", "none"], "none: no such folder"),
+        (["parse", "FOLDER"], "is a folder, not a file"),
+        (["classify", "none.pt"], "none.pt: no such file"),
+        (["classify", "HERE", "--trees", "none/trees"], "none/trees cannot be written"),
+        (["channels", "HERE", "none.conllu"], "none.conllu: no such file"),
+        (["channels", "none.pt", "HERE"], "none.pt: no such file"),
+        (["syneval", "none.pt", "HERE"], "none.pt: no such file"),
+        (["syneval", "HERE", "none"], "none: no such .tsv file"),
+        (["evaluate", "none.txt", "random"], "none.txt: no such file"),
+        (["evaluate", "HERE", "right_chian"], "no such file; was right_chain meant?"),
+        (["average-checkpoints", "--inputs", "HERE", "none.pt", "--output=x"], "none.pt: no such"),
+        (["average-checkpoints", "--last=2", "--directory=none", "--output=x"], "no such direc"),
+        (["report", "none.md"], "none.md: no such file"),
+        (["doctor", "--data", "none"], "none: no such folder"),
+    ],
+)  # fmt: skip
+def test_commands_look_at_paths_before_they_load_anything_heavy(command, message, tmp_path):
+    (tmp_path / "here").write_text("")
+    places = {"HERE": str(tmp_path / "here"), "FOLDER": str(tmp_path)}
+    command = [places.get(word, word) for word in command]
+    loaded = modules_after(
+        "import contextlib, io\nfrom fairseq_struct.cli.main import main\n"
+        "said = io.StringIO()\n"
+        "with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):\n"
+        f"    try:\n        status = main({command!r})\n"
+        "    except SystemExit as ended:\n        status = ended.code\n"
+        f"assert {message!r} in said.getvalue(), said.getvalue()\n"
+        f"assert status == {2 if message else 0}, status"
+    )
+    assert not {"fairseq", "torch", "numpy", "numba", "matplotlib"} & loaded

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_struct import compat
 from fairseq_struct.checkpoint_file import options_of, parameters_of
+from fairseq_struct.cli.paths import require
 from fairseq_struct.errors import InputError
 from fairseq_struct.whole_files import whole_file
 
@@ -76,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
         InputError: nothing suitable to average, or the output cannot be written.
     """
     paths = _selected(args)
+    require(files=paths)
     if any(Path(path).resolve() == Path(args.output).resolve() for path in paths):
         raise InputError(f"{args.output}: is one of the inputs; choose another --output")
     write_atomically(average_checkpoints(paths, progress=True), args.output)

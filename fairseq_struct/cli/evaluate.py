@@ -5,6 +5,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairseq_struct.cli import dependency_scores
+from fairseq_struct.cli.paths import require, require_or_one_of
 from fairseq_struct.errors import InputError
 
 NAME = "evaluate"
@@ -46,11 +48,12 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: a file is missing or malformed, or the files hold other sentences.
     """
-    from fairseq_struct.cli import dependency_scores
-    from fairseq_struct.metrics.bracketing import POLICY
-
     if not 0 <= args.seed < 2**63:
         raise InputError(f"--seed must be a number from 0 to 2^63 - 1, not {args.seed}")
+    require(either=[args.gold])
+    require_or_one_of(args.predicted, {*TRIVIAL, *dependency_scores.TRIVIAL})
+    from fairseq_struct.metrics.bracketing import POLICY
+
     if dependency_scores.is_treebank(args.gold):
         if args.unlabelled:
             raise InputError("--unlabelled is for brackets, not for dependency trees")

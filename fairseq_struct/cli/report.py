@@ -5,6 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+from fairseq_struct.cli.paths import require
+
 NAME = "report"
 HELP = "write the tables of results in Markdown files from recipes/*/results.jsonl"
 
@@ -42,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: a file is missing, or a table asks for records that do not exist.
     """
+    require(files=[] if args.show else args.files)
     from fairseq_struct.metrics.results import fill_tables, table_of
     from fairseq_struct.text_files import read_text, writing
 

@@ -13,7 +13,15 @@ import sys
 from pathlib import Path
 
 from numba.core import event
-from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    InTreeCacheLocator,
+    NullCache,
+    UserProvidedCacheLocator,
+    UserWideCacheLocator,
+)
 
 PACKAGE = Path(__file__).parent.parent
 
@@ -48,22 +56,36 @@ class _Files(IndexDataCacheFile):
         return data if known == repr(key) else None
 
 
+class _OfTheUser(UserWideCacheLocator):
+    """The user's folder of caches, if there is a home; Numba would take one named ``~`` else."""
+
+    @classmethod
+    def from_function(cls, function, file):
+        known = os.path.isabs(cls(function, file).get_cache_path())
+        return super().from_function(function, file) if known else None
+
+
+class _Folders(CompileResultCacheImpl):
+    _locator_classes = [UserProvidedCacheLocator, InTreeCacheLocator, _OfTheUser]
+
+
 class KernelCache(FunctionCache):
     """Numba's cache of one function, by the text of all kernels.
 
     Raises:
-        RuntimeError: no folder can be written, as Numba has it.
+        RuntimeError: no folder can be written.
     """
+
+    _impl_class = _Folders
 
     def __init__(self, function):
         super().__init__(function)
-        if not os.path.isabs(self.cache_path):  # what Numba makes of a user without a home
-            raise RuntimeError("no folder")
         base = self._impl.filename_base
         self._cache_file = _Files(self.cache_path, base, source_stamp=None)
+        self._text = text_of_kernels()  # of what is loaded now, not of what a file holds later on
 
     def _index_key(self, *arguments):
-        return (*super()._index_key(*arguments), text_of_kernels())
+        return (*super()._index_key(*arguments), self._text)
 
     def save_overload(self, *arguments):
         try:

@@ -19,10 +19,12 @@ from fairseq_struct.structure import (
 )
 from fairseq_struct.structure.active_set import arborescence_spaces
 from fairseq_struct.structure.compiled import Space, array, run, zeros
+from fairseq_struct.structure.log_domain import one_by_one
 from fairseq_struct.structure.log_partition import (
     hessian_product_by_autograd,
     marginals_by_autograd,
 )
+from fairseq_struct.structure.padded_sum import padded_sum
 
 # Random walks longer than this (they are, where arcs weigh much that do not lead to the root)
 # are given up; a walk of typical scores takes some steps per word.
@@ -56,9 +58,9 @@ def log_partition_and_marginals(
         log_partition.masked_fill_(~possible, -torch.inf)
         marginals[~possible] = 0.0
         done |= ~possible
-    if not done.all():
-        log_partition[~done], marginals[~done] = _in_log_domain(
-            scores[~done], lengths[~done], single_root
+    for one, n in one_by_one((~done).nonzero()[:, 0], lengths):
+        log_partition[one], marginals[one, :n, :n] = _in_log_domain(
+            scores[one, :n, :n], lengths[one], single_root
         )
     return log_partition, marginals
 
@@ -83,9 +85,9 @@ def hessian_product(
     if possible is not None:
         products[~possible] = 0.0
         done |= ~possible
-    if not done.all():
-        products[~done] = _hessian_in_log_domain(
-            scores[~done], lengths[~done], single_root, direction[~done]
+    for one, n in one_by_one((~done).nonzero()[:, 0], lengths):
+        products[one, :n, :n] = _hessian_in_log_domain(
+            scores[one, :n, :n], lengths[one], single_root, direction[one, :n, :n]
         )
     return products
 
@@ -133,10 +135,15 @@ def sample_heads(
             array(seeds, np.int64), array(heads, np.int64), array(done, np.bool_),
             workspace=_spaces_of_walks(scores.size(1)),
         )
-    for number in range(count if not done.all() else 0):
-        heads[number, ~done] = _word_by_word(
-            scores[~done], lengths[~done], single_root, generator, backend
-        )
+    if backend == "torch":
+        for number in range(count):
+            heads[number] = _word_by_word(scores, lengths, single_root, generator, backend)
+        return heads
+    for one, n in one_by_one((~done).nonzero()[:, 0], lengths):
+        for number in range(count):
+            heads[number, one, :n] = _word_by_word(
+                scores[one, :n, :n], lengths[one], single_root, generator, backend
+            )
     return heads
 
 
@@ -179,14 +186,16 @@ def _weights(scores: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
     shift = (scores.masked_fill(own, -torch.inf) if single_root else scores).amax(1)
     shift = shift.masked_fill(shift.isinf(), 0.0)
     weights = scores - shift[:, None]
-    total = shift.sum(1)
+    total = padded_sum(shift)
     if single_root:
         root = weights.diagonal(0, 1, 2)
         root_shift = root.amax(1)
         root_shift = root_shift.masked_fill(root_shift.isinf(), 0.0)
         root -= root_shift[:, None]
         total = total + root_shift
-    return weights.exp_(), total
+    # By numpy, whose exp of a number does not depend on where it stands.
+    np.exp(weights.numpy(), out=weights.numpy())
+    return weights, total
 
 
 def _last_words(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -209,7 +218,9 @@ def _in_log_domain(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[
     value, marginals = marginals_by_autograd(
         lambda given: log_partition_torch(given, lengths, single_root), scores
     )
-    # Where all trees need arcs far below the others, digits were lost.
+    # Where all trees need arcs far below the others, digits were lost; and rounding may leave a
+    # negative nothing.
+    marginals = marginals.clamp_min(0.0)
     total = marginals.sum(1, keepdim=True)
     return value, torch.where(total > 0, marginals / total, marginals)
 

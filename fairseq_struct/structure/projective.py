@@ -19,7 +19,8 @@ from torch import Tensor
 from fairseq_struct.structure import projective_groups, projective_torch
 from fairseq_struct.structure.compiled import Space, array, run, threads_for, zeros
 from fairseq_struct.structure.heads import heads_of
-from fairseq_struct.structure.log_domain import as_sums, no_tree
+from fairseq_struct.structure.log_domain import as_sums, no_tree, one_by_one
+from fairseq_struct.structure.padded_sum import padded_sum
 
 # The charts of the sentences that share one should fit into a processor's second-level cache.
 CHART_BYTES = 2**22
@@ -51,15 +52,16 @@ def log_partition_and_marginals(
             weights, array(own, np.int64), single_root, want_marginals,
             array(logs), array(results), array(done, np.bool_),
         )
-        logs += shift.sum(1)
+        logs += padded_sum(shift)
         if not everything:
             log_partition[which], marginals[which] = logs, results
         return done
 
     def in_log_domain(which: Tensor):
-        log_partition[which], marginals[which] = _in_log_domain(
-            scores[which], lengths[which], single_root
-        )
+        for one, n in one_by_one(which, lengths):
+            log_partition[one], marginals[one, :n, :n] = _in_log_domain(
+                scores[one, :n, :n], lengths[one], single_root
+            )
 
     def impossible(which: Tensor):
         log_partition[which], marginals[which] = -torch.inf, 0.0
@@ -92,9 +94,10 @@ def hessian_product(
         return done
 
     def in_log_domain(which: Tensor):
-        products[which] = _hessian_in_log_domain(
-            scores[which], lengths[which], single_root, direction[which]
-        )
+        for one, n in one_by_one(which, lengths):
+            products[one, :n, :n] = _hessian_in_log_domain(
+                scores[one, :n, :n], lengths[one], single_root, direction[one, :n, :n]
+            )
 
     def impossible(which: Tensor):
         products[which] = 0.0
@@ -156,10 +159,11 @@ def sample_heads(
         return done
 
     def in_log_domain(which: Tensor):
-        for number in range(count):
-            heads[number, which] = _sample_in_log_domain(
-                scores[which], lengths[which], single_root, generator
-            )
+        for one, n in one_by_one(which, lengths):
+            for number in range(count):
+                heads[number, one, :n] = _sample_in_log_domain(
+                    scores[one, :n, :n], lengths[one], single_root, generator
+                )
 
     _persist(scores, lengths, single_root, attempt, in_log_domain, lambda which: None)
     return heads

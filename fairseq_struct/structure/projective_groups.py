@@ -32,9 +32,10 @@ def log_partition_and_marginals(
         with np.errstate(divide="ignore", invalid="ignore"):
             log_partition[part] = np.log(sums[0, :used])
         if want_marginals:
-            projective_kernels.outside(
-                n, used, spread, single_root, lengths, start, charts, vectors, sums[0], outer, by
+            projective_kernels.outside_of_root(
+                n, used, single_root, lengths, start, charts, vectors, sums[0], outer, by
             )
+            projective_kernels.outside(n, used, spread, charts, outer)
             projective_kernels.within_range(n, used, outer, lengths, start, good)
             projective_kernels.unload_marginals(
                 n, used, lengths, start, charts, vectors, outer, by, marginals, good
@@ -61,9 +62,11 @@ def hessian_products(
             (weights, spread, vectors[ROOT_WEIGHT]), (tangents, dspread, dvectors[ROOT_WEIGHT])
         ):  # fmt: skip
             n = projective_kernels.load(values, lengths, start, used, zero, where, roots)
-        here = n, used, both_spread, single_root, lengths, start, both, both_vectors, partition
-        kernels.inside(*here)
-        kernels.outside(*here, both_outer, both_by)
+        root = n, used, single_root, lengths, start, both, both_vectors, partition
+        kernels.inside(n, used, both_spread, both)
+        kernels.inside_of_root(*root)
+        kernels.outside_of_root(*root, both_outer, both_by)
+        kernels.outside(n, used, both_spread, both, both_outer)
         for chart in (charts, outer):
             projective_kernels.within_range(n, used, chart, lengths, start, good)
         # The products' place serves for the marginals until they have been looked at.

@@ -94,14 +94,13 @@ def load(values, lengths, first, lanes, padding, weights, root):
         for lane in range(lanes):
             row = values[first + lane, h]
             within = lengths[first + lane] if h < lengths[first + lane] else 0
-            for m in range(n):
+            for m in range(h):
                 value = row[m] if m < within else padding
-                if m < h:
-                    weights[LEFT_WEIGHT, h - m, m * lanes + lane] = value
-                elif m > h:
-                    weights[RIGHT_WEIGHT, m - h, h * lanes + lane] = value
-                else:
-                    root[h, lane] = value
+                weights[LEFT_WEIGHT, h - m, m * lanes + lane] = value
+            root[h, lane] = row[h] if h < within else padding
+            for m in range(h + 1, n):
+                value = row[m] if m < within else padding
+                weights[RIGHT_WEIGHT, m - h, h * lanes + lane] = value
     return n
 
 
@@ -143,11 +142,13 @@ def inside(n, lanes, weights, single_root, lengths, first, charts, vectors, part
 
 
 @compiled
-def outside(n, lanes, weights, single_root, lengths, first, charts, vectors, partition, outer, by):
+def outside_of_root(
+    n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by
+):
     """Derivatives of log-partition by the charts' entries; marginals are entry * derivative.
 
-    Args:
-        outer, by: the derivatives by ``charts`` and by ``vectors``, to be filled.
+    Here those that come from the root, ``by`` ``vectors``, and where they reach ``charts``,
+    ``outer``; :func:`outside` goes on from there.
     """
     for chart in range(4):
         for d in range(n):
@@ -157,30 +158,6 @@ def outside(n, lanes, weights, single_root, lengths, first, charts, vectors, par
         for j in range(n + 1):
             for lane in range(lanes):
                 by[kind, j, lane] = 0.0
-    _outside_of_root(
-        n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by
-    )
-    for d in range(n - 1, 0, -1):
-        columns = (n - d) * lanes
-        for kind in (RIGHT, LEFT, BETWEEN):
-            # The row of RIGHT is passed on first, and then free for the derivatives by BETWEEN.
-            own = outer[LEFT if kind == LEFT else RIGHT, d, :columns]
-            for t in range(columns if kind == BETWEEN else 0):
-                own[t] = (
-                    outer[RIGHT_ARC, d, t] * weights[RIGHT_WEIGHT, d, t]
-                    + outer[LEFT_ARC, d, t] * weights[LEFT_WEIGHT, d, t]
-                )
-            a, a_row, b, b_row, shift = parts_of(kind, d)
-            pass_to_splits(
-                own, charts[a], outer[a], a_row, charts[b], outer[b], b_row, shift, lanes, d
-            )
-
-
-@compiled
-def _outside_of_root(
-    n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by
-):
-    """The root's part of :func:`outside`: all that depends on ``vectors``."""
     right, left, by_right, by_left = charts[RIGHT], charts[LEFT], outer[RIGHT], outer[LEFT]
     prefix, rooted, root = vectors[PREFIX], vectors[ROOTED], vectors[ROOT_WEIGHT]
     by_prefix, by_rooted, by_root = by[PREFIX], by[ROOTED], by[ROOT_WEIGHT]
@@ -213,6 +190,25 @@ def _outside_of_root(
         pass_to_splits(
             by_own, prefix, by_prefix, zero, left, by_left, j, zero, lanes, j + 1
         )
+
+
+@compiled
+def outside(n, lanes, weights, charts, outer):
+    """What follows from :func:`outside_of_root`, down to single arcs."""
+    for d in range(n - 1, 0, -1):
+        columns = (n - d) * lanes
+        for kind in (RIGHT, LEFT, BETWEEN):
+            # The row of RIGHT is passed on first, and then free for the derivatives by BETWEEN.
+            own = outer[LEFT if kind == LEFT else RIGHT, d, :columns]
+            for t in range(columns if kind == BETWEEN else 0):
+                own[t] = (
+                    outer[RIGHT_ARC, d, t] * weights[RIGHT_WEIGHT, d, t]
+                    + outer[LEFT_ARC, d, t] * weights[LEFT_WEIGHT, d, t]
+                )
+            a, a_row, b, b_row, shift = parts_of(kind, d)
+            pass_to_splits(
+                own, charts[a], outer[a], a_row, charts[b], outer[b], b_row, shift, lanes, d
+            )
 
 
 @compiled

@@ -63,8 +63,8 @@ def _pass_to_splits(by, row, columns, a, by_a, a_row, b, by_b, b_row, shift, lan
 
 
 @compiled
-def inside(n, lanes, weights, single_root, lengths, first, charts, vectors, partition):
-    """``projective_kernels.inside`` on pairs of values and tangents."""
+def inside(n, lanes, weights, charts):
+    """``projective_kernels.inside`` on pairs of values and tangents, but for the root's part."""
     values, tangents = charts
     for t in range(n * lanes):
         for side in (RIGHT, LEFT):
@@ -86,13 +86,12 @@ def inside(n, lanes, weights, single_root, lengths, first, charts, vectors, part
                 w, dw = weights[0][RIGHT_WEIGHT, d, t], weights[1][RIGHT_WEIGHT, d, t]
                 values[RIGHT_ARC, d, t] = between * w
                 tangents[RIGHT_ARC, d, t] = change * w + between * dw
-    right, left = (values[RIGHT], tangents[RIGHT]), (values[LEFT], tangents[LEFT])
-    _inside_of_root(n, lanes, single_root, lengths, first, right, left, vectors, partition)
 
 
 @compiled
-def _inside_of_root(n, lanes, single_root, lengths, first, right, left, vectors, partition):
-    """The root's part of :func:`inside`."""
+def inside_of_root(n, lanes, single_root, lengths, first, charts, vectors, partition):
+    """The root's part of it."""
+    right, left = (charts[0][RIGHT], charts[1][RIGHT]), (charts[0][LEFT], charts[1][LEFT])
     values, tangents = vectors
     prefix, rooted = (values[PREFIX], tangents[PREFIX]), (values[ROOTED], tangents[ROOTED])
     root, droot = values[ROOT_WEIGHT], tangents[ROOT_WEIGHT]
@@ -125,10 +124,21 @@ def _inside_of_root(n, lanes, single_root, lengths, first, right, left, vectors,
 
 
 @compiled
-def _outside_of_root(
-    n, lanes, single_root, lengths, first, right, left, vectors, partition, by_right, by_left, by
+def outside_of_root(
+    n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by
 ):
-    """The root's part of :func:`outside`: all that depends on ``vectors``."""
+    """``projective_kernels.outside_of_root`` on pairs of values and tangents."""
+    for part in range(2):
+        for chart in range(4):
+            for d in range(n):
+                for t in range((n - d) * lanes):
+                    outer[part][chart, d, t] = 0.0
+        for kind in range(3):
+            for j in range(n + 1):
+                for lane in range(lanes):
+                    by[part][kind, j, lane] = 0.0
+    right, left = (charts[0][RIGHT], charts[1][RIGHT]), (charts[0][LEFT], charts[1][LEFT])
+    by_right, by_left = (outer[0][RIGHT], outer[1][RIGHT]), (outer[0][LEFT], outer[1][LEFT])
     values, tangents = vectors
     prefix, rooted = (values[PREFIX], tangents[PREFIX]), (values[ROOTED], tangents[ROOTED])
     root, droot = values[ROOT_WEIGHT], tangents[ROOT_WEIGHT]
@@ -171,24 +181,10 @@ def _outside_of_root(
 
 
 @compiled
-def outside(n, lanes, weights, single_root, lengths, first, charts, vectors, partition, outer, by):
+def outside(n, lanes, weights, charts, outer):
     """``projective_kernels.outside`` on pairs of values and tangents."""
     values, tangents = charts
     outer_values, outer_tangents = outer
-    for chart in range(4):
-        for d in range(n):
-            for t in range((n - d) * lanes):
-                outer_values[chart, d, t] = outer_tangents[chart, d, t] = 0.0
-    for kind in range(3):
-        for j in range(n + 1):
-            for lane in range(lanes):
-                by[0][kind, j, lane] = by[1][kind, j, lane] = 0.0
-    _outside_of_root(
-        n, lanes, single_root, lengths, first, (values[RIGHT], tangents[RIGHT]),
-        (values[LEFT], tangents[LEFT]), vectors, partition,
-        (outer_values[RIGHT], outer_tangents[RIGHT]), (outer_values[LEFT], outer_tangents[LEFT]),
-        by,
-    )
     for d in range(n - 1, 0, -1):
         columns = (n - d) * lanes
         for kind in (RIGHT, LEFT, BETWEEN):

@@ -10,6 +10,7 @@ from fairseq_struct.structure import face_kernels, sparsemap_kernels
 from fairseq_struct.structure.active_set import ActiveSets, charts, search, search_spaces
 from fairseq_struct.structure.compiled import Space, array, run
 from fairseq_struct.structure.heads import rows_of
+from fairseq_struct.structure.padded_sum import padded_sum
 from fairseq_struct.structure.sparsemap import EXACT_GAP, SparseDistribution
 
 
@@ -53,7 +54,7 @@ class Face:
         rows = rows_of(self.solution.trees[:, 0], self.lengths)
         picked = self.scores.gather(1, rows[:, None])[:, 0]
         words = torch.arange(picked.size(1), device=picked.device) < self.lengths[:, None]
-        return array(picked.masked_fill(~words, 0.0).abs().sum(1))
+        return array(padded_sum(picked.masked_fill(~words, 0.0).abs()))
 
 
 def _spaces(n: int, block: int) -> tuple[Space, ...]:

@@ -42,9 +42,10 @@ def residual_scores(scores, n, single_root, size, trees, alpha, residual, highes
     for m in range(n):
         highest[m] = -np.inf
     for h in range(n):
-        for m in range(n):
-            if m != h:
-                highest[m] = max(highest[m], residual[h, m])
+        for m in range(h):
+            highest[m] = max(highest[m], residual[h, m])
+        for m in range(h + 1, n):
+            highest[m] = max(highest[m], residual[h, m])
     if single_root:
         above = -np.inf
         for m in range(n):
