@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
-from fairseq_commands import USER_DIR, run
+from fairseq_commands import USER_DIR, run, warm_python
 from small_masked_models import logged
 
 from fairseq_struct.data.conllu import read_conllu, to_conllu
@@ -24,6 +24,12 @@ def prepare(*arguments):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return run_script(lambda _: module.main([str(one) for one in arguments]))
+
+
+@pytest.fixture(autouse=True)
+def warm():
+    with warm_python():
+        yield
 
 
 @pytest.fixture(scope="module")
