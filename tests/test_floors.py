@@ -135,7 +135,7 @@ def modules_after(statement: str) -> set[str]:
         (["syneval", "none.pt", "HERE"], "none.pt: no such file"),
         (["syneval", "HERE", "none"], "none: no such .tsv file"),
         (["evaluate", "none.txt", "random"], "none.txt: no such file"),
-        (["evaluate", "HERE", "right_chian"], "no such file; was right_chain meant?"),
+        (["evaluate", "HERE", "right_chian"], "no such file; did you mean 'right_chain'?"),
         (["average-checkpoints", "--inputs", "HERE", "none.pt", "--output=x"], "none.pt: no such"),
         (["average-checkpoints", "--last=2", "--directory=none", "--output=x"], "no such direc"),
         (["report", "none.md"], "none.md: no such file"),

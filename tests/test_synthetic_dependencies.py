@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 
 import pytest
-from fairseq_commands import USER_DIR, run
+from fairseq_commands import USER_DIR, run, warm_python
 from small_masked_models import logged
 
 from fairseq_struct.cli.main import main
@@ -18,6 +18,12 @@ SIZES = {"train": 400, "valid": 50, "test": 50}
 
 def prepare(*arguments):
     return main(["prepare", "dependency_treebank", *map(str, arguments)])
+
+
+@pytest.fixture(autouse=True)
+def warm():
+    with warm_python():
+        yield
 
 
 @pytest.fixture(scope="module")
