@@ -108,14 +108,15 @@ def test_a_treebank_loses_punctuation_case_numbers_and_rare_words(tmp_path, caps
 def test_dependencies_are_learnt_from_hidden_words(tmp_path):
     """UUAS of a UDGN rises from below that of chains, which is 46, to far above it."""
     out = tmp_path / "out"
-    prepare("generated", out, "--sentences", 4000, 150, 10)
+    prepare("generated", out, "--sentences", 2500, 120, 10)
     output = run(
         "train", out / "data-bin", "--arch=udgn_tiny", f"--save-dir={tmp_path / 'run'}",
         "--task=structured_masked_lm", "--criterion=structured_masked_lm", "--optimizer=adam",
-        f"--treebank={out / 'trees' / 'valid.conllu'}", "--lr=0.003", "--max-tokens=500",
-        "--clip-norm=0.25", "--lr-scheduler=polynomial_decay", "--total-num-update=600",
-        "--max-update=480", "--num-workers=0", "--no-progress-bar", "--log-format=json",
+        f"--treebank={out / 'trees' / 'valid.conllu'}", "--lr=0.008", "--max-tokens=500",
+        "--clip-norm=0.25", "--lr-scheduler=polynomial_decay", "--total-num-update=500",
+        "--max-update=440", "--num-workers=0", "--no-progress-bar", "--log-format=json",
         "--no-save", f"--user-dir={USER_DIR}", "--valid-draws=1", "--log-interval=1000",
+        "--embed-dim=48", "--layers=2", "--channels=4", "--channel-size=16", "--parser-size=32",
     )  # fmt: skip
     chain = AttachmentScores()
     for tree in read_conllu(out / "trees" / "valid.conllu"):
