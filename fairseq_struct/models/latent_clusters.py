@@ -41,7 +41,8 @@ class LatentClustersModel(BaseFairseqModel):
     """:class:`LatentClassifier` with the sizes of the task's data.
 
     Noise and samples come from torch's generator, which fairseq seeds anew at every update by
-    ``--seed`` and the update's number, so that a resumed run repeats the uninterrupted one.
+    ``--seed`` and the update's number, so that a resumed run repeats the uninterrupted one. Workers
+    behind the first one draw from generators of their own, seeded by it.
 
     Args:
         network: the classifier.

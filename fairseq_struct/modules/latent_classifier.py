@@ -93,15 +93,14 @@ class LatentClassifier(nn.Module):
         bound = (dim if method == "linear" else clusters) ** -0.5
         self.decoder_weight = nn.Parameter(torch.empty(2, rows, dim).uniform_(-bound, bound))
         self.decoder_bias = nn.Parameter(torch.empty(2).uniform_(-bound, bound))
+        self.past_losses = PastLosses()
         if method == "sfe_baseline":
             # A buffer, so that checkpoints carry it.
             self.register_buffer("average_loss", unknown_loss())
-            self.past_losses = PastLosses()
 
     def set_num_updates(self, num_updates: int):
         """Take the number of finished updates from fairseq's trainer."""
-        if self.method == "sfe_baseline":
-            self.past_losses.set_num_updates(num_updates)
+        self.past_losses.set_num_updates(num_updates)
 
     def forward(self, inputs: Tensor, targets: Tensor, clusters: Tensor) -> Classified:
         """Losses and predictions.

@@ -87,15 +87,14 @@ class LatentTree(nn.Module):
         self.temperature = temperature
         self.supervision_weight = supervision_weight
         self.sparsemap_steps = sparsemap_steps
+        self.past_losses = PastLosses()
         if self.method == "score_function":
             # A buffer, so that checkpoints carry it.
             self.register_buffer("average_loss", unknown_loss())
-            self.past_losses = PastLosses()
 
     def set_num_updates(self, num_updates: int):
         """Take the number of finished updates from fairseq's trainer."""
-        if self.method == "score_function":
-            self.past_losses.set_num_updates(num_updates)
+        self.past_losses.set_num_updates(num_updates)
 
     def trees(self, scores: Tensor, lengths: Tensor) -> DependencyTrees:
         """The distribution over trees that scores (batch, n, n) stand for."""
