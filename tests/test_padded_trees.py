@@ -95,7 +95,6 @@ def test_zeros_behind_numbers_do_not_change_their_sum():
         padded = torch.nn.functional.pad(numbers, (0, more))
         assert torch.equal(padded_sum(padded), padded_sum(numbers))
     torch.testing.assert_close(padded_sum(numbers), numbers.sum(-1))
-    assert padded_sum(numbers[:, :0]).tolist() == [0.0] * 50
     given = random_scores(2, 5).requires_grad_()
     assert torch.autograd.gradcheck(padded_sum, given)
     assert torch.autograd.gradgradcheck(padded_sum, given)

@@ -9,7 +9,11 @@ from torch import Tensor
 
 
 def padded_sum(values: Tensor) -> Tensor:
-    """Sum over the last dimension, pair by pair: the same however many zeros follow."""
+    """Sum over the last dimension, one by one: on a CPU the same however many zeros follow.
+
+    Args:
+        values: (..., n), n >= 1.
+    """
     return _PaddedSum.apply(values)
 
 
@@ -17,13 +21,7 @@ class _PaddedSum(torch.autograd.Function):
     @staticmethod
     def forward(context, values: Tensor) -> Tensor:
         context.shape = values.shape
-        while values.size(-1) > 1:
-            pairs = values[..., : values.size(-1) // 2 * 2]
-            sums = pairs[..., ::2] + pairs[..., 1::2]
-            if values.size(-1) % 2 == 1:
-                sums = torch.cat([sums, values[..., -1:]], -1)
-            values = sums
-        return values.sum(-1)
+        return values.cumsum(-1)[..., -1]
 
     @staticmethod
     def backward(context, gradient: Tensor) -> Tensor:

@@ -230,13 +230,17 @@ def unload_marginals(n, lanes, lengths, first, charts, vectors, outer, by, margi
             for m in range(h + 1, within):
                 d, t = m - h, h * lanes + lane
                 row[m] = charts[RIGHT_ARC, d, t] * outer[RIGHT_ARC, d, t]
+    totals = outer[RIGHT, 0, :n]  # a row that is free
     for lane in range(lanes):
-        own = marginals[first + lane]
-        for m in range(lengths[first + lane]):
-            total = 0.0
-            for h in range(lengths[first + lane]):
-                total += own[h, m]
-            good[lane] &= abs(total - 1.0) < TOLERANCE
+        own = lengths[first + lane]
+        for m in range(own):
+            totals[m] = 0.0
+        for h in range(own):
+            row = marginals[first + lane, h]
+            for m in range(own):
+                totals[m] += row[m]
+        for m in range(own):
+            good[lane] &= abs(totals[m] - 1.0) < TOLERANCE
 
 
 @compiled
