@@ -295,11 +295,9 @@ class DependencyTrees:
         return self.solve_sparsemap(most_steps=self.sparsemap_steps)
 
     def solve_sparsemap(
-        self,
-        tolerance: float = 1e-15,
-        most_steps: int | None = None,
+        self, tolerance: float = 1e-15, most_steps: int | None = None,
         start: sparsemap.SparseDistribution | None = None,
-    ) -> sparsemap.SparseDistribution:
+    ) -> sparsemap.SparseDistribution:  # fmt: skip
         """As :attr:`sparse_distribution`, with options of :func:`.sparsemap.solve`."""
         with torch.inference_mode(False):  # as in _known
             solution = sparsemap.solve(
