@@ -7,6 +7,9 @@ process that has it imported (``warm_server.py``), one for each process of pytes
 import atexit
 import contextlib
 import functools
+import importlib
+import io
+import logging
 import os
 import pickle
 import re
@@ -65,15 +68,29 @@ def write_data_bin(folder: Path, train: int = 64, held_out: int = 8) -> Path:
     return folder / "data-bin"
 
 
+@contextlib.contextmanager
+def in_this_process() -> Iterator[None]:
+    """Let :func:`run` run programs in this process, some of whose objects a test has replaced."""
+    with mock.patch.object(sys.modules[__name__], "_here", True):
+        yield
+
+
+_here = False
+
+
 def run(program: str, *arguments: object) -> str:
     """Run ``fairseq-PROGRAM ARGUMENTS``; what it prints and logs comes back.
 
     Log lines come without their time and place.
 
+    Within :func:`in_this_process` it runs here instead.
+
     Raises:
         SystemExit: the program ended itself with an error, as argparse does; with all it printed.
         Exception: whatever ended the program.
     """
+    if _here:
+        return _run_here(program, *map(str, arguments))
     command = [REAL / f"fairseq-{program.replace('_', '-')}", *map(str, arguments)]
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as report:
         out = output.fileno()
@@ -90,6 +107,34 @@ def run(program: str, *arguments: object) -> str:
     if status != 0:
         raise RuntimeError(f"fairseq-{program} ended with status {status}: {text}")
     return text
+
+
+def _run_here(program: str, *arguments: str) -> str:
+    from fairseq.checkpoint_utils import save_checkpoint
+
+    # A process of its own would know no best score yet; fairseq keeps it on the function.
+    vars(save_checkpoint).pop("best", None)
+    command = importlib.import_module(f"fairseq_cli.{program.replace('-', '_')}")
+    output, root = io.StringIO(), logging.getLogger()
+    handler = logging.StreamHandler(output)
+    # Other tests may have silenced fairseq's loggers; the command is to say what it says to users.
+    levels = {logger: logger.level for logger in (root, logging.getLogger("fairseq"))}
+    root.addHandler(handler)
+    for logger in levels:
+        logger.setLevel(logging.INFO)
+    try:
+        with (
+            mock.patch.object(sys, "argv", [f"fairseq-{program}", *arguments]),
+            contextlib.redirect_stdout(output), contextlib.redirect_stderr(output),
+        ):  # fmt: skip
+            command.cli_main()
+    except SystemExit as stop:  # from argparse, whose message would be lost
+        raise SystemExit(output.getvalue()) from stop
+    finally:
+        root.removeHandler(handler)
+        for logger, level in levels.items():
+            logger.setLevel(level)
+    return output.getvalue()
 
 
 def train(data_bin: Path, save_dir: Path, *arguments: object, arch: str | None = None) -> str:

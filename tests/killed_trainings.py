@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 import torch._dynamo  # noqa: F401, which the first optimizer imports; once here, for all children
+from fairseq_commands import in_this_process
 
 from fairseq_struct import compat
 
@@ -109,7 +110,8 @@ def in_child(train: Callable[[Path], object], save_dir: Path, kill_at: int | Non
         events = Events(save_dir, kill_at)
         events.watch()
         try:
-            train(save_dir)
+            with in_this_process():
+                train(save_dir)
             writer.send((events.names, ""))
         except BaseException:
             writer.send((events.names, traceback.format_exc()))

@@ -80,7 +80,7 @@ def test_the_folder(sts, tmp_path, capsys):
     assert read_pairs(out / "train.tsv") == [Pair("a plane takes off", "an air plane flies", 5.0)]
     assert prepare(sts, sts / "dict.txt", out) in (0, None)
     assert "nothing to do" in capsys.readouterr().out
-    (sts / "dict.txt").write_text("the 2\n")
+    (sts / "dict.txt").write_text("plane 2\n")
     assert prepare(sts, sts / "dict.txt", out) == 2
     assert "made with another dict.txt text" in capsys.readouterr().err
     assert prepare(sts, tmp_path / "none.txt", tmp_path / "x") == 2

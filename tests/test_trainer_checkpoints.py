@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 import torch
+from fairseq_commands import in_this_process
 from killed_trainings import difference, in_child, state_of
 from small_language_models import train
 
@@ -183,8 +184,9 @@ def test_asynchronous_writing_is_off(language_folder, tmp_path, monkeypatch):
     import types
 
     monkeypatch.setitem(__import__("sys").modules, "iopath", types.ModuleType("iopath"))
-    output = train(language_folder, tmp_path, *OPTIONS, "--max-update=2",
-                   "--write-checkpoints-asynchronously")  # fmt: skip
+    with in_this_process():
+        output = train(language_folder, tmp_path, *OPTIONS, "--max-update=2",
+                       "--write-checkpoints-asynchronously")  # fmt: skip
     assert "checkpoints are written before training goes on" in output
     assert {"checkpoint_last.pt", "checkpoint_best.pt"} <= set(os.listdir(tmp_path))
 

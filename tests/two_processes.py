@@ -100,7 +100,7 @@ def _work(folder: Path, rank: int, arguments: list[str]):
         torch.set_num_threads(1)
         import fairseq_cli.train
         from fairseq.models import distributed_fairseq_model
-        from fairseq_commands import run
+        from fairseq_commands import in_this_process, run
 
         trainers, trainer = [], fairseq_cli.train.Trainer
         fairseq_cli.train.Trainer = lambda *given: trainers.append(trainer(*given)) or trainers[0]
@@ -109,7 +109,8 @@ def _work(folder: Path, rank: int, arguments: list[str]):
         distributed_fairseq_model.DistributedDataParallel = (
             lambda device_ids, output_device, **options: distributed(**options)
         )
-        log.write_text(run("train", *arguments))
+        with in_this_process():
+            log.write_text(run("train", *arguments))
         torch.save(trainers[0].get_model().state_dict(), folder / f"{rank}.pt")
     except BaseException:
         log.write_text(traceback.format_exc())

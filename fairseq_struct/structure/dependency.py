@@ -320,8 +320,7 @@ class DependencyTrees:
         Its gradient is that of the face of the marginal polytope where the solution lies, with all
         of its trees: exact, but where ``sparsemap_steps`` did not suffice.
         """
-        mean = SparseMean.apply(self._differentiable, self._face)
-        return mean.to(self.scores.dtype)
+        return SparseMean.apply(self._differentiable, self._face).to(self.scores.dtype)
 
     def enumerate(self) -> list[Tensor]:
         """Heads of all trees of every sentence, (trees, length) each; for at most 6 words."""
