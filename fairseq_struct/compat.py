@@ -19,24 +19,65 @@ import importlib.metadata
 import logging
 import os
 import pickle
+import platform
 import re
+import struct
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from fairseq_struct.errors import DependencyError, InputError
+from fairseq_struct import trainer_checkpoints
+from fairseq_struct.errors import DamagedCheckpoint, DependencyError, InputError
 
 TORCH_MINIMUM = (2, 6)
-FAIRSEQ_REQUIREMENT = "fairseq-fixed==0.12.3.1"
+# All builds of fairseq are imported as ``fairseq``. Of the two that work, one has wheels, for these
+# interpreters on x86-64 Linux only, and the other one its source.
+FAIRSEQ_BUILDS = {"ve-fairseq": "ve-fairseq==0.12.3", "fairseq-fixed": "fairseq-fixed==0.12.3.1"}
+PYTHONS_WITH_WHEELS = ((3, 11), (3, 12))
 
-# The source of fairseq-fixed compiles against the torch that is already installed; with build
-# isolation pip would download a second, CUDA-enabled one.
-INSTALL_LINE = (
-    "pip install torch numpy cython setuptools wheel"
-    f" && pip install --no-build-isolation {FAIRSEQ_REQUIREMENT}"
-)
+
+def fairseq_requirement(build: str = "") -> str:
+    """Name the fairseq to install here, as ``setup.cfg`` does by environment markers.
+
+    Args:
+        build: one of ``FAIRSEQ_BUILDS``; empty: the one that has wheels, where it has.
+    """
+    has_wheels = (
+        sys.version_info[:2] in PYTHONS_WITH_WHEELS
+        and sys.implementation.name == "cpython"
+        and (sys.platform, platform.machine()) == ("linux", "x86_64")
+    )
+    return FAIRSEQ_BUILDS[build or ("ve-fairseq" if has_wheels else "fairseq-fixed")]
+
+
+def installed_fairseq() -> list[str]:
+    """Name all distributions of fairseq that are installed, as ``name==version``.
+
+    They overwrite each other's files, so more than one is an installation to mend.
+    """
+    found = []
+    for name in (*FAIRSEQ_BUILDS, "fairseq"):
+        try:
+            found.append(f"{name}=={importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _install_line(requirement: str) -> str:
+    if requirement == FAIRSEQ_BUILDS["ve-fairseq"]:
+        return f"pip install {requirement}"
+    # The source compiles against the torch that is already installed; with build isolation pip
+    # would download a second, CUDA-enabled one.
+    return (
+        "pip install torch numpy cython setuptools wheel"
+        f" && pip install --no-build-isolation {requirement}"
+    )
+
+
+INSTALL_LINE = _install_line(fairseq_requirement())
 # Every distribution of fairseq shares one import name, so the broken one has to go first.
 REINSTALL_LINE = f"pip uninstall -y fairseq fairseq-fixed ve-fairseq && {INSTALL_LINE}"
 
@@ -54,6 +95,7 @@ def prepare() -> None:
     checkpoint_utils.load_checkpoint_to_cpu = _with_clear_messages(
         checkpoint_utils.load_checkpoint_to_cpu
     )
+    trainer_checkpoints.install(checkpoint_utils, load_state)
 
 
 @functools.cache
@@ -86,12 +128,8 @@ def load_state(path: str | Path) -> dict[str, Any]:
         with _clear_messages(path):
             # Said explicitly, so that no environment variable of torch can turn it off.
             state = torch.load(path, map_location="cpu", weights_only=True)
-    except (InputError, DependencyError):
+    except InputError:
         raise
-    except OSError as error:
-        if error.errno not in (None, errno.EINVAL):  # which torch has for files cut short
-            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-        raise _no_checkpoint(path) from None
     except _OF_TEXT:
         raise _no_checkpoint(path) from None
     if not isinstance(state, dict):
@@ -206,18 +244,24 @@ def _clear_messages(path: str | Path) -> Iterator[None]:
         yield
     except pickle.UnpicklingError as error:
         raise _refusal(path, error) from None
+    except OSError as error:
+        if error.errno not in (None, errno.EINVAL):  # which torch has for files cut short
+            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise _no_checkpoint(path) from None
     except (EOFError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "PytorchStreamReader" not in str(error):
+        if isinstance(error, RuntimeError) and not any(say in str(error) for say in _OF_CUT_FILES):
             raise
         raise _no_checkpoint(path) from None
 
 
-# What torch makes of text that it takes for a pickle.
-_OF_TEXT = (LookupError, ValueError, TypeError, AttributeError)
+# What torch says of files that end too soon, in its zip format and the one before.
+_OF_CUT_FILES = ("PytorchStreamReader", "unexpected EOF", "wrong byte size")
+# What torch makes of text that it takes for a pickle, and of a pickle that ends too soon.
+_OF_TEXT = (LookupError, ValueError, TypeError, AttributeError, struct.error)
 
 
-def _no_checkpoint(path: str | Path) -> InputError:
-    return InputError(f"{path}: not a checkpoint, or one that was cut short")
+def _no_checkpoint(path: str | Path) -> DamagedCheckpoint:
+    return DamagedCheckpoint(f"{path}: not a checkpoint, or one that was cut short")
 
 
 def _refusal(path: str | Path, error: pickle.UnpicklingError) -> InputError:
@@ -230,7 +274,7 @@ def _refusal(path: str | Path, error: pickle.UnpicklingError) -> InputError:
         )
     reason = re.search(r"WeightsUnpickler error: *(\S[^\n]*)", str(error))
     detail = f" ({reason.group(1)})" if reason else ""
-    return InputError(f"{path}: not a checkpoint of fairseq, or a damaged one{detail}")
+    return DamagedCheckpoint(f"{path}: not a checkpoint of fairseq, or a damaged one{detail}")
 
 
 def _foreign_globals(path: str | Path, error: pickle.UnpicklingError) -> list[str]:

@@ -28,6 +28,10 @@ class DependencyError(InputError, ImportError):
         self.remedy = remedy
 
 
+class DamagedCheckpoint(InputError):
+    """A file that is no checkpoint, or one that was cut short; nothing in it asks for trust."""
+
+
 def report_plainly() -> None:
     """Let an uncaught :class:`InputError` end the program with its sentence, not a traceback.
 

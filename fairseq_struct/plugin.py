@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import pkgutil
 
-from fairseq_struct import compat
+from fairseq_struct import compat, hydra_configs, precision
 
 ROOMS = ("models", "tasks", "criterions", "optim")
 
@@ -25,9 +25,11 @@ def load() -> list[str]:
         Exception: whatever one of the modules raises while being imported; nothing is swallowed.
     """
     compat.prepare()
+    precision.check_before_training()
     names = registering_modules()
     for name in names:
         importlib.import_module(name)
+    hydra_configs.register()
     return names
 
 

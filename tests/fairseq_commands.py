@@ -1,15 +1,33 @@
-"""Fairseq's command-line programs, run as a user runs them but without a new interpreter."""
+"""Fairseq's command-line programs, run as a user runs them but without importing fairseq anew.
 
+Importing fairseq takes longer than most programs that tests run. They are therefore children of a
+process that has it imported (``warm_server.py``), one for each process of pytest.
+"""
+
+import atexit
 import contextlib
-import io
-import logging
+import functools
 import os
+import pickle
+import re
+import shlex
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
-ROOT = Path(__file__).resolve().parent.parent
+import warm_client
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
 USER_DIR = ROOT / "user_dir"
+REAL = Path(sys.executable).parent  # of python and what was installed with it
+LOG_PREFIX = re.compile(
+    r"^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \| [A-Z]+ \| [\w.]+ \| |(?:DEBUG|INFO|WARNING):[\w.]+:)",
+    re.MULTILINE,
+)
 
 SMALL = [
     "--encoder-layers=2",
@@ -48,33 +66,30 @@ def write_data_bin(folder: Path, train: int = 64, held_out: int = 8) -> Path:
 
 
 def run(program: str, *arguments: object) -> str:
-    """Run ``fairseq-PROGRAM ARGUMENTS`` in this process; what it prints and logs comes back."""
-    import fairseq_cli.generate
-    import fairseq_cli.preprocess
-    import fairseq_cli.train
-    from fairseq.checkpoint_utils import save_checkpoint
+    """Run ``fairseq-PROGRAM ARGUMENTS``; what it prints and logs comes back.
 
-    # A process of its own would know no best score yet; fairseq keeps it on the function.
-    vars(save_checkpoint).pop("best", None)
-    output, old_argv = io.StringIO(), sys.argv
-    handler, root = logging.StreamHandler(output), logging.getLogger()
-    # Other tests may have silenced fairseq's loggers; the command is to say what it says to users.
-    levels = {logger: logger.level for logger in (root, logging.getLogger("fairseq"))}
-    root.addHandler(handler)
-    for logger in levels:
-        logger.setLevel(logging.INFO)
-    sys.argv = [f"fairseq-{program}", *map(str, arguments)]
-    try:
-        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-            getattr(fairseq_cli, program).cli_main()
-    except SystemExit as stop:  # from argparse, whose message would be lost
-        raise SystemExit(output.getvalue()) from stop
-    finally:
-        sys.argv = old_argv
-        root.removeHandler(handler)
-        for logger, level in levels.items():
-            logger.setLevel(level)
-    return output.getvalue()
+    Log lines come without their time and place.
+
+    Raises:
+        SystemExit: the program ended itself with an error, as argparse does; with all it printed.
+        Exception: whatever ended the program.
+    """
+    command = [REAL / f"fairseq-{program.replace('_', '-')}", *map(str, arguments)]
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as report:
+        out = output.fileno()
+        connection = warm_client.submit(
+            _socket(), command, os.environ, [_nothing(), out, out, report.fileno()], warm_only=True
+        )
+        status = warm_client.outcome(connection)
+        output.seek(0)
+        text = LOG_PREFIX.sub("", output.read().decode("utf-8", errors="replace"))
+        report.seek(0)
+        if content := report.read():
+            error = pickle.loads(content)
+            raise SystemExit(text) if isinstance(error, SystemExit) else error
+    if status != 0:
+        raise RuntimeError(f"fairseq-{program} ended with status {status}: {text}")
+    return text
 
 
 def train(data_bin: Path, save_dir: Path, *arguments: object, arch: str | None = None) -> str:
@@ -91,17 +106,82 @@ def train(data_bin: Path, save_dir: Path, *arguments: object, arch: str | None =
 
 
 def start(*command: object, **environment: str) -> subprocess.Popen:
-    """Start a program of its own in the checkout, with this interpreter's directory first."""
-    variables = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        **environment,
-    }
+    """Start a program in the checkout; Python and fairseq's commands start warm.
+
+    ``python``, ``fairseq-train`` and the like, and whatever calls them, are children of the warm
+    server. A signal reaches them, ``SIGKILL`` a moment later than it ends what this returns;
+    where that matters, and for what is to be tested from the first import on, :func:`start_cold`.
+    """
+    command = [str(part) for part in command]
+    if command[0] == sys.executable:
+        command[0] = "python"
+    path = os.pathsep.join([str(_programs()), str(REAL), os.environ["PATH"]])
+    return _start(command, {"PATH": path, **environment})
+
+
+def start_cold(*command: object, **environment: str) -> subprocess.Popen:
+    """Start a program in the checkout, with this interpreter's directory first."""
+    path = f"{REAL}{os.pathsep}{os.environ['PATH']}"
+    return _start([str(part) for part in command], {"PATH": path, **environment})
+
+
+@contextlib.contextmanager
+def warm_python() -> Iterator[None]:
+    """Let what this process calls start ``sys.executable`` warm."""
+    with (
+        mock.patch.object(sys, "executable", str(_programs() / "python")),
+        mock.patch.dict(os.environ, PYTHONPATH=str(ROOT)),
+    ):
+        yield
+
+
+def _start(command: list[str], environment: dict[str, str]) -> subprocess.Popen:
     return subprocess.Popen(
-        list(map(str, command)),
+        command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=variables,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
     )
+
+
+@functools.cache
+def _nothing() -> int:
+    return os.open(os.devnull, os.O_RDONLY)
+
+
+def _socket() -> str:
+    return str(_server() / "socket")
+
+
+def _programs() -> Path:
+    return _server() / "bin"
+
+
+@functools.cache
+def _server() -> Path:
+    """The folder of the warm server, which ends with this process."""
+    folder = Path(tempfile.mkdtemp(prefix="warm"))
+    (folder / "bin").mkdir()
+    names = [path.name for path in REAL.glob("fairseq-*")]
+    client = f"{shlex.quote(sys.executable)} -I -S {shlex.quote(str(HERE / 'warm_client.py'))}"
+    for name in ("python", "python3", *names):
+        real = sys.executable if name.startswith("python") else REAL / name
+        program = folder / "bin" / name
+        call = f'{client} {folder}/socket {shlex.quote(str(real))} "$@"'
+        program.write_text(f"#!/bin/sh\nexec {call}\n")
+        program.chmod(0o755)
+    with (folder / "log").open("w+b") as log:
+        server = subprocess.Popen(
+            [sys.executable, HERE / "warm_server.py", folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            start_new_session=True,  # Ctrl-C in a terminal is for pytest alone
+        )
+        atexit.register(server.stdin.close)
+        if server.stdout.readline() != b"ready\n":
+            log.seek(0)
+            raise RuntimeError(f"the warm server did not start: {log.read().decode()}")
+    return folder

@@ -2,7 +2,7 @@
 
 import random
 
-from fairseq_commands import USER_DIR, run
+from fairseq_commands import USER_DIR, run, warm_python
 
 from fairseq_struct.data.language_corpus import write_language_folder
 
@@ -37,7 +37,8 @@ def make_folder(path):
     for seed, (split, count) in enumerate(LENGTHS.items()):
         files[split] = path / f"{split}.txt"
         files[split].write_text("\n".join(sentences(count, seed)) + "\n")
-    write_language_folder(files, path / "data")
+    with warm_python():
+        write_language_folder(files, path / "data")
     return path / "data"
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 import torch
 
-from fairseq_struct.metrics.attachment import AttachmentScores
+from fairseq_struct.metrics.attachment import AttachmentScores, scores_of_readings
 from fairseq_struct.structure.chains import left_chain, random_trees, right_chain
 
 
@@ -57,3 +57,11 @@ def test_random_trees_are_uniform():
     assert len(counts) == 9  # all trees of three words with a single root
     assert max(abs(count - 100) for count in counts.values()) < 40
     assert heads[900, :2].tolist() in ([0, 1], [2, 0])
+
+
+def test_readings_are_scored_by_their_names():
+    gold = [(2, 0, 2), (0,)]
+    readings = [{"": [2, 0, 2], "_other": [2, 1, 0, 9]}, {"": [0], "_other": [0, 7, 7, 7]}]
+    assert scores_of_readings(gold, readings) == {
+        "uas": 100, "uuas": 100, "uas_other": 50, "uuas_other": 50,
+    }  # fmt: skip

@@ -1,7 +1,6 @@
 """Checkpoints: fairseq's own load although torch unpickles safely, and hostile ones never run."""
 
 import argparse
-import configparser
 import importlib.metadata
 import os
 import pickle
@@ -9,10 +8,13 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from fairseq_commands import warm_python
+from requirements import requirements_of_setup_cfg
 
 from fairseq_struct import compat
 from fairseq_struct.errors import DependencyError, InputError
@@ -196,10 +198,40 @@ def test_too_old_torch_is_refused(monkeypatch):
         compat.allow_checkpoint_types.__wrapped__()
 
 
-def test_required_fairseq_is_the_one_in_setup_cfg():
-    config = configparser.ConfigParser()
-    config.read(ROOT / "setup.cfg")
-    assert compat.FAIRSEQ_REQUIREMENT in config["options"]["install_requires"].split()
+@pytest.mark.parametrize("python", [(3, 11), (3, 12), (3, 13), (3, 14)])
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+@pytest.mark.parametrize("implementation", ["cpython", "pypy"])
+def test_one_build_of_fairseq_is_required_everywhere(
+    monkeypatch, python, machine, system, implementation
+):
+    """The markers of setup.cfg never ask for both builds, nor for none, and compat.py agrees."""
+    environment = {
+        "python_version": "{}.{}".format(*python),
+        "platform_machine": machine,
+        "sys_platform": system,
+        "platform_python_implementation": {"cpython": "CPython", "pypy": "PyPy"}[implementation],
+    }
+    required = [
+        f"{requirement.name}{requirement.specifier}"
+        for requirement in requirements_of_setup_cfg()
+        if "fairseq" in requirement.name and requirement.marker.evaluate(environment)
+    ]
+    monkeypatch.setattr(compat.sys, "version_info", (*python, 0))
+    monkeypatch.setattr(compat.sys, "platform", system)
+    monkeypatch.setattr(compat.sys, "implementation", SimpleNamespace(name=implementation))
+    monkeypatch.setattr(compat.platform, "machine", lambda: machine)
+    assert required == [compat.fairseq_requirement()]
+    has_wheel = {"linux", "x86_64", "CPython"} <= set(environment.values()) and python < (3, 13)
+    assert required == [compat.FAIRSEQ_BUILDS["ve-fairseq" if has_wheel else "fairseq-fixed"]]
+
+
+def test_install_lines():
+    wheel, source = (compat._install_line(one) for one in compat.FAIRSEQ_BUILDS.values())
+    assert wheel == "pip install ve-fairseq==0.12.3"
+    assert source.endswith("pip install --no-build-isolation fairseq-fixed==0.12.3.1")
+    assert compat.INSTALL_LINE in (wheel, source)
+    assert compat.REINSTALL_LINE.endswith(f"&& {compat.INSTALL_LINE}")
 
 
 def test_train_resume_and_generate_with_safe_loading(tmp_path):
@@ -245,9 +277,13 @@ def write_toy_corpus(folder: Path) -> None:
 
 def fairseq(folder: Path, command: str) -> str:
     program, *arguments = command.split()
-    python = [sys.executable, "-m", f"fairseq_cli.{program}", *arguments, "--cpu"]
-    done = subprocess.run(
-        [*python, "--user-dir", str(ROOT / "user_dir")], cwd=folder, capture_output=True, text=True
-    )
+    module = ["-m", f"fairseq_cli.{program}", *arguments, "--cpu"]
+    with warm_python():
+        done = subprocess.run(
+            [sys.executable, *module, "--user-dir", str(ROOT / "user_dir")],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+        )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout + done.stderr

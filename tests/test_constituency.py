@@ -9,13 +9,16 @@ from nltk import Tree
 from fairseq_struct.cli.evaluate import evaluate
 from fairseq_struct.data.bracket_page import bracket_page
 from fairseq_struct.data.bracket_trees import (
+    leaves_of,
     line_of,
+    nodes_of,
     prune,
     read_trees,
     spans_of,
     to_line,
     tree_of,
 )
+from fairseq_struct.data.penn_treebank import read_evaluation_trees
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.bracketing import BracketingScores
 from fairseq_struct.structure.constituency import (
@@ -102,6 +105,22 @@ def test_long_sentences_have_deep_trees(tmp_path):
     path = tmp_path / "deep"
     path.write_text(line_of(words, left_branching(3000)) + "\n")
     assert evaluate(path, path)[0].f1 == [100]
+
+
+def test_deep_trees_are_read_pruned_and_written(tmp_path):
+    line = "(NP (NN a) " * 3000 + "(NP (, ,))" + ")" * 3000
+    (tmp_path / "wsj_0101.mrg").write_text(f"({line})\n")
+    (tree,) = read_evaluation_trees(tmp_path)
+    assert leaves_of(tree) == ["a"] * 3000 and len(list(nodes_of(tree))) == 6000
+    expected = "(NP (NN a) " * 2999 + "(NP (NN a))" + ")" * 2999
+    assert to_line(tree) == expected
+    bare = tree_of(["w"] * 3000, right_branching(3000))
+    assert to_line(bare) == line_of(["w"] * 3000, right_branching(3000))
+
+
+def test_nodes_are_those_of_nltk():
+    tree = Tree.fromstring("(S (NP (DT the) (NN cat)) (VP (VB go) (ADVP (RB now))) (. .))")
+    assert list(nodes_of(tree)) == list(tree.subtrees()) and leaves_of(tree) == tree.leaves()
 
 
 def test_files_of_trees(tmp_path):

@@ -1,6 +1,6 @@
 """The doctor finds what is there, says what is missing, and tells the line that mends it."""
 
-import configparser
+import importlib
 import json
 import os
 import re
@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from requirements import requirements_of_setup_cfg
 
 from fairseq_struct import __version__, compat, plugin
 from fairseq_struct.cli import doctor
-from fairseq_struct.cli.main import main
+from fairseq_struct.cli.main import VERBS, main
 from fairseq_struct.errors import DependencyError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,8 +78,36 @@ def test_unsuitable_python(monkeypatch, version, status):
 
 def test_missing_compiler_is_a_note_only(monkeypatch):
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.setattr(compat, "fairseq_requirement", lambda: "fairseq-fixed==0.12.3.1")
     check = by_name(list(doctor._check_compilers()))["C++ compiler"]
     assert (check.status, check.remedy) == ("note", "apt install g++")
+
+
+def test_compiler_does_not_matter_where_fairseq_has_wheels(monkeypatch):
+    monkeypatch.setattr(compat, "fairseq_requirement", lambda: "ve-fairseq==0.12.3")
+    assert list(doctor._check_compilers()) == []
+
+
+def test_build_of_fairseq_is_named(monkeypatch):
+    found = compat.installed_fairseq()
+    assert len(found) == 1  # the tests run on one build or the other
+    assert by_name(doctor.examine())["fairseq"] == doctor.Check("fairseq", found[0])
+    monkeypatch.setattr(compat, "installed_fairseq", lambda: [])
+    assert doctor._check_fairseq().finding == "imported from a checkout"
+
+
+def test_two_builds_of_fairseq_are_to_be_mended(tmp_path, monkeypatch):
+    for name, version in (("ve_fairseq", "0.12.3"), ("fairseq_fixed", "0.12.3.1")):
+        metadata = tmp_path / f"{name}-{version}.dist-info"
+        metadata.mkdir()
+        name = name.replace("_", "-")
+        (metadata / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
+    monkeypatch.syspath_prepend(tmp_path)
+    check = doctor._check_fairseq()
+    assert "ve-fairseq==0.12.3 and fairseq-fixed==0.12.3.1" in check.finding
+    assert (check.status, check.remedy) == ("note", compat.REINSTALL_LINE)
 
 
 def test_full_disk_is_a_note(monkeypatch):
@@ -98,7 +127,7 @@ def test_corpora_found_and_missing(tmp_path):
     missing = [check for check in checks if check.name.startswith("data: ")]
     assert [check.name for check in missing] == ["data: iwslt17_de_en", "data: tanaka_ja_en"]
     assert all(check.status == "note" for check in missing)
-    assert missing[0].remedy.startswith(f"put it into {tmp_path}/de-en; preprocess/parallel.py")
+    assert missing[0].remedy.startswith(f"put it into {tmp_path}/de-en; fairseq-struct prepare")
 
 
 def test_known_corpora_are_those_that_can_be_read():
@@ -116,19 +145,22 @@ def test_environment_variable_tells_where_data_is(tmp_path, monkeypatch, capsys)
 
 
 def test_packages_are_those_of_setup_cfg():
-    config = configparser.ConfigParser()
-    config.read(ROOT / "setup.cfg")
-    required = {
-        re.split(r"[<=>]", line)[0] for line in config["options"]["install_requires"].split()
-    }
-    assert set(doctor.PACKAGES) | {"torch", "fairseq-fixed"} == required
+    required = {requirement.name for requirement in requirements_of_setup_cfg()}
+    assert set(doctor.PACKAGES) | {"torch", *compat.FAIRSEQ_BUILDS} == required
 
 
-def test_version_and_missing_verb(capsys):
+def test_version(capsys):
     with pytest.raises(SystemExit) as done:
         main(["--version"])
     assert done.value.code == 0
     assert capsys.readouterr().out == f"fairseq-struct {__version__}\n"
-    with pytest.raises(SystemExit) as failure:
-        main([])
-    assert failure.value.code == 2
+
+
+def test_alone_it_lists_its_verbs(capsys):
+    assert main([]) == 0
+    printed = capsys.readouterr().out
+    for name in VERBS:
+        verb = importlib.import_module(f"fairseq_struct.cli.{name}")
+        assert re.search(rf"^ +{verb.NAME}\s+\w", printed, re.MULTILINE)
+    assert main(["prepare"]) == 0
+    assert "NAME is one of" in capsys.readouterr().out

@@ -18,20 +18,25 @@ FLOORS = {
     "criterions": {"metrics", "compat"},
     "optim": {"compat"},
     "cli": {"data", "modules", "metrics", "structure", "models", "tasks", "criterions"}
-    | {"compat", "plugin", "inference", "__init__"},
+    | {"compat", "whole_files", "plugin", "inference", "user_dir", "__init__"},
     "modules": {"structure"},
     "metrics": {"structure"},
     "structure": set(),
     "data": {"compat"},
-    "plugin": {"compat"},
-    "compat": set(),
+    "plugin": {"compat", "hydra_configs", "precision"},
+    "hydra_configs": set(),
+    "precision": set(),
+    "user_dir": {"plugin"},
+    "compat": {"trainer_checkpoints"},
+    "trainer_checkpoints": {"whole_files"},
+    "whole_files": set(),
     "errors": set(),
     "inference": {"structure", "data", "models", "compat", "plugin", "__init__"},
     "__init__": {"inference"},
 }
 STRUCTURE_MAY_USE = {"torch", "numpy", "numba", "entmax", "fairseq_struct"}
 STRUCTURE_MAY_USE |= sys.stdlib_module_names
-WITHOUT_FAIRSEQ = ("structure", "modules", "metrics", "errors", "__init__")
+WITHOUT_FAIRSEQ = ("structure", "modules", "metrics", "whole_files", "errors", "__init__")
 
 
 def room_of(path: Path) -> str:

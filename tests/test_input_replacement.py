@@ -7,6 +7,7 @@ from torch import nn
 from fairseq_struct.modules.input_replacement import (
     embeddings_replaced,
     flip_coins,
+    following_words,
     gold_confidence,
     random_tokens_of_same_sentence,
     replaceable_positions,
@@ -43,6 +44,13 @@ def test_coins_respect_what_may_be_replaced_and_their_generator():
     coins = [flip_coins(replaceable, 0.4, torch.Generator().manual_seed(9)) for _ in range(2)]
     assert torch.equal(*coins)
     assert not (coins[0] & ~replaceable).any()
+
+
+def test_the_last_word_is_followed_by_the_end_symbol():
+    inputs = torch.tensor([[EOS, 5, 6, 7], [EOS, 5, PAD, PAD], [PAD, PAD, EOS, 8]])
+    following = following_words(inputs, PAD, EOS)
+    words = inputs.ne(PAD)
+    assert following[words].tolist() == [5, 6, 7, EOS, 5, EOS, 8, EOS]
 
 
 def test_gold_confidence_is_the_softmax_probability():

@@ -9,7 +9,6 @@ from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.independent import Independent
 from fairseq_struct.structure.interior_projection import project_near_marginals
 from fairseq_struct.structure.pullback import pulled_back_gradient
-from fairseq_struct.structure.sparsemap import EXACT
 
 LENGTHS = torch.tensor([6, 4, 1, 2])
 
@@ -57,7 +56,7 @@ def test_arcs_that_go_to_zero_need_no_search(monkeypatch, kind):
     lengths = torch.tensor([10, 10, 10])
 
     def structure(given):
-        return DependencyTrees(given, lengths, sparsemap_steps=EXACT, **kind)
+        return DependencyTrees(given, lengths, **kind)
 
     trees = structure(scores)
     size = trees.marginals.flatten(1).quantile(0.1, dim=1)[:, None, None]

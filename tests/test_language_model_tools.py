@@ -156,7 +156,7 @@ def test_preparation(tmp_path):
     done = start(sys.executable, script, "lm", tmp_path, tmp_path / "other")
     assert "train.txt: no such file (the train split)" in done.communicate()[0]
     done = start(sys.executable, script, "lm", source, tmp_path / "lm")
-    assert "replace it (--overwrite)" in done.communicate()[0]
+    assert "nothing to do\ntrain: 2 sentences, 5 words" in done.communicate()[0]
     (source / "wsj_0101.mrg").write_text(
         "( (S (NP-SBJ-1 (DT The) (CD 1\\/2) (NNS 30-day-runs)) (VP (VBD ran) (NP (-NONE- *-1)) "
         "($ $)) (. .)) )\n(FRAG (. .))\n"
@@ -168,7 +168,10 @@ def test_preparation(tmp_path):
     expected = "(S (NP (DT the) (CD N) (NNS 30-day-runs)) (VP (VBD ran)))\n(NP (NN oil))\n"
     assert (tmp_path / "wsj" / "trees.txt").read_text() == expected
     assert (tmp_path / "wsj" / "words.txt").read_text() == "the N 30-day-runs ran\noil\n"
+    deep = "(NP (NN a) " * 1500 + "(NN end)" + ")" * 1500
+    (source / "wsj_2401.mrg").write_text(f"{deep}\n")
     for options, message in (
+        (["--sections", "24"], "1 sentences, 1501 words"),
         (["--sections", "23"], "1 sentences, 1 words"),
         (["--sections", "7"], "no .mrg file of these sections"),
         (["--longest", "1"], "1 sentences"),

@@ -92,16 +92,16 @@ def test_recipe_makes_summarises_and_keeps_runs(tmp_path):
     environment["LEARNING_RATES"] = ".001 0.01"
     command = ["bash", ROOT / "recipes/latent_clusters/table.sh"]
     process = start(*command, "gold", **environment)
-    output = process.communicate(timeout=120)[0]
+    output = process.communicate()[0]
     assert process.returncode == 0, output
     lines = [line for line in output.splitlines() if line.startswith("clusters_")]
     assert [line.split(":")[0] for line in lines] == ["clusters_3 gold", "clusters_10 gold"]
     assert all("V-measure 100.00 ± 0.00  (paper: accuracy " in line for line in lines)
-    logs = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("train.log")}
+    logs = {path: path.read_text() for path in tmp_path.rglob("train.log")}  # they hold times
     assert len(logs) == 4
     process = start(*command, "gold", **environment)
-    assert process.communicate(timeout=120)[0] == output
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("train.log")} == logs
+    assert process.communicate()[0] == output
+    assert {path: path.read_text() for path in tmp_path.rglob("train.log")} == logs
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_recipe_makes_summarises_and_keeps_runs(tmp_path):
 def test_recipe_refuses_bad_settings(argument, environment, message, tmp_path):
     recipe = ROOT / "recipes/latent_clusters/table.sh"
     process = start("bash", recipe, argument, OUT=str(tmp_path), **environment)
-    assert process.communicate(timeout=60)[0].startswith(f"error: {message}")
+    assert process.communicate()[0].startswith(f"error: {message}")
     assert process.returncode == 2
 
 

@@ -30,10 +30,14 @@ def classifier(method="marginals", **options):
     return LatentTreeClassifier(encoder, 5, 3, LatentTree(method, **options)).double()
 
 
-def entailment(method="marginals"):
+def entailment(method="marginals", form="thesis"):
     torch.manual_seed(1)
     tree = None if method == "baseline" else LatentTree(method)
-    return DecomposableAttention(torch.nn.Embedding(30, 8, 1), 6, 3, tree).double()
+    return DecomposableAttention(torch.nn.Embedding(30, 8, 1), 6, 3, tree, form=form).double()
+
+
+def projected(method="marginals"):
+    return entailment(method, "projected")
 
 
 def batch(sides, seed=0):
@@ -85,7 +89,7 @@ def test_words_read_their_heads_or_the_average_of_them():
         torch.testing.assert_close(read[1, m], trees.marginals[1, :, m] @ heads)
 
 
-@pytest.mark.parametrize("make", [classifier, entailment])
+@pytest.mark.parametrize("make", [classifier, entailment, projected])
 @pytest.mark.parametrize("method", [*DETERMINISTIC, "baseline"])
 def test_an_instance_depends_neither_on_its_batch_nor_on_padding(make, method):
     """Prediction, tree, and the gradient of the loss by the words' embeddings."""
@@ -141,7 +145,7 @@ def test_nor_does_it_at_the_papers_sizes_in_single_precision(method, projective)
         assert difference.norm() < 1e-4 * gradient.norm()
 
 
-@pytest.mark.parametrize("make", [classifier, entailment])
+@pytest.mark.parametrize("make", [classifier, entailment, projected])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_teaches_the_parser(make, method):
     network = make(method)
@@ -160,6 +164,42 @@ def test_a_step_leaves_nothing_in_memory(make, method, monkeypatch):
     network(*batch(1 if make is classifier else 2)).losses.sum().backward()
     gc.collect()
     assert len(decoders) == 1 and decoders[0]() is None
+
+
+@pytest.mark.parametrize(("form", "expected"), [("thesis", 422_203), ("projected", 542_203)])
+def test_numbers_of_parameters_at_the_thesis_s_sizes(form, expected):
+    """Table A.1: 420K for SNLI and 180K for SST, and without trees 340K and 150K."""
+
+    def count(network):
+        return sum(p.numel() for p in network.parameters()) - embedding.weight.numel()
+
+    embedding = torch.nn.Embedding(9, 300, 1)
+    trees = DecomposableAttention(embedding, 200, 3, LatentTree(), form=form)
+    assert count(trees) == expected
+    assert count(DecomposableAttention(embedding, 200, 3, form=form)) == 341_603
+    encoder = SentenceEncoder(embedding, 100)
+    assert count(LatentTreeClassifier(encoder, 100, 2, LatentTree())) == 181_502
+    assert count(SentenceClassifier(encoder, 100, 2)) == 151_102
+
+
+def test_the_thesis_s_entailment_aligns_words_by_their_heads():
+    """Its equations for one pair, with a tree for each sentence."""
+    network = entailment("spigot").eval()
+    tokens, lengths = torch.tensor([[[5, 6, 7], [8, 9, 1]]]), torch.tensor([[3, 2]])
+    output = network(tokens, lengths)
+    heads = network.tree.heads(output.arc_scores, lengths)[0]
+    words, joined = [], []
+    for side, size in enumerate((3, 2)):
+        own = network.embedding(tokens[0, side, :size])
+        f = network.attend(own)
+        read = torch.stack([f[h - 1] if h else network.root for h in heads[side, :size].tolist()])
+        words.append(own)
+        joined.append(torch.cat([f, read], 1))
+    e = joined[0] @ joined[1].T
+    beta, alpha = e.softmax(1) @ words[1], e.softmax(0).T @ words[0]
+    v = [network.compare(torch.cat([own, other], 1)).sum(0)
+         for own, other in ((words[0], beta), (words[1], alpha))]  # fmt: skip
+    torch.testing.assert_close(output.logits[0], network.aggregate(torch.cat(v)))
 
 
 @pytest.mark.parametrize("method", ["marginals", "spigot", "ste_identity"])
@@ -231,6 +271,7 @@ def test_independent_structures_are_those_of_each():
         ({"step_size": 0.0}, "pullback step size must be above 0"),
         ({"steps": 0}, "pullback steps must be 1 or more"),
         ({"temperature": float("inf")}, "temperature must be above 0 and finite"),
+        ({"pullback_weight": 0.0}, "pullback weight must be above 0"),
         ({"supervision_weight": -1.0}, "weight of known heads must be 0 or more"),
         ({"method": "spigot_ce", "sparsemap_steps": 9}, "for sparsemap and spigot, not for spigot"),
         ({"method": "spigot", "sparsemap_steps": 4}, "steps of SparseMAP must be 5 or more"),

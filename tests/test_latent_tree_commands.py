@@ -4,7 +4,6 @@ import io
 import json
 import random
 import re
-import subprocess
 import sys
 
 import pytest
@@ -57,8 +56,10 @@ def prepared(tmp_path_factory):
 
 
 def prepare(*arguments):
-    command = [sys.executable, ROOT / "preprocess" / "labelled_text.py", *arguments]
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    """The status of the script, and what it says."""
+    done = start(sys.executable, ROOT / "preprocess" / "labelled_text.py", *arguments)
+    said = done.communicate()[0]
+    return done.returncode, said
 
 
 def train(folder, save_dir, *arguments, arch="latent_tree_classifier", data="single"):
@@ -230,7 +231,7 @@ def test_raw_text_is_lower_cased_as_the_training_text_was(prepared, tmp_path):
         text = (prepared / f"{split}.tsv").read_text().replace("the ", "The ")
         (tmp_path / f"{split}.tsv").write_text(text)
     files = [f"--{split}-file={tmp_path}/{split}.tsv" for split in SPLITS]
-    assert prepare("plain", tmp_path / "data", *files, "--lower").returncode == 0
+    assert prepare("plain", tmp_path / "data", *files, "--lower")[0] == 0
     upper = tmp_path / "upper.conllu"
     upper.write_text((prepared / "train.conllu").read_text().replace("the", "THE"))
     run("train", tmp_path / "data" / "data-bin", "--arch=latent_tree_classifier", *SMALL,
@@ -242,23 +243,25 @@ def test_raw_text_is_lower_cased_as_the_training_text_was(prepared, tmp_path):
 
 
 def test_preparation_refuses_what_is_bad(prepared, tmp_path):
-    done = prepare("sst", tmp_path, tmp_path / "out")
-    assert done.returncode == 2
-    assert "train.tsv: no such file (the train split of sst)" in done.stderr
+    status, said = prepare("sst", tmp_path, tmp_path / "out")
+    assert status == 2
+    assert "train.tsv: no such file (the train split of sst)" in said
     assert not (tmp_path / "out").exists()
     files = [f"--{split}-file={prepared}/{split}.tsv" for split in SPLITS]
-    done = prepare("plain", prepared / "single", *files)
-    assert done.returncode == 2 and "replace it (--overwrite)" in done.stderr
+    status, said = prepare("plain", prepared / "single", *files)
+    assert status == 0 and "nothing to do" in said
+    status, said = prepare("plain", prepared / "single", *files, "--lower")
+    assert status == 2 and "another lower (False, now True)" in said
     (tmp_path / "odd.tsv").write_text("a film\tgood\nno film\t<pad>\n")
     odd = [f"--{split}-file={tmp_path}/odd.tsv" for split in SPLITS]
-    done = prepare("plain", tmp_path / "out", *odd)
-    assert done.returncode == 2 and "none of them a special symbol" in done.stderr
-    done = prepare("plain", prepared, *files)
-    assert done.returncode == 2 and "is no prepared folder" in done.stderr
-    assert prepare("plain", tmp_path / "mine", *files).returncode == 0
+    status, said = prepare("plain", tmp_path / "out", *odd)
+    assert status == 2 and "none of them a special symbol" in said
+    status, said = prepare("plain", prepared, *files)
+    assert status == 2 and "is no prepared folder" in said
+    assert prepare("plain", tmp_path / "mine", *files)[0] == 0
     (tmp_path / "mine" / "thesis.tex").write_text("all of it")
-    done = prepare("plain", tmp_path / "mine", *files, "--overwrite")
-    assert done.returncode == 2 and "thesis.tex, which would be lost" in done.stderr
+    status, said = prepare("plain", tmp_path / "mine", *files, "--overwrite")
+    assert status == 2 and "thesis.tex, which would be lost" in said
     assert (tmp_path / "mine" / "thesis.tex").is_file()
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_struct import plugin
+from fairseq_struct import compat, plugin
+from fairseq_struct.user_dir import FOLDER
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,20 +33,22 @@ if __name__ == "__main__":
     once, twice = names(user_dir), names(user_dir)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         worker = pool.apply(names, (user_dir,))
-    import user_dir as module
-    import importlib
+    import importlib, os
 
-    importlib.reload(module)
+    importlib.reload(importlib.import_module(os.path.basename(user_dir)))
     print(json.dumps([once, twice, worker, names(user_dir)]))
 """
 
 
-def test_user_dir_registers_in_fresh_twice_and_spawned_interpreters(tmp_path):
+@pytest.mark.parametrize("user_dir", [ROOT / "user_dir", FOLDER], ids=lambda path: path.name)
+def test_user_dir_registers_in_fresh_twice_and_spawned_interpreters(tmp_path, user_dir):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    if user_dir == FOLDER:  # which is part of the package, and does not search for it
+        environment["PYTHONPATH"] = str(ROOT)
     done = subprocess.run(
-        [sys.executable, script, ROOT / "user_dir"],
+        [sys.executable, script, user_dir],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
@@ -55,6 +58,12 @@ def test_user_dir_registers_in_fresh_twice_and_spawned_interpreters(tmp_path):
     once, twice, worker, reloaded = json.loads(done.stdout.splitlines()[-1])
     assert once["architectures"], "no architecture was registered"
     assert once == twice == worker == reloaded
+
+
+def test_nothing_else_is_importable_beside_the_user_dir():
+    """fairseq puts the parent of the folder on the path of modules."""
+    beside = {path.name for path in FOLDER.parent.iterdir()}
+    assert beside - {"__pycache__", "__init__.py"} == {FOLDER.name}
 
 
 def test_every_registering_file_is_found():
@@ -104,4 +113,4 @@ def test_user_dir_without_fairseq_tells_the_install_line(tmp_path):
     assert done.returncode != 0
     last_line = done.stderr.splitlines()[-1]
     assert last_line.startswith("error: fairseq is not installed")
-    assert "pip install --no-build-isolation fairseq-fixed==" in last_line
+    assert last_line.endswith(compat.INSTALL_LINE)

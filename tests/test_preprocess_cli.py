@@ -1,6 +1,5 @@
 """The scripts that prepare translation data, from their command line to the files they write."""
 
-import importlib.util
 import json
 import os
 import random
@@ -9,16 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from fairseq_commands import warm_python
 
+from fairseq_struct.cli.main import main
+from fairseq_struct.cli.prepare import PREPARERS
 from fairseq_struct.data import binarise as binarise_module
 from fairseq_struct.data import translation_folder
-from fairseq_struct.data.preparation_script import run_script
-from fairseq_struct.errors import InputError
 
 ROOT = Path(__file__).parent.parent
-SCRIPTS = {
-    name: ROOT / "preprocess" / f"{name}.py" for name in ("parallel", "synthetic_translation")
-}
 SPLITS = ("train", "valid", "test")
 
 
@@ -52,16 +49,12 @@ def plain(folder, *options):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Return a function that runs a script here, as (exit status, printed, complained)."""
+def run(capsys):
+    """Return a function that runs a preparer here, as (exit status, printed, complained)."""
 
     def run_here(name, arguments):
-        spec = importlib.util.spec_from_file_location(f"preprocess_{name}", SCRIPTS[name])
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        monkeypatch.setattr(sys, "argv", [f"{name}.py", *map(str, arguments)])
         try:
-            status = run_script(module.main)
+            status = main(["prepare", name, *map(str, arguments)])
         except SystemExit as stop:  # argparse
             status = stop.code
         return status, *capsys.readouterr()
@@ -90,6 +83,11 @@ def contents(folder):
     }
 
 
+def inodes(folder):
+    """Return what a folder and each of its files have as long as they are not made anew."""
+    return {path: path.stat().st_ino for path in (folder, *folder.rglob("*"))}
+
+
 def read(path):
     return path.read_text(encoding="utf-8").splitlines()
 
@@ -106,13 +104,13 @@ def test_end_to_end_with_fairseq(corpus, tmp_path):
     """The one test that runs the installed script's whole way, from another directory."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    done = subprocess.run(
-        [sys.executable, SCRIPTS["parallel"], *plain(corpus)],
-        cwd=elsewhere,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    with warm_python():
+        done = subprocess.run(
+            [sys.executable, ROOT / "preprocess" / "parallel.py", *plain(corpus)],
+            cwd=elsewhere,
+            capture_output=True,
+            text=True,
+        )
     assert (done.returncode, done.stderr) == (0, "")
     out = corpus / "out"
     assert "--tokenizer moses" in done.stdout
@@ -151,10 +149,10 @@ def test_same_input_same_folder_byte_for_byte(corpus, run, no_fairseq):
 
 def test_complete_folder_is_reused(corpus, run, no_fairseq):
     assert run("parallel", plain(corpus))[0] == 0
-    before = (corpus / "out").stat()
+    before, places = contents(corpus / "out"), inodes(corpus / "out")
     status, printed, _ = run("parallel", plain(corpus, "--workers", "2"))
     assert status == 0 and "nothing to do" in printed
-    assert (corpus / "out").stat() == before
+    assert contents(corpus / "out") == before and inodes(corpus / "out") == places
 
 
 @pytest.mark.parametrize(
@@ -183,7 +181,7 @@ def test_changed_text_needs_overwrite(corpus, run, no_fairseq):
 
 def test_foreign_folder_is_never_overwritten(corpus, run, no_fairseq):
     write(corpus / "out" / "thesis.tex", ["years of work"])
-    check_fails(run("parallel", plain(corpus, "--overwrite")), "is no translation folder")
+    check_fails(run("parallel", plain(corpus, "--overwrite")), "is no prepared folder")
     assert list(contents(corpus / "out")) == ["thesis.tex"]
 
 
@@ -325,9 +323,23 @@ def test_synthetic_corpus_too_shallow(tmp_path, run, no_fairseq, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_error_of_the_user_has_no_traceback(capsys):
-    def main(argv):
-        raise InputError("there: wrong")
+def test_every_preparer_has_its_module_and_its_script():
+    modules = {path.stem for path in (ROOT / "fairseq_struct/cli/prepare").glob("*.py")}
+    scripts = {path.stem: path.read_text() for path in (ROOT / "preprocess").glob("*.py")}
+    assert modules == {"__init__", *PREPARERS} and scripts.keys() == PREPARERS.keys()
+    for name, text in scripts.items():
+        assert f'main(["prepare", "{name}", *sys.argv[1:]])' in text
 
-    assert run_script(main) == 2
-    assert capsys.readouterr() == ("", "error: there: wrong\n")
+
+@pytest.mark.parametrize("name", PREPARERS)
+def test_every_preparer_answers_help(run, name):
+    assert PREPARERS[name] in run("--help", [])[1]
+    status, printed, _ = run(name, ["--help"])
+    assert status == 0
+    assert printed.startswith(f"usage: fairseq-struct prepare {name} ")
+    assert printed.count(f"fairseq-struct prepare {name} ") >= 2  # and examples
+
+
+def test_unknown_preparer(run):
+    status, _, complaint = run("parralel", ["out"])
+    assert status == 2 and "invalid choice: 'parralel'" in complaint

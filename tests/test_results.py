@@ -1,11 +1,11 @@
 """Records of results, the tables made from them, and BLEU."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from fairseq_commands import start
 
 from fairseq_struct.cli.main import main
 from fairseq_struct.errors import InputError
@@ -13,9 +13,11 @@ from fairseq_struct.metrics.bleu import corpus_bleu
 from fairseq_struct.metrics.results import (
     Result,
     append_result,
+    device_name,
     fill_tables,
     markdown_table,
     read_results,
+    vector_instructions,
 )
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -134,8 +136,7 @@ def test_score_prints_the_papers_row_and_appends_a_record(tmp_path):
         "--target-lang", "en", "--logs", log, "--command", "x", "--results",
         tmp_path / "results.jsonl",
     ]  # fmt: skip
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    last = output.splitlines()[-1]
+    last = start(*command).communicate()[0].splitlines()[-1]
     assert last == "BLEU dev 100.00 test 100.00 (paper: dev 18.46 test 20.24)"
     (record,) = read_results(tmp_path / "results.jsonl")
     assert record.metrics == {
@@ -146,3 +147,39 @@ def test_score_prints_the_papers_row_and_appends_a_record(tmp_path):
     }
     assert record.paper == {"bleu_dev": 18.46, "bleu_test": 20.24}
     assert (record.minutes, record.seed) == (2.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("flags", "limit", "expected"),
+    [
+        ("fpu sse4_1 avx avx2 avx512f avx512_bf16 amx_tile", "", "amx"),
+        ("fpu sse4_1 avx avx2 avx512f avx512_bf16", "", "avx512"),
+        ("fpu sse4_1 avx avx2 avx512f avx512_bf16", "AVX2", "avx2"),
+        ("fpu sse4_1 avx avx2 avx512f amx_tile", "avx2_vnni", "avx2"),
+        ("fpu sse4_1 avx avx2 avx512f amx_tile", "AVX512_CORE_BF16", "avx512"),
+        ("fpu sse4_1 avx avx2 avx512f amx_tile", "AVX512_CORE_AMX", "amx"),
+        ("fpu sse4_1 avx avx2 avx512f amx_tile", "AVX10_2", "avx512"),
+        ("fpu sse4_1 avx avx2 avx512f amx_tile", "ALL", "amx"),
+        ("fpu sse4_1 avx avx2", "AVX512_CORE_AMX", "avx2"),
+        ("fpu sse4_1 avx", "", "avx"),
+        ("fpu sse4_1 avx avx2", "SSE41", ""),
+        ("", "", ""),
+    ],
+)
+def test_vector_instructions_of_a_processor(flags, limit, expected):
+    assert vector_instructions(flags, limit) == expected
+
+
+def test_records_name_the_processor_with_its_vector_instructions(monkeypatch, tmp_path):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
+    info = "processor\t: 0\nmodel name\t: A Processor \nflags\t\t: fpu avx avx2 avx512f\n\n"
+    (tmp_path / "cpuinfo").write_text(info * 2)
+    monkeypatch.setattr(
+        "fairseq_struct.metrics.results.Path", lambda _: tmp_path / "cpuinfo"
+    )
+    assert device_name(1) == "A Processor, avx512, 1 thread"
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    assert device_name(2) == "A Processor, avx2, 2 threads"
+    table = markdown_table([Result("an_experiment", "a", {"m": 1.0}, device=device_name(2))])
+    assert "A Processor, avx2, 2 threads" in table

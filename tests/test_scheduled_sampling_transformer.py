@@ -1,5 +1,7 @@
 """The two-pass model against direct computations, and what it shares with fairseq's own."""
 
+from argparse import Namespace
+
 import pytest
 import torch
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
@@ -15,11 +17,11 @@ from scheduled_sampling_models import (
 )
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.models.scheduled_sampling_presets import iwslt_de_en, kftt_ja_en
 from fairseq_struct.models.scheduled_sampling_transformer import ScheduledSamplingTransformer
 from fairseq_struct.modules.embedding_mix import MIXES
 from fairseq_struct.modules.input_replacement import (
     flip_coins,
-    gold_confidence,
     replaceable_positions,
 )
 
@@ -46,6 +48,20 @@ def test_probability_one_is_the_plain_transformer_bit_for_bit(dropout):
     assert torch.equal(our_loss, plain_loss)
     assert ours.keys() == plain.keys()
     assert all(torch.equal(ours[name], plain[name]) for name in ours)
+
+
+def test_layers_are_left_out_as_in_the_plain_transformer():
+    results = []
+    for kind in (lambda **drop: toy_model(**constant(1.0), **drop), plain_model):
+        model = kind(decoder_layerdrop=0.5)
+        outputs = []
+        for seed in range(4):
+            torch.manual_seed(seed)
+            outputs.append(model(**toy_batch()["net_input"])[0].detach())
+        results.append(torch.stack(outputs))
+    ours, plain = results
+    assert not torch.equal(plain[0], plain[1])
+    assert torch.equal(ours, plain)
 
 
 def test_the_shift_in_three_tokens():
@@ -189,45 +205,6 @@ def test_probability_and_replaced_fraction_are_logged():
     assert values["replaced"] == pytest.approx(0.25, abs=0.05)
 
 
-def test_confidence_replaces_what_the_model_is_sure_of():
-    threshold = 0.05
-    model = toy_model(
-        mix="argmax",
-        replacement="confidence",
-        confidence_threshold=threshold,
-        confidence_random_threshold=1.0,
-    ).double()
-    batch = toy_batch()["net_input"]
-    gold = batch["prev_output_tokens"]
-    plain = plain_model().double()
-    with torch.no_grad():
-        scores, _ = plain(**batch)
-        scores[..., 1] = -torch.inf
-        before = scores[:, :-1].flatten(0, 1)
-        confidence = gold_confidence(before, gold[:, 1:].flatten()).view(gold[:, 1:].shape)
-        sure = (confidence > threshold) & replaceable_positions(gold, 1)[:, 1:]
-        assert sure.any() and not sure.all()
-        fed = gold.clone()
-        fed[:, 1:] = torch.where(sure, before.argmax(1).view_as(sure), gold[:, 1:])
-        expected, _ = plain(**{**batch, "prev_output_tokens": fed})
-        ours, _ = model(**batch)
-    words = gold.ne(1)
-    torch.testing.assert_close(ours[words], expected[words])
-
-
-def test_confidence_waits_for_its_warm_up_and_may_find_nothing():
-    options = {"replacement": "confidence", "schedule_warmup_updates": 10}
-    model = toy_model(**options, confidence_threshold=0.0, confidence_random_threshold=0.0)
-    batch = toy_batch()
-    plain_loss = loss_of(plain_model(), batch)
-    assert torch.equal(loss_of(model, batch), plain_loss)
-    model.set_num_updates(10)
-    assert not torch.equal(loss_of(model, batch), plain_loss)
-    never = toy_model(**options, confidence_threshold=1.0, confidence_random_threshold=1.0)
-    never.set_num_updates(10)
-    assert torch.equal(loss_of(never, batch), plain_loss)
-
-
 @pytest.mark.parametrize("mix", MIXES)
 @pytest.mark.parametrize("how", ["fp16", "bf16", "amp"])
 def test_low_precision_training_steps_are_finite(mix, how):
@@ -263,7 +240,7 @@ def test_batches_without_words_to_replace_pass():
         ({"schedule_c": 0.1, "schedule_end_update": 5}, "--schedule linear: .* one of them"),
         ({"replacement": "confidence", "confidence_threshold": 0.99}, "in that order"),
         ({"replacement": "confidence", "schedule_k": 0.5}, "only --schedule-warmup-updates"),
-        ({"replacement": "confidence", "schedule_floor": 0.5}, "only --schedule-warmup-updates"),
+        ({"replacement": "own_confidence", "schedule_floor": 0.5}, "own_confidence uses of the"),
         ({"mix_scale_noise": True}, "--mix-scale-noise belongs to --mix gumbel_softmax"),
         ({"schedule_warmup_updates": -1}, "--schedule linear: .* 0 updates or more"),
     ],
@@ -274,13 +251,9 @@ def test_impossible_options_are_refused(options, message):
 
 
 def test_presets_are_table_3_1():
-    from fairseq.models import ARCH_CONFIG_REGISTRY
-
-    for name, dropout in (("iwslt_de_en", 0.2), ("kftt_ja_en", 0.1)):
-        options = toy_options()
-        for given in vars(toy_options()):
-            delattr(options, given)
-        ARCH_CONFIG_REGISTRY[f"scheduled_sampling_transformer_{name}"](options)
+    for preset, dropout in ((iwslt_de_en, 0.2), (kftt_ja_en, 0.1)):
+        options = Namespace()
+        preset(options)
         assert (options.encoder_layers, options.decoder_layers) == (6, 6)
         assert (options.encoder_embed_dim, options.decoder_embed_dim) == (512, 512)
         assert (options.encoder_attention_heads, options.decoder_attention_heads) == (8, 8)

@@ -4,15 +4,21 @@ import random
 
 import pytest
 import torch
+from fairseq.data import Dictionary
 from fairseq_commands import USER_DIR, run
 from scipy.stats import spearmanr
 from small_language_models import make_folder
 from small_masked_models import OF_MODEL, logged, train, weights
 
+from fairseq_struct.criterions.semantic_similarity import SemanticSimilarityCriterion
 from fairseq_struct.data.sentence_pairs import Pair, read_pairs, write_pairs
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference import load_masked_model
 from fairseq_struct.metrics.rank_correlation import RankCorrelation
+from fairseq_struct.tasks.semantic_similarity import (
+    SemanticSimilarityConfig,
+    SemanticSimilarityTask,
+)
 
 OPTIONS = ["--task=semantic_similarity", "--criterion=semantic_similarity", "--optimizer=adam",
            "--embed-dim=16", "--layers=2", "--lr=0.01", "--batch-size=16", "--no-progress-bar",
@@ -99,6 +105,45 @@ def test_similarity_is_learnt(pretrained, tmp_path, arch):
         similarities.append(float(torch.cosine_similarity(*vectors, dim=0)))
         scores.append(pair.score)
     assert 100 * spearmanr(similarities, scores).statistic == pytest.approx(max(valid), abs=0.5)
+
+
+@pytest.mark.parametrize("arch", ["udgn", "masked_transformer"])
+def test_rounding_changes_no_rank(pretrained, tmp_path, arch):
+    folder, checkpoints = pretrained
+    model, words = load_masked_model(checkpoints[arch])
+    draw = random.Random(3)
+    known = words.symbols[words.nspecial : -1]  # without the mask
+    sentences = [" ".join(draw.choices(known, k=draw.randint(1, 9))) for _ in range(40)]
+    pairs = [Pair(*draw.sample(sentences, 2), draw.randint(0, 5)) for _ in range(60)]
+    pairs += [Pair(pair.second, pair.first, pair.score) for pair in pairs[:20]]
+    pairs += [Pair(sentence, sentence, 5) for sentence in sentences]
+    write_pairs(tmp_path / "all.tsv", pairs)
+    task = SemanticSimilarityTask(
+        SemanticSimilarityConfig(data=str(tmp_path)), Dictionary.load(str(folder / "dict.txt"))
+    )
+    task.load_dataset("all")
+    data = task.datasets["all"]
+    criterion = SemanticSimilarityCriterion(task)
+
+    def scores(size):
+        found = []
+        for start in range(0, len(data), size):
+            rows = [data[place] for place in range(start, min(start + size, len(data)))]
+            _, _, logged = criterion(model, data.collater(rows))
+            found += logged["scores"][0]
+        return found
+
+    alone = scores(1)
+    assert alone == scores(7) == scores(len(data))
+    assert alone[60:80] == alone[:20]  # a pair the other way round
+    assert alone[80:] == [1.0] * 40
+    plain = model.double()
+    for pair, score in zip(pairs[:5], alone, strict=False):
+        tokens = [torch.tensor([[words.index(word) for word in sentence.split()]])
+                  for sentence in (pair.first, pair.second)]  # fmt: skip
+        with torch.no_grad():
+            u, v = (plain.sentence_vectors(one, torch.tensor([one.size(1)])) for one in tokens)
+        assert score == pytest.approx(float(torch.cosine_similarity(u, v)), abs=6e-7)
 
 
 def test_a_frozen_parser_stays_as_it_was(pretrained, tmp_path):

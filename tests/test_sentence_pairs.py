@@ -1,12 +1,12 @@
 """Readers of semantic textual similarity, and how its text is prepared."""
 
-import importlib.util
 import os
+import random
 from pathlib import Path
 
 import pytest
 
-from fairseq_struct.data.preparation_script import run_script
+from fairseq_struct.cli.main import main
 from fairseq_struct.data.sentence_pairs import (
     Pair,
     as_language_model_words,
@@ -14,19 +14,16 @@ from fairseq_struct.data.sentence_pairs import (
     read_pairs,
     read_sick,
     read_year,
+    share_of_known_words,
     write_pairs,
 )
 from fairseq_struct.errors import InputError
 
-SCRIPT = Path(__file__).parent.parent / "preprocess" / "sentence_similarity.py"
 ROW = "main-captions\tMSRvid\t2012test\t0001\t{}\ta plane takes off .\tan air plane flies .\n"
 
 
 def prepare(*arguments):
-    spec = importlib.util.spec_from_file_location("sentence_similarity", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return run_script(lambda _: module.main([str(one) for one in arguments]))
+    return main(["prepare", "sentence_similarity", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -48,7 +45,7 @@ def sts(tmp_path):
     (year / "STS.input.a.txt").write_text('He said "no"\tIt isn\'t\n')
     (year / "STS.gs.a.txt").write_text("0\n")
     (year / "STS.gs.SMT.txt").write_text("1\n")  # whose sentences are not there
-    (folder / "dict.txt").write_text("the 3\n")
+    (folder / "dict.txt").write_text("a 3\n")
     return folder
 
 
@@ -73,14 +70,19 @@ def test_words_are_those_of_the_treebank_s_text():
 
 def test_the_folder(sts, tmp_path, capsys):
     out = tmp_path / "out"
-    assert prepare(sts, sts / "dict.txt", out) in (0, None)
+    assert prepare(sts, sts / "dict.txt", out) == 0
     assert "STS15: a 1, b 1" in capsys.readouterr().out
     assert sorted(path.name for path in out.iterdir()) == [
-        "SICK-R.tsv", "STS-B.tsv", "STS15.tsv", "dict.txt", "train.tsv", "valid.tsv"
+        "SICK-R.tsv", "STS-B.tsv", "STS15.tsv", "dict.txt", "manifest.json", "train.tsv",
+        "valid.tsv",
     ]  # fmt: skip
     assert (out / "STS15.tsv").read_text() == "0\the said no\tit is n't\n4.2\tone\ttwo N\n"
     assert read_pairs(out / "train.tsv") == [Pair("a plane takes off", "an air plane flies", 5.0)]
+    assert prepare(sts, sts / "dict.txt", out) in (0, None)
+    assert "nothing to do" in capsys.readouterr().out
+    (sts / "dict.txt").write_text("the 2\n")
     assert prepare(sts, sts / "dict.txt", out) == 2
+    assert "made with another dict.txt text" in capsys.readouterr().err
     assert prepare(sts, tmp_path / "none.txt", tmp_path / "x") == 2
     assert "none.txt: no such file" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
@@ -114,6 +116,29 @@ def test_files_that_do_not_fit(sts, tmp_path):
     (tmp_path / "latin").write_bytes(b"1\t\xe9t\xe9\tzwei\n")
     with pytest.raises(InputError, match="not UTF-8"):
         read_pairs(tmp_path / "latin")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (random.Random(1).randbytes(500), "not UTF-8"),
+        (b"a 3\nplane\n", "dict.txt:2: no word and its count, as dictionaries have"),
+        (b"a 3\nplane many\n", "dict.txt:2: no word and its count"),
+        (b"", "dict.txt:1: no word and its count"),
+        (b"ein 3\nFlugzeug 1\n", "dict.txt: has none of the words of these sentences"),
+    ],
+)
+def test_what_is_no_dictionary_of_the_model_is_told(sts, tmp_path, capsys, content, message):
+    (tmp_path / "dict.txt").write_bytes(content)
+    assert prepare(sts, tmp_path / "dict.txt", tmp_path / "out") == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_share_of_known_words(tmp_path):
+    (tmp_path / "dict.txt").write_text("a 3\nplane 2 #fairseq:overwrite\nN 1\n")
+    pairs = [Pair("A plane, 27 planes", "a bird", 1.0)]
+    assert share_of_known_words(tmp_path / "dict.txt", pairs) == pytest.approx(100 * 4 / 6)
 
 
 def test_written_scores_keep_their_digits(tmp_path):

@@ -12,6 +12,8 @@ from tree_kinds import KINDS, random_scores
 from fairseq_struct.structure import compiled, matrix_tree_torch
 from fairseq_struct.structure.dependency import DependencyTrees
 
+AN_HOUR = 3600  # nothing waits that long, however busy the machine is
+
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
@@ -147,7 +149,7 @@ def test_threads_may_call_at_the_same_time(threads_for_little):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(timeout=60)
+            thread.join()
         assert len(results) == 6 and all(same(expected, result) for result in results)
     finally:
         torch.set_num_threads(before)
@@ -170,9 +172,9 @@ def test_forked_workers_can_call_after_the_parent_did(threads_for_little):
             target=in_worker, args=(scores, theirs)
         )
         worker.start()
-        assert ours.poll(60), "the worker hangs"
+        assert ours.poll(AN_HOUR), "the worker hangs"
         assert ours.recv() == expected
-        worker.join(10)
+        worker.join()
         assert worker.exitcode == 0
     finally:
         torch.set_num_threads(before)

@@ -52,7 +52,8 @@ def test_the_treebank_is_scored_at_every_validation(folder, treebank, tmp_path, 
         folder, tmp_path, "--max-epoch=2", f"--treebank={treebank}",
         "--best-checkpoint-metric=uuas", "--maximize-best-checkpoint-metric", arch=arch,
     )  # fmt: skip
-    for name in ("uas", "uuas", "uas_argmax", "uuas_argmax"):
+    kinds = ("", "_argmax", "_argmax_root")
+    for name in (f"{name}{kind}" for name in ("uas", "uuas") for kind in kinds):
         values = logged(output, f"valid_{name}")
         assert len(values) == 2 and all(0 <= value <= 100 for value in values)
     best = torch.load(tmp_path / "checkpoint_best.pt", weights_only=True)
@@ -60,10 +61,13 @@ def test_the_treebank_is_scored_at_every_validation(folder, treebank, tmp_path, 
     # The last of them, of the words alone, anew.
     parser = fairseq_struct.load(tmp_path / "checkpoint_last.pt")
     sentences, gold = ["the cat sings", "the dogs run"], [(2, 3, 0), (2, 3, 0)]
-    for kind, found in (("", parser.parse(sentences)), ("_argmax", parser.best_heads(sentences))):
+    found = list(parser.readings(sentences))
+    assert [tuple(own[""]) for own in found] == parser.parse(sentences)
+    assert not any(0 in own["_argmax"] for own in found)
+    for kind in kinds:
         scores = AttachmentScores()
         for own, heads in zip(found, gold, strict=True):
-            scores.add(own, heads)
+            scores.add(own[kind], heads)
         for name in ("uas", "uuas"):
             value = pytest.approx(getattr(scores, name), abs=0.01)
             assert logged(output, f"valid_{name}{kind}")[-1] == value

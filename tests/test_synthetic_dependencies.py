@@ -1,29 +1,23 @@
 """The generated corpus of dependencies, its folder, and what is learnt from it."""
 
-import importlib.util
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import pytest
 from fairseq_commands import USER_DIR, run
 from small_masked_models import logged
 
+from fairseq_struct.cli.main import main
 from fairseq_struct.data.conllu import read_conllu, to_conllu
-from fairseq_struct.data.preparation_script import run_script
 from fairseq_struct.data.synthetic_dependencies import CLASSES, generate_dependencies
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.attachment import AttachmentScores
 from fairseq_struct.structure import chains
 
-SCRIPT = Path(__file__).parent.parent / "preprocess" / "dependency_treebank.py"
 SIZES = {"train": 400, "valid": 50, "test": 50}
 
 
 def prepare(*arguments):
-    spec = importlib.util.spec_from_file_location("dependency_treebank", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return run_script(lambda _: module.main([str(one) for one in arguments]))
+    return main(["prepare", "dependency_treebank", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +61,7 @@ def test_trees_are_projective(corpus):
 
 def test_the_folder(tmp_path, capsys):
     out = tmp_path / "out"
-    assert prepare("generated", out, "--sentences", 60, 8, 8) in (0, None)
+    assert prepare("generated", out, "--sentences", 60, 8, 8) == 0
     assert "60 sentences" in capsys.readouterr().out
     for split, size in (("train", 60), ("valid", 8), ("test", 8)):
         lines = (out / "text" / f"{split}.txt").read_text().splitlines()
@@ -75,8 +69,12 @@ def test_the_folder(tmp_path, capsys):
         assert [" ".join(tree.words) for tree in trees] == lines and len(lines) == size
         assert all(tree.tags and tree.relations for tree in trees)
     assert (out / "data-bin" / "train.idx").is_file()
-    assert prepare("generated", out) == 2  # not over what is there
-    assert "--overwrite" in capsys.readouterr().err
+    assert prepare("generated", out, "--sentences", 60, 8, 8) in (0, None)
+    assert "nothing to do" in capsys.readouterr().out
+    assert prepare("generated", out, "--sentences", 60, 8, 8, "--seed", 2) == 2
+    assert "another seed (1, now 2); name another folder or replace it (--overwrite)" in (
+        capsys.readouterr().err
+    )
 
 
 def test_a_treebank_loses_punctuation_case_numbers_and_rare_words(tmp_path, capsys):
@@ -87,7 +85,7 @@ def test_a_treebank_loses_punctuation_case_numbers_and_rare_words(tmp_path, caps
     (tmp_path / "a.conllu").write_text(text + text + other)
     (tmp_path / "b.conllu").write_text(other)
     files = [tmp_path / "a.conllu", tmp_path / "b.conllu", tmp_path / "b.conllu"]
-    assert prepare("conllu", *files, tmp_path / "out", "--least-count", 2) in (0, None)
+    assert prepare("conllu", *files, tmp_path / "out", "--least-count", 2) == 0
     capsys.readouterr()
     lines = (tmp_path / "out" / "text" / "train.txt").read_text().splitlines()
     assert lines == ["dogs bark N times", "dogs bark N times", "<unk> bark"]

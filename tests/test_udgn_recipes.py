@@ -1,22 +1,18 @@
 """The recipes of UDGN: what they refuse, and that one of them runs from end to end."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+import json
 
 import pytest
+from fairseq_commands import ROOT, start
 
-RECIPES = Path(__file__).parent.parent / "recipes" / "udgn"
+RECIPES = ROOT / "recipes" / "udgn"
 
 
 def run(out, recipe, *arguments, **settings):
-    """A recipe's status, output and errors."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "OUT": str(out)} | settings
-    command = ["bash", str(RECIPES / f"{recipe}.sh"), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    return done.returncode, done.stdout, done.stderr
+    """A recipe's status, and what it says."""
+    done = start("bash", RECIPES / f"{recipe}.sh", *arguments, OUT=str(out), **settings)
+    said = done.communicate()[0]
+    return done.returncode, said
 
 
 @pytest.mark.parametrize(
@@ -40,20 +36,23 @@ def run(out, recipe, *arguments, **settings):
     ],
 )
 def test_bad_calls_end_in_one_sentence(tmp_path, recipe, arguments, settings, message):
-    status, out, err = run(tmp_path / "out", recipe, *arguments, **settings)
-    assert (status, out) == (2, "")
-    assert err.startswith("error: ") and message in err and err.count("\n") <= 2
+    status, said = run(tmp_path / "out", recipe, *arguments, **settings)
+    assert status == 2
+    assert said.startswith("error: ") and message in said and said.count("\n") <= 2
     assert not (tmp_path / "out").exists()
 
 
 def test_mask_rates_from_training_to_the_figure(tmp_path):
     before = (RECIPES / "results.jsonl").read_text() if (RECIPES / "results.jsonl").exists() else ""
     settings = {"SIZE": "cpu", "UPDATES": "2", "RATES": "0.4"}
-    status, out, err = run(tmp_path, "mask_rate", **settings)
-    assert status == 0, err
-    assert "mask_rate 0.4: ppl" in out and "uuas_argmax" in out
+    status, said = run(tmp_path, "mask_rate", **settings)
+    assert status == 0, said
+    assert "mask_rate 0.4: ppl" in said and "uuas_argmax_root" in said
     assert (tmp_path / "mask_rate" / "mask_rate.png").read_bytes()[:4] == b"\x89PNG"
     record = (tmp_path / "mask_rate" / "results.jsonl").read_text()
+    kinds = ("", "_argmax", "_argmax_root")
+    names = {f"{name}{kind}" for name in ("uas", "uuas") for kind in kinds}
+    assert json.loads(record)["metrics"].keys() == names | {"ppl", "ppl_valid"}
     assert "SIZE=cpu UPDATES='2' RATES='0.4' recipes/udgn/mask_rate.sh" in record
     assert '"scale": "reduced"' in record and '"updates": 2' in record
     # The settings are not the recipe's own, so its own records stay as they are.

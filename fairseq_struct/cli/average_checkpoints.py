@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_struct import compat
 from fairseq_struct.errors import InputError
+from fairseq_struct.whole_files import whole_file
 
 if TYPE_CHECKING:
     import torch
@@ -182,23 +181,12 @@ def write_atomically(state: dict[str, Any], path: str | Path) -> None:
     import torch
 
     path = Path(path)
-    temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # In the same folder, because a rename is atomic only within one file system.
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
-            torch.save(state, file)
-        # mkstemp makes the file private, unlike any other file fairseq writes.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    except (OSError, RuntimeError) as error:
-        raise InputError(f"{path}: cannot be written: {error}") from error
-    finally:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    with whole_file(path) as file:
+        torch.save(state, file)
 
 
 def _selected(args: argparse.Namespace) -> list[Path]:

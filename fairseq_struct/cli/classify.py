@@ -20,6 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--truncate", action="store_true", help="cut sentences that are too long for the model"
     )
+    parser.add_argument(
+        "--longest-sentence", type=int, default=2000, metavar="N",
+        help="refuse longer ones, if the model takes any (default: 2000 words; memory grows with "
+        "the square)",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_struct.errors import InputError
     from fairseq_struct.inference import Classifier, load, read_lines
 
-    classifier = load(args.checkpoint, args.data, args.truncate)
+    classifier = load(args.checkpoint, args.data, args.truncate, longest=args.longest_sentence)
     if not isinstance(classifier, Classifier):
         raise InputError(f"{args.checkpoint}: no classifier, which has no labels to give")
     if args.trees and classifier.model.tree is None:

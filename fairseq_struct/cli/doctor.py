@@ -39,8 +39,7 @@ PACKAGES = (
     "matplotlib",
 )
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
-FAIRSEQ_DISTRIBUTIONS = ("fairseq-fixed", "ve-fairseq", "fairseq")
-# What preprocess/parallel.py can read, and the folders it is commonly kept in.
+# What fairseq-struct prepare parallel can read, and the folders it is commonly kept in.
 CORPORA = {
     "multi30k": ("multi30k",),
     "iwslt17_de_en": ("iwslt17_de_en", "de-en"),
@@ -180,12 +179,11 @@ def _check_fairseq() -> Check:
         compat.prepare()
     except DependencyError as error:
         return Check("fairseq", error.problem, "fail", error.remedy)
-    for name in FAIRSEQ_DISTRIBUTIONS:
-        try:
-            return Check("fairseq", f"{importlib.metadata.version(name)} ({name})")
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return Check("fairseq", "imported from a checkout")
+    found = compat.installed_fairseq()
+    if len(found) > 1:
+        finding = f"{' and '.join(found)}, which overwrite each other's files"
+        return Check("fairseq", finding, "note", compat.REINSTALL_LINE)
+    return Check("fairseq", found[0] if found else "imported from a checkout")
 
 
 def _check_plugin() -> Iterator[Check]:
@@ -202,6 +200,8 @@ def _check_plugin() -> Iterator[Check]:
 
 def _check_compilers() -> Iterator[Check]:
     # Needed for building fairseq only, so whoever can import it may do without.
+    if compat.fairseq_requirement() == compat.FAIRSEQ_BUILDS["ve-fairseq"]:
+        return  # which has wheels here
     compiler = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("c++")
     if compiler:
         yield Check("C++ compiler", compiler)
@@ -234,7 +234,8 @@ def _check_data(data: str | Path | None) -> Iterator[Check]:
     yield Check("data", f"{data}: {', '.join(found) or 'none of the known corpora'}")
     for name, folders in CORPORA.items():
         if name not in found:
-            where = f"put it into {Path(data) / folders[-1]}; preprocess/parallel.py {name} --help"
+            how = f"fairseq-struct prepare parallel {name} --help"
+            where = f"put it into {Path(data) / folders[-1]}; {how}"
             yield Check(f"data: {name}", "not found", "note", where)
 
 

@@ -115,8 +115,8 @@ def evaluate(
     for line, tree in theirs:
         if has_label(tree, "-NONE-"):
             raise InputError(
-                f"{gold}:{line}: an empty element, which is no word; preprocess/penn_treebank.py "
-                "trees removes them, and punctuation"
+                f"{gold}:{line}: an empty element, which is no word; "
+                "fairseq-struct prepare penn_treebank trees removes them, and punctuation"
             )
     ours = None if str(predicted) in TRIVIAL else read_trees(Path(predicted), labels[1])
     if ours is not None and len(ours) != len(theirs):

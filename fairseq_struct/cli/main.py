@@ -14,8 +14,8 @@ from fairseq_struct import __version__
 from fairseq_struct.errors import InputError
 
 VERBS = (
-    "doctor", "average_checkpoints", "channels", "classify", "evaluate", "parse", "report",
-    "syneval",
+    "doctor", "average_checkpoints", "channels", "classify", "evaluate", "hydra_train", "parse",
+    "prepare", "report", "syneval", "user_dir",
 )  # fmt: skip
 
 
@@ -31,7 +31,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: from argparse, for ``--help``, ``--version`` and unknown arguments.
     """
-    args = build_parser().parse_args(argv)
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    if not hasattr(args, "run"):
+        parser.print_help()
+        return 0
     try:
         return args.run(args)
     except InputError as error:
@@ -49,13 +53,13 @@ def build_parser() -> argparse.ArgumentParser:
     """Build the parser with all verbs.
 
     Returns:
-        A parser whose result has ``run``, the verb's function.
+        A parser whose result has ``run``, the verb's function, where a verb was named.
     """
     parser = argparse.ArgumentParser(
         prog="fairseq-struct", description="Tools for models with latent discrete structure."
     )
     parser.add_argument("--version", action="version", version=f"fairseq-struct {__version__}")
-    verbs = parser.add_subparsers(metavar="VERB", required=True)
+    verbs = parser.add_subparsers(metavar="VERB")
     for module_name in VERBS:
         verb = importlib.import_module(f"fairseq_struct.cli.{module_name}")
         verb_parser = verbs.add_parser(

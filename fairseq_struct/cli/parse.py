@@ -40,6 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bfloat16", action="store_true",
         help="masked language models: half the time on processors that have it, less exact scores",
     )  # fmt: skip
+    parser.add_argument(
+        "--longest-sentence", type=int, default=2000, metavar="N",
+        help="refuse longer ones, if the model takes any (default: 2000 words; memory grows with "
+        "the square)",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
 
     The mean depth of the trees goes to standard error: of dependency trees the most arcs between
     root and a word, of constituency trees the mean number of constituents that a word is in.
+
+    Trees are written as soon as there is nothing more to read at the moment.
 
     Raises:
         InputError: a sentence, an option or the checkpoint cannot be used.
@@ -56,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
     model = load(
         args.checkpoint, args.data, truncate=args.truncate, layer=args.layer, split=args.split,
-        multiple_roots=args.multiple_roots, bfloat16=args.bfloat16,
+        multiple_roots=args.multiple_roots, bfloat16=args.bfloat16, longest=args.longest_sentence,
     )  # fmt: skip
     constituents = isinstance(model, ConstituencyParser)
     kind = args.format or ("brackets" if constituents else "conllu")
@@ -83,7 +90,7 @@ def _constituents(trees, kind: str, title: str) -> list[float]:
         if kind == "html":
             rows.append((one.words, one.spans, one.distances))
         else:
-            print(line_of(one.words, one.spans))
+            print(line_of(one.words, one.spans), flush=True)
     if kind == "html":
         print(bracket_page(rows, title), end="")
     return depths
@@ -102,7 +109,7 @@ def _dependencies(trees, kind: str, title: str) -> list[float]:
             rows.append((words, heads, f"{label}depth {depth}"))
         else:
             comments = (f"sent_id = {number}", f"text = {' '.join(words)}")
-            print(to_conllu(words, heads, comments), end="")
+            print(to_conllu(words, heads, comments), end="", flush=True)
     if kind == "html":
         print(tree_page(rows, title), end="")
     return depths

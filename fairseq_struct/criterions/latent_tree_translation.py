@@ -54,5 +54,5 @@ class LatentTreeTranslationCriterion(LabelSmoothedCrossEntropyCriterion):
         }
         if self.report_accuracy:
             correct, total = self.compute_accuracy(inner, output, sample)
-            logged |= {"n_correct": correct.item(), "total": total.item()}
+            logged |= {"n_correct": correct, "total": total}
         return loss, size, logged

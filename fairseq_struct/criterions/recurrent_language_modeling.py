@@ -63,7 +63,7 @@ class RecurrentLanguageModelingCriterion(FairseqCriterion):
             words.flatten(0, 1), target.flatten(), ignore_index=self.padding_idx,
             reduction="sum" if reduce else "none",
         )  # fmt: skip
-        size = int((target != self.padding_idx).sum())
+        size = sample["ntokens"]
         loss = nll
         if model.training:
             loss = nll + size * self._regularisation(extra, target)

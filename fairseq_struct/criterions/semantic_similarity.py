@@ -1,12 +1,17 @@
 """How far similarities of sentences are from people's scores."""
 
+import torch
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch.nn.functional import cosine_similarity, mse_loss
 
+from fairseq_struct.metrics.gathering import present_rows, rows_among_workers
 from fairseq_struct.metrics.rank_correlation import RankCorrelation
+
+# Places of the cosines that are ranked: far above what is left of rounding in float64.
+DIGITS = 6
 
 
 @register_criterion("semantic_similarity", dataclass=FairseqDataclass)
@@ -15,7 +20,9 @@ class SemanticSimilarityCriterion(FairseqCriterion):
 
     The thesis (section 4.3.5) averages the words' vectors and does not print its loss; this is that
     of Reimers and Gurevych, "Sentence-BERT" (2019). Validations log ``spearman``, the rank
-    correlation of all pairs of the split ("all") in percent.
+    correlation of all pairs of the split ("all") in percent. Ranks know no rounding errors: outside
+    of training cosines are computed in float64 and rounded to six places, so that they are the same
+    in every batch, and pairs of equal sentences tie.
     """
 
     def forward(self, model, sample: dict, reduce: bool = True):
@@ -23,16 +30,21 @@ class SemanticSimilarityCriterion(FairseqCriterion):
         given = sample["net_input"]
         tokens, lengths = (given[name].transpose(0, 1).flatten(0, 1)
                            for name in ("tokens", "lengths"))  # fmt: skip
-        first, second = model.sentence_vectors(tokens, lengths).chunk(2)
+        exact = not model.training
+        first, second = model.sentence_vectors(tokens, lengths, exact).chunk(2)
         similarity = cosine_similarity(first, second)
-        loss = mse_loss(similarity, given["targets"], reduction="sum" if reduce else "none")
+        if exact:
+            similarity = similarity.round(decimals=DIGITS)
+        targets = given["targets"].to(similarity)
+        loss = mse_loss(similarity, targets, reduction="sum" if reduce else "none")
         count = sample["nsentences"]
         logged = {
             "loss": loss.detach().sum(), "ntokens": sample["ntokens"], "nsentences": count,
             "sample_size": count,
         }  # fmt: skip
         if not model.training:
-            logged["scores"] = similarity.detach().tolist(), given["targets"].tolist()
+            pairs = torch.stack([similarity.detach(), given["targets"]], 1)
+            logged["scores"] = rows_among_workers(pairs, self.task.largest_batch)
         return loss, count, logged
 
     @classmethod
@@ -43,9 +55,10 @@ class SemanticSimilarityCriterion(FairseqCriterion):
         metrics.log_scalar("loss", loss / count, count, round=4)
         for log in logging_outputs:
             if "scores" in log:
-                metrics.log_custom(RankCorrelation, "spearman", *log["scores"])
+                predicted, gold = present_rows(log["scores"]).t().tolist()
+                metrics.log_custom(RankCorrelation, "spearman", predicted, gold)
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
-        """False: scores are lists."""
-        return False
+        """True: all of them are numbers, or tables of numbers."""
+        return True

@@ -1,7 +1,5 @@
 """Cross-entropy of a classifier with latent structure, and how good and how deep it is."""
 
-from itertools import product
-
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
@@ -17,9 +15,9 @@ class StructuredClassificationCriterion(FairseqCriterion):
     """Cross-entropy, summed over instances; fairseq divides by their number.
 
     Logged are ``loss`` (in nats, with the part of known heads while training), ``accuracy`` and
-    ``macro_f1`` (in %) and, while validating, how often each label was taken for which
-    (``confusion_TRUE_PREDICTED``) and ``tree_depth``, the mean number of arcs from the root to
-    the deepest word of the best tree. All are of the whole subset, however it was cut into batches.
+    ``macro_f1`` (in %) and, while validating, ``tree_depth``, the mean number of arcs from the root
+    to the deepest word of the best tree; the task adds the confusion table. All are of the whole
+    subset, however it was cut into batches.
     """
 
     def forward(self, model, sample: dict, reduce: bool = True):
@@ -33,20 +31,17 @@ class StructuredClassificationCriterion(FairseqCriterion):
             )
         loss = output.losses.sum() if reduce else output.losses
         count = sample["nsentences"]
-        names = self.task.label_names
-        table = contingency_table(given["targets"], output.logits.argmax(1), len(names))
+        labels = len(self.task.label_names)
         logged = {
             "loss": output.losses.detach().sum(),
-            "confusion": table.cpu(),
+            "confusion": contingency_table(given["targets"], output.logits.argmax(1), labels),
             "ntokens": sample["ntokens"],
             "nsentences": count,
             "sample_size": count,
         }
-        if not model.training:
-            logged["labels"] = names
-            if output.arc_scores is not None:
-                depths = model.tree_depths(output)
-                logged["depth"], logged["trees"] = depths.sum().item(), depths.numel()
+        if not model.training and output.arc_scores is not None:
+            depths = model.tree_depths(output)
+            logged["depth"], logged["trees"] = depths.sum(), depths.numel()
         return loss, count, logged
 
     @classmethod
@@ -64,14 +59,8 @@ class StructuredClassificationCriterion(FairseqCriterion):
             trees = sum(log["trees"] for log in logging_outputs)
             depth = sum(log["depth"] for log in logging_outputs)
             metrics.log_scalar("tree_depth", depth / trees, trees, round=2)
-        names = logging_outputs[0].get("labels", ())
-        for (row, true), (column, predicted) in product(enumerate(names), repeat=2):
-            metrics.log_derived(
-                f"confusion_{true}_{predicted}",
-                lambda meters, row=row, column=column: int(meters["_confusion"].sum[row, column]),
-            )
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
-        """False: fairseq can sum numbers only, not tables."""
-        return False
+        """True: all of them are numbers, or tables of numbers."""
+        return True

@@ -1,13 +1,14 @@
 """Bracketed constituency trees: files of them, their words and spans.
 
 Trees are ``nltk.Tree``; spans are (start, end) of words counted from 0, the end excluded, as in
-:mod:`fairseq_struct.structure.constituency`.
+:mod:`fairseq_struct.structure.constituency`. Trees of long sentences are deeper than Python's
+functions may be, nltk's own among them: what is here walks through them in loops.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from nltk import Tree
@@ -65,7 +66,6 @@ def read_trees(path: Path, labels: bool | None = None) -> list[tuple[int, Tree]]
 
 def _tree(node: list, labelled: bool) -> Tree:
     """The tree of nested lists."""
-    # Deep right-branching trees would exceed Python's recursion limit.
     made: dict[int, Tree] = {}
     waiting = [(node, False)]
     while waiting:
@@ -95,17 +95,24 @@ def prune(tree: Tree, keep: Callable[[str, str], bool]) -> Tree | None:
         tree: with a part of speech above every word.
         keep: whether the word with this part of speech (first) and form (second) stays.
     """
-    if len(tree) == 1 and isinstance(tree[0], str):
-        return tree if keep(tree.label(), tree[0]) else None
-    children = [child for child in (prune(part, keep) for part in tree) if child is not None]
-    return Tree(tree.label(), children) if children else None
+    made: dict[int, Tree | None] = {}
+    waiting = [(tree, False)]
+    while waiting:
+        node, ready = waiting.pop()
+        if len(node) == 1 and isinstance(node[0], str):
+            made[id(node)] = node if keep(node.label(), node[0]) else None
+        elif not ready:
+            waiting += [(node, True), *((child, False) for child in reversed(node))]
+        else:
+            children = [made[id(child)] for child in node if made[id(child)] is not None]
+            made[id(node)] = Tree(node.label(), children) if children else None
+    return made[id(tree)]
 
 
 def spans_of(tree: Tree) -> list[tuple[str, Span]]:
     """Labels and spans of the constituents of two words or more, outer ones first."""
     found: list[tuple[str, Span]] = []
     at = 0
-    # Trees of long sentences are deeper than Python's functions may be.
     waiting: list[Tree | str | tuple[int, str, int]] = [tree]
     while waiting:
         node = waiting.pop()
@@ -132,15 +139,18 @@ def leaves_of(tree: Tree) -> list[str]:
     return found
 
 
-def has_label(tree: Tree, label: str) -> bool:
-    """Whether a node of however deep a tree has this label."""
+def nodes_of(tree: Tree) -> Iterator[Tree]:
+    """The tree and all within it, as ``tree.subtrees()``, of however deep a tree."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
-        if node.label() == label:
-            return True
-        waiting += [child for child in node if isinstance(child, Tree)]
-    return False
+        waiting += [child for child in reversed(node) if isinstance(child, Tree)]
+        yield node
+
+
+def has_label(tree: Tree, label: str) -> bool:
+    """Whether a node of the tree has this label."""
+    return any(node.label() == label for node in nodes_of(tree))
 
 
 def tree_of(words: Sequence[str], spans: Sequence[Span]) -> Tree:
@@ -184,24 +194,20 @@ def tree_of(words: Sequence[str], spans: Sequence[Span]) -> Tree:
 
 def line_of(words: Sequence[str], spans: Sequence[Span]) -> str:
     """The tree of spans in one line, ``(X the (X cat sleeps))``."""
-    tree = tree_of(words, spans)
-    parts: list[str] = []
-    waiting: list[Tree | str | None] = [tree]
-    while waiting:  # trees of long sentences are deeper than Python's functions may be
-        node = waiting.pop()
-        if node is None:
-            parts[-1] += ")"
-        elif isinstance(node, str):
-            parts.append(to_line(node))
-        else:
-            parts.append(f"({node.label() or NO_LABEL}")
-            waiting += [None, *reversed(node)]
-    return " ".join(parts)
+    return to_line(tree_of(words, spans))
 
 
 def to_line(tree: Tree | str) -> str:
     """A tree in one line, ``(NP (DT the) (NN cat))``; a missing label becomes X."""
-    if isinstance(tree, str):
-        return tree.replace("(", "-LRB-").replace(")", "-RRB-")
-    inner = " ".join(to_line(child) for child in tree)
-    return f"({tree.label() or NO_LABEL} {inner})"
+    parts: list[str] = []
+    waiting: list[Tree | str | None] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if node is None:
+            parts[-1] += ")"
+        elif isinstance(node, str):
+            parts.append(node.replace("(", "-LRB-").replace(")", "-RRB-"))
+        else:
+            parts.append(f"({node.label() or NO_LABEL}")
+            waiting += [None, *reversed(node)]
+    return " ".join(parts)

@@ -12,16 +12,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from fairseq_struct import compat
-from fairseq_struct.data.atomic_folder import atomic_folder, require_free
 from fairseq_struct.data.labelled_text import SPLITS, Instance, LabelledCorpus
+from fairseq_struct.data.manifest import digest
+from fairseq_struct.data.prepared_folder import write_prepared_folder
+from fairseq_struct.data.reserved_words import index_of, refuse_reserved
 from fairseq_struct.errors import InputError
 
-MANIFEST = "manifest.json"
 OPTIONS = "options.json"
 
 
@@ -32,9 +34,13 @@ def write_labelled_folder(
     lower: bool = False,
     least_count: int = 1,
     words_of_all_splits: bool = False,
+    selection: Mapping[str, Any] | None = None,
     overwrite: bool = False,
+    say: Callable[[str], None] = lambda message: None,
 ) -> dict:
     """Write a corpus as text and ``data-bin``, and return its manifest.
+
+    A folder that the same corpus and options made is left as it is.
 
     Args:
         corpus: the instances.
@@ -43,15 +49,21 @@ def write_labelled_folder(
         least_count: words rarer than this in the training split are unknown.
         words_of_all_splits: put the words of all splits into the dictionary, for pretrained
             embeddings, which know more words than the training split has.
-        overwrite: replace a folder that this function made.
+        selection: options by which the instances were chosen, for the manifest.
+        overwrite: replace a folder that other options or another corpus made; it may hold nothing
+            else.
+        say: called with a line of progress.
 
     Raises:
-        InputError: ``out`` holds something, and is not to be or cannot be replaced.
+        InputError: ``out`` holds something else, the labels are too few, or a sentence has one of
+            fairseq's own symbols as a word.
     """
-    out = Path(out)
-    require_free(out, MANIFEST, overwrite, ("text", "data-bin"))
     compat.prepare()
     splits = {split: [_lower(i) if lower else i for i in corpus.splits[split]] for split in SPLITS}
+    for split, instances in splits.items():
+        for instance in instances:
+            for sentence in instance.sentences:
+                refuse_reserved(sentence.split(), corpus.place(split, instance))
     sides = len(splits["train"][0].sentences)
     counted = SPLITS if words_of_all_splits else SPLITS[:1]
     words = _dictionary((s for c in counted for i in splits[c] for s in i.sentences), least_count)
@@ -62,7 +74,8 @@ def write_labelled_folder(
             f"the training split needs two labels or more, none of them a special symbol of "
             f"fairseq such as <pad>, but has {', '.join(sorted(wanted))}"
         )
-    with atomic_folder(out) as folder:
+
+    def fill(folder: Path) -> dict:
         data_bin, text = folder / "data-bin", folder / "text"
         data_bin.mkdir()
         text.mkdir()
@@ -77,20 +90,30 @@ def write_labelled_folder(
             lines = [instance.label for instance in instances]
             _write(text / f"{split}.label", lines)
             _binarise(data_bin / f"{split}.label", lines, labels)
-        manifest = {
-            "corpus": corpus.name,
+        (data_bin / OPTIONS).write_text(json.dumps({"lower": lower}) + "\n", encoding="utf-8")
+        return {
             "sentences": sides,
-            "lower": lower,
-            "least_count": least_count,
             "instances": {split: len(instances) for split, instances in splits.items()},
             "dropped": {split: dict(corpus.dropped.get(split, {})) for split in SPLITS},
             "words": len(words) - words.nspecial,
             "labels": labels.symbols[labels.nspecial :],
         }
-        (data_bin / OPTIONS).write_text(json.dumps({"lower": lower}) + "\n", encoding="utf-8")
-        content = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-        (folder / MANIFEST).write_text(content, encoding="utf-8")
-    return manifest
+
+    identity = {
+        "preparation": "labelled sentences",
+        "corpus": corpus.name,
+        "options": {
+            "lower": lower,
+            "least_count": least_count,
+            "words_of_all_splits": words_of_all_splits,
+            **(selection or {}),
+        },
+        "text_sha256": {
+            split: digest("\t".join((*one.sentences, one.label)) for one in corpus.splits[split])
+            for split in SPLITS
+        },
+    }
+    return write_prepared_folder(out, identity, fill, overwrite=overwrite, say=say)
 
 
 def label_dictionary(labels: Iterable[str]):
@@ -131,5 +154,5 @@ def _binarise(prefix: Path, lines: Iterable[str], dictionary) -> None:
         f"{prefix}.bin", impl="mmap", vocab_size=len(dictionary)
     )
     for line in lines:
-        builder.add_item(torch.tensor([dictionary.index(word) for word in line.split()]))
+        builder.add_item(torch.tensor([index_of(dictionary, word) for word in line.split()]))
     builder.finalize(f"{prefix}.idx")

@@ -41,11 +41,17 @@ class LabelledCorpus:
         name: of the corpus.
         splits: instances by split.
         dropped: how many were left out by split and reason.
+        files: what the splits were read from, where they were.
     """
 
     name: str
     splits: dict[str, list[Instance]]
     dropped: dict[str, Counter] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)
+
+    def place(self, split: str, instance: Instance) -> str:
+        """Where an instance stands, for messages."""
+        return f"{self.files.get(split, f'the {split} split')}:{instance.line}"
 
 
 # Reads one file: instances, and reasons (str) in place of those that are left out.
@@ -64,7 +70,7 @@ def read_corpus(name: str, reader: Reader, files: dict[str, Path]) -> LabelledCo
         InputError: a file is missing, malformed or empty, a sentence is empty, or the held-out
             splits have a label or a number of sentences that the training split does not have.
     """
-    corpus = LabelledCorpus(name, {}, {})
+    corpus = LabelledCorpus(name, {}, {}, files)
     for split in SPLITS:
         path = files[split]
         if not path.is_file():

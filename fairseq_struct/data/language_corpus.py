@@ -9,41 +9,43 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from fairseq_struct.data.atomic_folder import atomic_folder, require_free
 from fairseq_struct.data.binarise import SPLITS, last_error
+from fairseq_struct.data.manifest import digest
 from fairseq_struct.data.parallel_text import read_lines
+from fairseq_struct.data.prepared_folder import write_prepared_folder
+from fairseq_struct.data.reserved_words import refuse_reserved
 from fairseq_struct.errors import InputError
-
-MANIFEST = "manifest.json"
-SPECIAL = frozenset({"<s>", "</s>", "<pad>"})
 
 
 def write_language_folder(
     files: Mapping[str, Path], out: str | Path, *, overwrite: bool = False,
-    companions: Mapping[str, str] | None = None,
+    companions: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None,
+    say: Callable[[str], None] = lambda message: None,
 ) -> dict:  # fmt: skip
     """Write a corpus as text and ``data-bin``, and return its manifest.
 
+    A folder that the same text and options made is left as it is.
     The dictionary has the words of the training split; ``<unk>`` in the text is the unknown word.
 
     Args:
         files: the file of each split, a sentence per line; empty lines are left out and counted.
         out: folder to make; it appears complete or not at all.
-        overwrite: replace a folder that this function made.
+        overwrite: replace a folder that another text or other options made; it may hold nothing
+            else.
         companions: text of further files, by their paths in the folder.
+        options: what made the text what it is, for the manifest.
+        say: called with a line of progress.
 
     Raises:
-        InputError: a file is missing, empty or no UTF-8, or ``out`` holds something.
+        InputError: a file is missing, empty or no UTF-8, has one of fairseq's own symbols as a
+            word, or ``out`` holds something else.
     """
-    out = Path(out)
-    parents = {Path(name).parts[0] for name in companions or {}}
-    require_free(out, MANIFEST, overwrite, ("text", "data-bin", *parents))
     texts = {split: _read(Path(files[split])) for split in SPLITS}
     counts = {
         split: {
@@ -53,26 +55,32 @@ def write_language_folder(
         }
         for split, (lines, empty) in texts.items()
     }
-    with atomic_folder(out) as folder:
+    lines = {split: [" ".join(words) for words in read] for split, (read, _) in texts.items()}
+
+    def fill(folder: Path) -> dict:
         (folder / "text").mkdir()
-        for split, (lines, _) in texts.items():
-            text = "".join(" ".join(line) + "\n" for line in lines)
+        for split in SPLITS:
+            text = "".join(f"{line}\n" for line in lines[split])
             (folder / "text" / f"{split}.txt").write_text(text, encoding="utf-8")
         for name, text in (companions or {}).items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
         _binarise(folder)
-        manifest = {"splits": counts}
-        (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    return manifest
+        return {"splits": counts}
+
+    identity = {
+        "preparation": "language model",
+        "options": dict(options or {}),
+        "text_sha256": {split: digest(lines[split]) for split in SPLITS}
+        | {name: digest([text]) for name, text in (companions or {}).items()},
+    }
+    return write_prepared_folder(out, identity, fill, overwrite=overwrite, say=say)
 
 
 def _read(path: Path) -> tuple[list[list[str]], int]:
     words = [line.split() for line in read_lines(path)]
     for number, line in enumerate(words, 1):
-        special = SPECIAL.intersection(line)
-        if special:
-            raise InputError(f"{path}:{number}: {special.pop()} is one of fairseq's own symbols")
+        refuse_reserved(line, f"{path}:{number}")
     kept = [line for line in words if line]
     if not kept:
         raise InputError(f"{path}: no sentence in it")

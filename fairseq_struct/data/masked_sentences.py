@@ -8,9 +8,6 @@ from torch import Tensor
 
 from fairseq_struct.data.whole_batches import WholeBatches
 
-# The symbol in the place of a hidden word.
-MASK = "<mask>"
-
 
 class MaskedSentences(WholeBatches):
     """Sentences, each word masked by itself with a probability (Shen's thesis, section 4.3.1).

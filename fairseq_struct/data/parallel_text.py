@@ -208,6 +208,7 @@ class ParallelCorpus:
             elsewhere they are made by detokenising.
         provenance: how the text came about, name to value; a part of the manifest.
         companions: further files to store with the corpus, relative name to lines.
+        files: the two files of a split, where every line of them is a pair.
     """
 
     name: str
@@ -218,6 +219,19 @@ class ParallelCorpus:
     references: dict[str, list[Pair]] = field(default_factory=dict)
     provenance: dict[str, str | int] = field(default_factory=dict)
     companions: dict[str, list[str]] = field(default_factory=dict)
+    files: dict[str, Pair] = field(default_factory=dict)
+
+    def place(self, split: str, side: int, number: int) -> str:
+        """Where a sentence stands, for messages.
+
+        Args:
+            split: of the corpus.
+            side: 0 for the source, 1 for the target.
+            number: of the pair, from 1.
+        """
+        if split in self.files:
+            return f"{self.files[split][side]}:{number}"
+        return f"{self.name}, {split} split, {self.languages[side]}, sentence {number}"
 
     @property
     def languages(self) -> Pair:

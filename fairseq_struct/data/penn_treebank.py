@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nltk import Tree
 
-from fairseq_struct.data.bracket_trees import prune, read_trees
+from fairseq_struct.data.bracket_trees import leaves_of, nodes_of, prune, read_trees
 from fairseq_struct.errors import InputError
 
 # Parts of speech of words; all others are punctuation, symbols of money, or empty elements.
@@ -58,16 +58,17 @@ def read_evaluation_trees(
     found = []
     for file in files:
         for line, tree in read_trees(file):
-            bare = next((t for t in tree.subtrees() if not _is_clean(t)), None)
+            bare = next((t for t in nodes_of(tree) if not _is_clean(t)), None)
             if bare is not None:
                 raise InputError(f"{file}:{line}: a word without a part of speech")
             kept = prune(tree, lambda tag, _: tag in WORDS)
-            if kept is None or (longest and len(kept.leaves()) > longest):
+            if kept is None or (longest and len(leaves_of(kept)) > longest):
                 continue
-            for place in kept.treepositions("leaves"):
-                kept[place] = normalised(kept[place])
-            for part in kept.subtrees(lambda t: isinstance(t[0], Tree)):
-                part.set_label(re.split(r"[-=|]", part.label())[0])
+            for part in nodes_of(kept):
+                if isinstance(part[0], Tree):
+                    part.set_label(re.split(r"[-=|]", part.label())[0])
+                else:
+                    part[0] = normalised(part[0])
             found.append(kept)
     if not found:
         raise InputError(f"{path}: no sentence is left")

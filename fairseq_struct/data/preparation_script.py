@@ -1,37 +1,14 @@
-"""What the scripts that prepare translation data share: options, progress, errors, the summary."""
+"""What preparers of corpora share: options, progress, the summary of a translation folder."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from fairseq_struct.data.subwords import segmenter_options
 from fairseq_struct.data.translation_folder import describe_split
-from fairseq_struct.errors import InputError
-
-
-def run_script(main: Callable[[Sequence[str] | None], None]) -> int:
-    """Run a script's main function and return its exit status, 2 for bad input.
-
-    Args:
-        main: takes the command line (None: the process's own) and raises ``InputError`` for
-            anything the user can put right.
-    """
-    try:
-        main(None)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # Whoever read our output (``| head``) has seen enough; what is left goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 def say(message: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,6 +113,30 @@ def as_language_model_words(sentence: str) -> list[str]:
     tokens = _tokenizer().tokenize(sentence)
     words = [token for token in tokens if any(map(str.isalnum, token))]
     return [normalised(word) for word in words or tokens]
+
+
+def share_of_known_words(dictionary: Path, pairs: Iterable[Pair]) -> float:
+    """Share of the words of sentences that a model's dictionary has, 0 to 100.
+
+    Args:
+        dictionary: ``dict.txt``, a word and its count in every line.
+        pairs: of sentences.
+
+    Raises:
+        InputError: the file is missing or no dictionary, with the line, or has none of the words.
+    """
+    known = set()
+    for number, line in _lines(dictionary):
+        word, _, count = line.removesuffix(" #fairseq:overwrite").rpartition(" ")
+        if not word or not count.isdecimal():
+            raise InputError(f"{dictionary}:{number}: no word and its count, as dictionaries have")
+        known.add(word)
+    sentences = (sentence for pair in pairs for sentence in (pair.first, pair.second))
+    words = [word for sentence in sentences for word in as_language_model_words(sentence)]
+    found = sum(word in known for word in words)
+    if not found:
+        raise InputError(f"{dictionary}: has none of the words of these sentences")
+    return 100 * found / len(words)
 
 
 def read_pairs(path: str | Path) -> list[Pair]:

@@ -211,7 +211,11 @@ def read_plain(
         split: _read_split(Path(prefix), split, source_lang, target_lang)
         for split, prefix in prefixes.items()
     }
-    return ParallelCorpus("plain", source_lang, target_lang, splits, tokenised)
+    files = {
+        split: (f"{prefix}.{source_lang}", f"{prefix}.{target_lang}")
+        for split, prefix in prefixes.items()
+    }
+    return ParallelCorpus("plain", source_lang, target_lang, splits, tokenised, files=files)
 
 
 LAYOUTS = {

@@ -13,16 +13,14 @@ The line numbers of all files of one split agree.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from fairseq_struct.data.atomic_folder import atomic_folder
 from fairseq_struct.data.binarise import SPLITS, binarise, dictionary_size
+from fairseq_struct.data.manifest import digest
 from fairseq_struct.data.parallel_text import (
     LengthFilter,
     Pair,
@@ -31,10 +29,11 @@ from fairseq_struct.data.parallel_text import (
     normalise,
     tokeniser,
 )
+from fairseq_struct.data.prepared_folder import write_prepared_folder
+from fairseq_struct.data.reserved_words import refuse_reserved
 from fairseq_struct.data.subwords import Segmenter, learn_segmenter
 from fairseq_struct.errors import InputError
 
-MANIFEST = "manifest.json"
 _PACKAGES = ("fairseq-fixed", "ve-fairseq", "sacremoses", "sentencepiece", "subword-nmt")
 
 
@@ -82,20 +81,17 @@ def write_translation_folder(
         options: how it becomes symbols.
         out: the folder to make.
         workers: processes that binarise at the same time.
-        overwrite: replace a folder that other options or another corpus made.
+        overwrite: replace a folder that other options or another corpus made; it may hold nothing
+            else.
         say: called with a line of progress now and then.
 
     Raises:
-        InputError: ``out`` exists and is something else, the text is too small for the
-            segmentation, the filter leaves no training pair, or fairseq-preprocess fails.
+        InputError: ``out`` holds something else, the text is too small for the segmentation or
+            has one of fairseq's own symbols as a word, the filter leaves no training pair, or
+            fairseq-preprocess fails.
     """
-    out = Path(out)
-    identity = _identity(corpus, options)
-    done = _finished_manifest(out, identity, overwrite)
-    if done is not None:
-        say(f"{out} is complete with these options, nothing to do")
-        return done
-    with atomic_folder(out) as folder:
+
+    def fill(folder: Path) -> dict:
         raw, tokens = _clean(corpus, options, say)
         if options.segment != "none":
             say(f"learning {options.subwords} subwords ({options.segment})")
@@ -111,37 +107,38 @@ def write_translation_folder(
         for split in SPLITS:
             say(f"{split}: segmenting")
             counts[split] = _write_split(
-                folder, split, corpus.languages, raw[split], tokens[split], segmenter, options
+                folder, split, corpus, raw[split], tokens[split], segmenter, options
             )
         for name, lines in corpus.companions.items():
             _write_lines(folder / name, lines)
         say("binarising with fairseq-preprocess")
         joined = options.joined_dictionary
         binarise(folder, *corpus.languages, joined_dictionary=joined, workers=workers)
-        manifest = identity | {
+        return {
             "splits": counts,
             "vocabulary": {x: dictionary_size(folder / "data-bin", x) for x in corpus.languages},
             "versions": _versions(),
         }
-        content = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-        (folder / MANIFEST).write_text(content, encoding="utf-8")
-    return manifest
+
+    identity = _identity(corpus, options)
+    return write_prepared_folder(out, identity, fill, overwrite=overwrite, say=say)
 
 
 def _identity(corpus: ParallelCorpus, options: TextOptions) -> dict:
     """Everything that decides what the folder holds; equal identities make equal folders."""
-    digests = {}
-    for split in SPLITS:
-        digest = hashlib.sha256()
-        for pairs in (corpus.splits[split], corpus.references.get(split, ())):
-            for source, target in pairs:
-                digest.update(f"{source}\n{target}\n".encode())
-        digests[split] = digest.hexdigest()
-    companions = hashlib.sha256()
-    for name, lines in corpus.companions.items():
-        companions.update("\n".join([name, *lines]).encode())
-    digests["companions"] = companions.hexdigest()
+    digests = {
+        split: digest(
+            f"{source}\n{target}"
+            for pairs in (corpus.splits[split], corpus.references.get(split, ()))
+            for source, target in pairs
+        )
+        for split in SPLITS
+    }
+    digests["companions"] = digest(
+        line for name, lines in corpus.companions.items() for line in (name, *lines)
+    )
     return {
+        "preparation": "translation",
         "corpus": corpus.name,
         "source_lang": corpus.source_lang,
         "target_lang": corpus.target_lang,
@@ -150,39 +147,6 @@ def _identity(corpus: ParallelCorpus, options: TextOptions) -> dict:
         "options": asdict(options),
         "text_sha256": digests,
     }
-
-
-def _finished_manifest(out: Path, identity: dict, overwrite: bool) -> dict | None:
-    """Return the manifest of a folder to reuse, None where one may be written."""
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return None
-    try:
-        manifest = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
-        known = {key: manifest[key] for key in identity}
-    except (OSError, ValueError, KeyError, TypeError):
-        # Even overwriting must not delete something that this function did not make.
-        raise InputError(f"{out}: exists and is no translation folder; name another") from None
-    if overwrite:
-        return None
-    if known == identity:
-        return manifest
-    raise InputError(
-        f"{out}: made with another {_first_difference(known, identity)}; "
-        "name another folder or overwrite it (--overwrite)"
-    )
-
-
-def _first_difference(old: dict, new: dict) -> str:
-    for key, value in new.items():
-        if isinstance(value, dict) and isinstance(old[key], dict):
-            for name in value:
-                if old[key].get(name) != value[name]:
-                    if key == "text_sha256":
-                        return f"{name} text"
-                    return f"{name} ({old[key].get(name)}, now {value[name]})"
-        elif old[key] != value:
-            return f"{key} ({old[key]}, now {value})"
-    return "set of options"
 
 
 def _clean(
@@ -215,19 +179,21 @@ def _map_sides(pairs: Iterable[Pair], functions: list[Callable[[str], str]]) -> 
 def _write_split(
     folder: Path,
     split: str,
-    languages: Pair,
+    corpus: ParallelCorpus,
     raw: list[Pair],
     tokens: list[Pair],
     segmenter: Segmenter,
     options: TextOptions,
 ) -> dict:
     """Write one split's text and subwords and return its counts."""
-    training = split == "train"
+    training, languages = split == "train", corpus.languages
     accept = LengthFilter(options.max_length, options.max_ratio)
     kept: list[tuple[Pair, Pair]] = []
-    for text, pair in zip(raw, tokens, strict=True):
+    for number, (text, pair) in enumerate(zip(raw, tokens, strict=True), 1):
         pieces = tuple(segmenter.encode(s, lang) for s, lang in zip(pair, languages, strict=True))
         if not training or accept.keep(pieces[0].split(), pieces[1].split()):
+            for side, line in enumerate(pieces):  # segmenting may take symbols apart
+                refuse_reserved(line.split(), corpus.place(split, side, number))
             kept.append((text, pieces))
     if not kept:
         raise InputError(f"no training pair is left, dropped: {dict(accept.dropped)}")

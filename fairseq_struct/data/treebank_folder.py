@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from fairseq_struct.data.binarise import SPLITS
 from fairseq_struct.data.conllu import Sentence, to_conllu
 from fairseq_struct.data.dependency_treebank import as_language_model_text, without_punctuation
 from fairseq_struct.data.language_corpus import write_language_folder
+from fairseq_struct.data.reserved_words import refuse_reserved
 from fairseq_struct.errors import InputError
 
 UNKNOWN = "<unk>"
@@ -37,7 +39,8 @@ def as_text(trees: Sequence[Sentence]) -> list[Sentence]:
 
 def write_treebank_folder(
     trees: Mapping[str, Sequence[Sentence]], out: str | Path, *, least_count: int = 1,
-    overwrite: bool = False,
+    overwrite: bool = False, drawn: Mapping[str, Any] | None = None,
+    say: Callable[[str], None] = lambda message: None,
 ) -> dict:  # fmt: skip
     """Write text and trees of the splits ``train``, ``valid`` and ``test``; return the manifest.
 
@@ -46,11 +49,17 @@ def write_treebank_folder(
         out: folder to make; it appears complete or not at all.
         least_count: words that the training split has less often become the unknown word there,
             and so in the others, whose text keeps them.
-        overwrite: replace a folder that this function made.
+        overwrite: replace a folder that other trees or options made; it may hold nothing else.
+        drawn: options of a generator that the trees come from, for the manifest.
+        say: called with a line of progress.
 
     Raises:
-        InputError: a split is empty, or ``out`` holds something.
+        InputError: a split is empty, a tree has one of fairseq's own symbols as a word, or ``out``
+            holds something else.
     """
+    for split in SPLITS:
+        for tree in trees[split]:
+            refuse_reserved(tree.words, tree.place)
     counts = Counter(word for tree in trees["train"] for word in tree.words)
     companions = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -68,4 +77,7 @@ def write_treebank_folder(
                 to_conllu(tree.words, tree.heads, (), tree.tags, tree.relations)
                 for tree in trees[split]
             )
-        return write_language_folder(files, out, overwrite=overwrite, companions=companions)
+        return write_language_folder(
+            files, out, overwrite=overwrite, companions=companions,
+            options={"least_count": least_count, **(drawn or {})}, say=say,
+        )  # fmt: skip

@@ -10,7 +10,7 @@ from fairseq_struct.inference.loading import (
     load_masked_model,
     made_by,
 )
-from fairseq_struct.inference.reading import read_lines
+from fairseq_struct.inference.text_lines import read_lines
 
 __all__ = [
     "ArcChannels", "Classifier", "ConstituencyParser", "LanguageModelScorer", "load",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -10,7 +12,7 @@ from torch import Tensor
 from fairseq_struct.data.conllu import Sentence
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.language_model import Vocabulary
-from fairseq_struct.inference.reading import Words, by_length
+from fairseq_struct.inference.reading import Words, by_length, words_of
 
 
 class ArcChannels:
@@ -38,7 +40,7 @@ class ArcChannels:
             if not tree.relations:
                 raise InputError(f"{tree.place}: without relations there are no types of arcs")
         lines = (" ".join(tree.words) for tree in trees)
-        every = by_length(lines, self._shares)
+        every = by_length(lines, self._shares, partial(words_of, longest=sys.maxsize))
         for tree, shares in zip(trees, every, strict=True):
             arcs = [(child, head - 1) for child, head in enumerate(tree.heads) if head]
             if arcs:

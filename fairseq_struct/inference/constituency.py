@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from nltk import Tree
@@ -11,7 +12,7 @@ from nltk import Tree
 from fairseq_struct.data.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.language_model import Vocabulary
-from fairseq_struct.inference.reading import Words, by_length
+from fairseq_struct.inference.reading import LONGEST, Words, by_length, words_of
 from fairseq_struct.structure.constituency import SPLITS, Span, tree_of_distances
 
 
@@ -41,12 +42,15 @@ class ConstituencyParser:
         words: its dictionary.
         layer: whose distances, from 1; the paper's is the second one.
         split: as for :func:`.tree_of_distances`.
+        longest: most words of a sentence.
 
     Raises:
         InputError: there is no such layer or split.
     """
 
-    def __init__(self, model, words, layer: int | None = None, split: str = "word"):
+    def __init__(
+        self, model, words, layer: int | None = None, split: str = "word", longest: int = LONGEST
+    ):
         self.model, self.vocabulary = model.eval(), Vocabulary(words)
         count = len(model.decoder.network.layers.cells)
         self.layer = min(2, count) if layer is None else layer
@@ -55,6 +59,7 @@ class ConstituencyParser:
         if split not in SPLITS:
             raise InputError(f"a split is one of {', '.join(SPLITS)}, not {split!r}")
         self.split = split
+        self._read = partial(words_of, longest=longest)
 
     def parse(self, sentences: Iterable[str]) -> list[Tree]:
         """``nltk`` trees of sentences, without labels."""
@@ -64,9 +69,9 @@ class ConstituencyParser:
         """Trees of sentences whose words are separated by spaces, in order.
 
         Raises:
-            InputError: an empty sentence.
+            InputError: an empty sentence, or one that is too long.
         """
-        return by_length(sentences, self._constituents)
+        return by_length(sentences, self._constituents, self._read)
 
     def _constituents(self, sentences: list[Words]) -> Iterator[Constituents]:
         for words, distances in zip(sentences, self._distances(sentences), strict=True):

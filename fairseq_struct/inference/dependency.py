@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
+from fairseq_struct.data.reserved_words import index_of
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.reading import Words, by_length, listed, words_of
+from fairseq_struct.inference.reading import LONGEST, Words, by_length, words_of
 from fairseq_struct.structure.heads import depths as depths_of
-
-# Sentences that go through a model side by side.
-BATCH = 64
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,12 @@ class Classifier:
         longest_sentence: most words of a sentence, 0 for any number.
         truncate: cut longer ones instead of refusing them.
         lower: lower-case words, as the training text was.
+        longest: most words of a sentence for a model that takes any number.
     """
 
     def __init__(
         self, model, words, labels, longest_sentence: int = 0, truncate: bool = False,
-        lower: bool = False,
+        lower: bool = False, longest: int = LONGEST,
     ):  # fmt: skip
         self.model = model.eval()
         self.words = words
@@ -56,6 +57,7 @@ class Classifier:
         self.longest_sentence = longest_sentence
         self.truncate = truncate
         self.lower = lower
+        self.longest = longest
 
     @property
     def sides(self) -> int:
@@ -72,14 +74,7 @@ class Classifier:
             InputError: another number of sentences, or one that is empty or too long; with the
                 instance's number, counted from 1.
         """
-        batch: list[tuple[tuple[str, ...], ...]] = []
-        for number, instance in enumerate(instances, 1):
-            batch.append(self._words(number, instance))
-            if len(batch) == BATCH:
-                yield from self._analyse(batch)
-                batch = []
-        if batch:
-            yield from self._analyse(batch)
+        return by_length(instances, self._analyse, self._words, _longest_side)
 
     def classify(self, instances: Iterable[Sequence[str]]) -> list[str]:
         """The most likely labels."""
@@ -100,15 +95,14 @@ class Classifier:
         """
         if self.model.tree is None:
             raise InputError("this classifier infers no trees")
-        return self.analyse(map(self._repeated, enumerate(listed(sentences), 1)))
+        return by_length(sentences, self._analyse, self._repeated, _longest_side)
 
-    def _repeated(self, numbered: tuple[int, str]) -> tuple[str, ...]:
-        number, sentence = numbered
+    def _repeated(self, number: int, sentence: str) -> tuple[Words, ...]:
         if self.sides > 1 and "\t" in sentence:
             raise InputError(f"line {number}: a pair; trees are those of single sentences")
-        return (sentence,) * self.sides
+        return self._words(number, (sentence,) * self.sides)
 
-    def _words(self, number: int, instance: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    def _words(self, number: int, instance: Sequence[str]) -> tuple[Words, ...]:
         if isinstance(instance, str):
             instance = [instance]
         if len(instance) != self.sides:
@@ -116,7 +110,8 @@ class Classifier:
             raise InputError(
                 f"line {number}: {found} sentence(s); this model reads {self.sides} at a time"
             )
-        split = tuple(words_of(number, sentence) for sentence in instance)
+        longest = sys.maxsize if self.longest_sentence else self.longest
+        split = tuple(words_of(number, sentence, longest) for sentence in instance)
         for words in split:
             if self.longest_sentence and len(words) > self.longest_sentence and not self.truncate:
                 raise InputError(
@@ -126,13 +121,13 @@ class Classifier:
         return tuple(words[: self.longest_sentence or None] for words in split)
 
     @torch.inference_mode()
-    def _analyse(self, batch: list[tuple[tuple[str, ...], ...]]) -> Iterator[Analysis]:
+    def _analyse(self, batch: list[tuple[Words, ...]]) -> Iterator[Analysis]:
         lengths = torch.tensor([[len(words) for words in one] for one in batch])
         tokens = torch.full((*lengths.shape, int(lengths.max())), self.words.pad())
         for row, one in enumerate(batch):
             for side, words in enumerate(one):
                 known = (word.lower() if self.lower else word for word in words)
-                indices = [self.words.index(word) for word in known]
+                indices = [index_of(self.words, word) for word in known]
                 tokens[row, side, : len(words)] = torch.tensor(indices)
         device = next(self.model.parameters()).device
         output = self.model(tokens.to(device), lengths.to(device))
@@ -154,17 +149,23 @@ class Classifier:
             )  # fmt: skip
 
 
+def _longest_side(instance: tuple[Words, ...]) -> int:
+    return max(map(len, instance))
+
+
 class TranslationParser:
     """The parser inside of a trained ``latent_tree_transformer``.
 
     Args:
         encoder: a ``LatentTreeEncoder``.
         words: the source dictionary.
+        longest: most words of a sentence.
     """
 
-    def __init__(self, encoder, words):
+    def __init__(self, encoder, words, longest: int = LONGEST):
         self.encoder = encoder.eval()
         self.words = words
+        self._read = partial(words_of, longest=longest)
 
     def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...]]:
         """Heads of the latent trees of sentences, 1-based, 0 the root."""
@@ -174,18 +175,16 @@ class TranslationParser:
         """Trees of sentences that are segmented as in training, in order.
 
         Raises:
-            InputError: an empty sentence.
+            InputError: an empty sentence, or one that is too long.
         """
-        return by_length(sentences, self._analyses)
+        return by_length(sentences, self._analyses, self._read)
 
     @torch.inference_mode()
     def _analyses(self, sentences: list[Words]) -> list[Analysis]:
         longest = max(map(len, sentences))
         tokens = torch.full((len(sentences), longest + 1), self.words.pad())
-        special, unknown = self.words.nspecial, self.words.unk()
         for row, words in enumerate(sentences):
-            known = (self.words.index(word) for word in words)
-            own = [token if token >= special else unknown for token in known]
+            own = [index_of(self.words, word) for word in words]
             tokens[row, : len(words) + 1] = torch.tensor([*own, self.words.eos()])
         device = next(self.encoder.parameters()).device
         scores, lengths = self.encoder.arc_scores(tokens.to(device))

@@ -8,6 +8,7 @@ import torch
 from tqdm import tqdm
 
 from fairseq_struct.data.penn_treebank import is_number
+from fairseq_struct.data.reserved_words import index_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.reading import BATCH_WORDS
 
@@ -28,8 +29,8 @@ class Vocabulary:
     def index(self, word: str) -> int:
         """Index of a word."""
         for form in (word, word.lower(), *(["N"] if is_number(word) else [])):
-            index = self.words.index(form)
-            if index >= self.words.nspecial:
+            index = index_of(self.words, form)
+            if index != self.words.unk():
                 return index
         return self.words.unk()
 

@@ -10,6 +10,7 @@ from fairseq_struct.inference.constituency import ConstituencyParser
 from fairseq_struct.inference.dependency import Classifier, TranslationParser
 from fairseq_struct.inference.language_model import LanguageModelScorer
 from fairseq_struct.inference.masked_language_model import MaskedParser
+from fairseq_struct.inference.reading import LONGEST
 
 
 def load(
@@ -20,6 +21,7 @@ def load(
     split: str | None = None,
     multiple_roots: bool = False,
     bfloat16: bool = False,
+    longest: int = LONGEST,
 ) -> Classifier | TranslationParser | ConstituencyParser | MaskedParser:
     """Load a trained model with latent trees, as what it can do.
 
@@ -32,6 +34,7 @@ def load(
         layer, split: as for :class:`.ConstituencyParser`.
         multiple_roots: not only trees whose root has one modifier; for :class:`.MaskedParser`.
         bfloat16: as for that.
+        longest: most words of a sentence, for a model that takes sentences of any length.
 
     Raises:
         InputError: the file is missing or damaged, or no model that this function can use; or
@@ -39,6 +42,8 @@ def load(
             one without constituents, or ``multiple_roots`` or ``bfloat16`` for one that is no
             masked language model.
     """
+    if longest < 1:
+        raise InputError(f"--longest-sentence must be 1 or more, not {longest}")
     plugin.load()
     from fairseq_struct.models.latent_tree_classifier import TreeModel
     from fairseq_struct.models.latent_tree_transformer import LatentTreeTransformer
@@ -55,18 +60,18 @@ def load(
         name = "--multiple-roots" if multiple_roots else "--bfloat16"
         raise InputError(f"{checkpoint}: {name} is for masked language models")
     if isinstance(model, ONLSTMLanguageModel):
-        return ConstituencyParser(model, task.source_dictionary, layer, split or "word")
+        return ConstituencyParser(model, task.source_dictionary, layer, split or "word", longest)
     if layer is not None or split is not None:
         raise InputError(f"{checkpoint}: no ON-LSTM, --layer and --split are of no use")
     if isinstance(model, MaskedModel):
-        return MaskedParser(model, task.source_dictionary, not multiple_roots, bfloat16)
+        return MaskedParser(model, task.source_dictionary, not multiple_roots, bfloat16, longest)
     if isinstance(model, LatentTreeTransformer):
-        return TranslationParser(model.encoder, task.source_dictionary)
-    longest = cfg["task"]["longest_sentence"]
-    if truncate and not longest:
+        return TranslationParser(model.encoder, task.source_dictionary, longest)
+    own = cfg["task"]["longest_sentence"]
+    if truncate and not own:
         raise InputError(f"{checkpoint}: takes sentences of any length, --truncate has no use")
     truncate = truncate or cfg["task"]["truncate"]
-    return Classifier(model, task.words, task.labels, longest, truncate, task.lower)
+    return Classifier(model, task.words, task.labels, own, truncate, task.lower, longest)
 
 
 def load_language_model(

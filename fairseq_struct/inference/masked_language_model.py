@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -10,8 +11,8 @@ from torch import Tensor
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.dependency import Analysis
 from fairseq_struct.inference.language_model import Vocabulary
-from fairseq_struct.inference.reading import Words, by_length
-from fairseq_struct.structure.head_selection import best_heads, spanning_trees
+from fairseq_struct.inference.reading import LONGEST, Words, by_length, words_of
+from fairseq_struct.structure.head_selection import readings, spanning_trees
 from fairseq_struct.structure.heads import depths
 
 
@@ -24,16 +25,21 @@ class MaskedParser:
         single_root: only trees whose root has one modifier.
         bfloat16: run the network, but not the search for trees, in that precision. On processors
             that have it, this takes half the time; scores that are nearly equal may change places.
+        longest: most words of a sentence.
 
     Raises:
         InputError: the model has no parser.
     """
 
-    def __init__(self, model, words, single_root: bool = True, bfloat16: bool = False):
+    def __init__(
+        self, model, words, single_root: bool = True, bfloat16: bool = False,
+        longest: int = LONGEST,
+    ):  # fmt: skip
         if not model.parses:
             raise InputError(f"{type(model).__name__} infers no trees")
         self.model, self.vocabulary = model.eval(), Vocabulary(words)
         self.single_root, self.bfloat16 = single_root, bfloat16
+        self._read = partial(words_of, longest=longest)
 
     def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...]]:
         """Heads of the trees of sentences, 1-based, 0 the root."""
@@ -43,21 +49,25 @@ class MaskedParser:
         """Trees of sentences whose words are separated by spaces, in order.
 
         Raises:
-            InputError: an empty sentence.
+            InputError: an empty sentence, or one that is too long.
         """
-        return by_length(sentences, self._analyses)
+        return by_length(sentences, self._analyses, self._read)
 
-    def best_heads(self, sentences: Iterable[str]) -> Iterator[tuple[int, ...]]:
-        """Every word's best head by itself (the thesis's argmax); together they need be no tree.
+    def readings(self, sentences: Iterable[str]) -> Iterator[dict[str, list[int]]]:
+        """Heads in every way that scores are read: see :func:`.head_selection.readings`.
 
         Raises:
-            InputError: an empty sentence.
+            InputError: an empty sentence, or one that is too long.
         """
-        return by_length(sentences, self._best_heads)
+        return by_length(sentences, self._readings, self._read)
 
-    def _best_heads(self, words: list[Words]) -> list[tuple[int, ...]]:
-        heads = best_heads(*self._arc_scores(words)).tolist()
-        return [tuple(own[: len(one)]) for own, one in zip(heads, words, strict=True)]
+    def _readings(self, words: list[Words]) -> list[dict[str, list[int]]]:
+        found = readings(*self._arc_scores(words), self.single_root)
+        heads = {name: own.tolist() for name, own in found.items()}
+        return [
+            {name: own[row][: len(one)] for name, own in heads.items()}
+            for row, one in enumerate(words)
+        ]
 
     @torch.inference_mode()
     def _arc_scores(self, words: list[Words]) -> tuple[Tensor, Tensor]:

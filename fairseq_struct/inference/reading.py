@@ -1,4 +1,4 @@
-"""Raw text for trained models."""
+"""Raw text for trained models: lines as they come, and batches of similar lengths."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from typing import TypeVar
 from fairseq_struct.errors import InputError
 
 Words = tuple[str, ...]
+Item = TypeVar("Item")
+Read = TypeVar("Read")
 Result = TypeVar("Result")
 # Words that go through a model side by side, padding counted.
 BATCH_WORDS = 4000
-# Sentences that are read before they are put into batches by length.
+# Items that are read before they are put into batches by length.
 WINDOW = 2000
+# Words of a sentence, if nobody asks for more: arc scores of 10,000 words take gigabytes.
+LONGEST = 2000
 
 
-def listed(sentences: Iterable[str]) -> Iterable[str]:
+def listed(sentences: Iterable[Item]) -> Iterable[Item]:
     """The sentences, if they are not one string, whose letters would be taken for sentences.
 
     Raises:
@@ -26,61 +30,71 @@ def listed(sentences: Iterable[str]) -> Iterable[str]:
     return sentences
 
 
-def words_of(number: int, sentence: str) -> Words:
+def words_of(number: int, sentence: str, longest: int = LONGEST) -> Words:
     """Words of a line, by white space.
 
+    Args:
+        number: of the line, for messages.
+        sentence: the line.
+        longest: most words.
+
     Raises:
-        InputError: it has none.
+        InputError: it has none, or more.
     """
     words = tuple(sentence.split())
     if not words:
         raise InputError(f"line {number}: empty sentence")
+    if len(words) > longest:
+        raise InputError(
+            f"line {number}: {len(words)} words, more than the {longest} allowed; "
+            "--longest-sentence raises the limit, and memory grows with its square"
+        )
     return words
 
 
-def by_length(
-    sentences: Iterable[str], analyse: Callable[[list[Words]], Iterable[Result]]
-) -> Iterator[Result]:
-    """What ``analyse`` makes of batches of similar lengths, in the order of the sentences.
+def windows(items: Iterable[Item], size: int) -> Iterator[list[tuple[int, Item]]]:
+    """Numbered items from 1, as many at once as there are without waiting, at most ``size``.
 
     Args:
-        sentences: whose words are separated by spaces.
+        items: which have :meth:`.Lines.ready` if one may have to wait for them.
+        size: of a window.
+    """
+    ready = getattr(items, "ready", lambda: True)
+    window: list[tuple[int, Item]] = []
+    for numbered in enumerate(items, 1):
+        window.append(numbered)
+        if len(window) == size or not ready():
+            yield window
+            window = []
+    if window:
+        yield window
+
+
+def by_length(
+    items: Iterable[Item],
+    analyse: Callable[[list[Read]], Iterable[Result]],
+    read: Callable[[int, Item], Read] = words_of,
+    length: Callable[[Read], int] = len,
+) -> Iterator[Result]:
+    """What ``analyse`` makes of batches of similar lengths, in the order of the items.
+
+    Args:
+        items: sentences, or whatever else ``read`` takes.
         analyse: sentences, of ``BATCH_WORDS`` words with padding or fewer unless one alone has
             more, to a result for each.
+        read: number and item to a sentence's words.
+        length: of what was read, in words.
 
     Raises:
-        InputError: an empty sentence, or one string in place of a list.
+        InputError: one string in place of a list, and what ``read`` raises.
     """
-    window: list[Words] = []
-    for number, sentence in enumerate(listed(sentences), 1):
-        window.append(words_of(number, sentence))
-        if len(window) == WINDOW:
-            yield from _window(window, analyse)
-            window = []
-    yield from _window(window, analyse)
-
-
-def _window(
-    sentences: list[Words], analyse: Callable[[list[Words]], Iterable[Result]]
-) -> list[Result]:
-    found: dict[int, Result] = {}
-    order = sorted(range(len(sentences)), key=lambda place: len(sentences[place]))
-    while order:
-        size = max(1, BATCH_WORDS // len(sentences[order[-1]]))
-        batch, order = order[-size:], order[:-size]
-        found.update(zip(batch, analyse([sentences[place] for place in batch]), strict=True))
-    return [found[place] for place in range(len(sentences))]
-
-
-def read_lines(stream: Iterable[str]) -> Iterator[str]:
-    """Lines of text without their ends.
-
-    Raises:
-        InputError: they are not in the encoding of the terminal, UTF-8 as a rule.
-    """
-    try:
-        for line in stream:
-            line.encode()  # in some places Python reads bytes that are no text all the same
-            yield line.rstrip("\r\n")
-    except UnicodeError as error:
-        raise InputError(f"the input is not {error.encoding}: {error.reason}") from None
+    for window in windows(listed(items), WINDOW):
+        every = [read(number, item) for number, item in window]
+        lengths = [length(one) for one in every]
+        order = sorted(range(len(every)), key=lengths.__getitem__)
+        found: dict[int, Result] = {}
+        while order:
+            size = max(1, BATCH_WORDS // lengths[order[-1]])
+            batch, order = order[-size:], order[:-size]
+            found.update(zip(batch, analyse([every[place] for place in batch]), strict=True))
+        yield from (found[place] for place in range(len(every)))

@@ -1,6 +1,7 @@
 """Attachment scores of dependency trees, directed and undirected."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -49,6 +50,27 @@ class AttachmentScores:
     def uuas(self) -> float:
         """Undirected unlabelled attachment score, 0 to 100."""
         return 100 * self.joined / self.pairs if self.pairs else 0.0
+
+
+def scores_of_readings(
+    gold: Iterable[Sequence[int]], readings: Iterable[Mapping[str, Sequence[int]]]
+) -> dict[str, float]:
+    """``uas`` and ``uuas`` of all readings of all sentences, a reading's name behind them.
+
+    Args:
+        gold: heads of every sentence.
+        readings: of every sentence, heads by name, as of :func:`.head_selection.readings`; beyond
+            the sentence's end they do not count.
+    """
+    found: dict[str, AttachmentScores] = defaultdict(AttachmentScores)
+    for heads, own in zip(gold, readings, strict=True):
+        for name, predicted in own.items():
+            found[name].add(predicted[: len(heads)], heads)
+    return {
+        f"{kind}{name}": getattr(scores, kind)
+        for name, scores in found.items()
+        for kind in ("uas", "uuas")
+    }
 
 
 def _pairs(heads: Sequence[int]) -> set[tuple[int, int]]:

@@ -1,27 +1,48 @@
 """Entailment with latent dependency trees for fairseq (thesis, section 4.5.2)."""
 
+from argparse import Namespace
 from dataclasses import dataclass, field
 
 from fairseq.models import register_model, register_model_architecture
 
+from fairseq_struct.errors import InputError
 from fairseq_struct.models.latent_tree_classifier import TreeModel
-from fairseq_struct.models.tree_options import LatentTreeConfig, build_embedding, build_tree
-from fairseq_struct.modules.decomposable_attention import DecomposableAttention
+from fairseq_struct.models.tree_options import (
+    LatentTreeConfig,
+    build_embedding,
+    build_tree,
+    set_thesis_steps,
+)
+from fairseq_struct.modules.decomposable_attention import FORMS, DecomposableAttention
+
+# Best eta of table A.1 for batches of 64. Of ste_identity it names none, and 1 is the plain
+# straight-through gradient.
+ETA = {"spigot": 1, "spigot_ce": 0.1, "spigot_eg": 0.001}
+BATCH = 64
+OLDER_FORM = "projected"  # of checkpoints that lack the option
 
 
 @dataclass
 class LatentTreeEntailmentConfig(LatentTreeConfig):
-    """Options of the model, with the thesis's defaults for SNLI."""
+    """Options of the model, with the thesis's sizes for SNLI."""
 
     hidden_size: int = field(default=200, metadata={"help": "size of the hidden layers"})
     dropout: float = field(default=0.2, metadata={"help": "dropout probability"})
+    entailment_form: str = field(
+        default=OLDER_FORM,
+        metadata={
+            "help": "where words are joined with their heads: thesis, for the alignment of words "
+            "alone (420K parameters; the presets'); projected, wherever projected words are read "
+            "(540K)"
+        },
+    )
 
 
 @register_model("latent_tree_entailment", dataclass=LatentTreeEntailmentConfig)
 class LatentTreeEntailmentModel(TreeModel):
     """:class:`DecomposableAttention` for pairs of sentences.
 
-    With ``--latent-method baseline`` there are no trees. The defaults are the thesis's for SNLI.
+    With ``--latent-method baseline`` there are no trees.
     """
 
     sides = 2
@@ -33,14 +54,24 @@ class LatentTreeEntailmentModel(TreeModel):
         Raises:
             InputError: an option out of range, or word vectors that do not fit.
         """
+        form = getattr(cfg, "entailment_form", OLDER_FORM)
+        if form not in FORMS:
+            raise InputError(f"--entailment-form must be {' or '.join(FORMS)}, not {form!r}")
         tree, embedding = build_tree(cfg, task), build_embedding(cfg, task.words)
-        labels = len(task.label_names)
-        return cls(DecomposableAttention(embedding, cfg.hidden_size, labels, tree, cfg.dropout))
+        sizes = cfg.hidden_size, len(task.label_names)
+        return cls(DecomposableAttention(embedding, *sizes, tree, cfg.dropout, form))
 
 
 @register_model_architecture("latent_tree_entailment", "latent_tree_entailment_snli")
 def latent_tree_entailment_snli(args):
     """The thesis's model for SNLI: pretrained embeddings of 300 that are not trained."""
+    method = getattr(args, "latent_method", "")
+    # Fairseq asks for a preset again when it reads a checkpoint, whose options are complete but
+    # for those that it is older than.
+    older = not isinstance(args, Namespace) and "latent_method" in args
+    if not older:
+        args.entailment_form = getattr(args, "entailment_form", "thesis")
+    set_thesis_steps(args, ETA.get(method, 1), BATCH)
     args.embed_dim = getattr(args, "embed_dim", 300)
     pretrained = getattr(args, "embed_path", None) is not None
     args.freeze_embeddings = getattr(args, "freeze_embeddings", pretrained)

@@ -17,6 +17,7 @@ from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.models.tree_options import STEP_SIZE_HELP, WEIGHT_HELP
 from fairseq_struct.modules.arc_scorer import ArcScorer
 from fairseq_struct.modules.latent_tree import LatentTree
 from fairseq_struct.modules.sentence_encoder import ContextLSTM
@@ -32,6 +33,7 @@ DEFAULTS = {
     "single_root": False,
     "pullback_step_size": 0.1,
     "pullback_steps": 1,
+    "pullback_weight": 1.0,
     "sparsemap_steps": None,
     "temperature": 1.0,
     "parser_hidden_size": 100,
@@ -167,8 +169,10 @@ class LatentTreeTransformer(TransformerModel):
         add("--non-projective", action="store_true", default=None, help="let the tree's arcs cross")
         add("--single-root", action="store_true", default=None,
             help="let exactly one word be attached to the root")  # fmt: skip
-        add("--pullback-step-size", type=float, help="size of steps towards the pulled-back tree")
+        add("--pullback-step-size", type=float,
+            help=f"{STEP_SIZE_HELP}; here a sentence's loss is the sum over its words")  # fmt: skip
         add("--pullback-steps", type=int, help="number of steps towards the pulled-back tree")
+        add("--pullback-weight", type=float, help=WEIGHT_HELP)
         add("--sparsemap-steps", type=int,
             help="most searches for a best tree in a projection of sparsemap and spigot "
             "(default: as many as make it exact); fewer are faster")  # fmt: skip
@@ -194,7 +198,7 @@ class LatentTreeTransformer(TransformerModel):
         tree = LatentTree(
             args.latent_method, not args.non_projective, bool(args.single_root),
             args.pullback_step_size, args.pullback_steps, args.temperature,
-            sparsemap_steps=args.sparsemap_steps,
+            sparsemap_steps=args.sparsemap_steps, pullback_weight=args.pullback_weight,
         )  # fmt: skip
         return LatentTreeEncoder(
             TransformerConfig.from_namespace(args), src_dict, embed_tokens, tree,

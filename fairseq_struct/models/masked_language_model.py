@@ -1,9 +1,11 @@
 """What masked language models for fairseq have in common."""
 
+import copy
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import torch
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel
 from torch import Tensor, nn
@@ -75,14 +77,20 @@ class MaskedModel(BaseFairseqModel):
             raise ValueError(f"{type(self).__name__} infers no trees")
         return self.network.encoder.arc_scores(tokens, lengths)
 
-    def sentence_vectors(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+    def sentence_vectors(self, tokens: Tensor, lengths: Tensor, exact: bool = False) -> Tensor:
         """(batch, size) means of the words in context (Shen's thesis, section 4.3.5).
 
         Args:
             tokens: (batch, n) integers.
             lengths: (batch,) words per sentence, at least 1.
+            exact: by a copy of the model in float64, so that rounding, which differs from batch to
+                batch, does not matter; there is no gradient then.
         """
-        words = self.encode(tokens, lengths).words.float()
+        if exact:
+            with torch.no_grad():
+                return copy.deepcopy(self).double().sentence_vectors(tokens, lengths)
+        words = self.encode(tokens, lengths).words
+        words = words.to(torch.promote_types(words.dtype, torch.float32))
         inside = within(lengths, words.size(1))[..., None]
         return words.masked_fill(~inside, 0.0).sum(1) / lengths[:, None]
 

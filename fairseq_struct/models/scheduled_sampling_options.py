@@ -6,7 +6,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.modules.embedding_mix import DISCRETE_MIXES, MIXES, EmbeddingMix
 from fairseq_struct.modules.schedules import SCHEDULES, Schedule, make_schedule
 
-REPLACEMENTS = ("uniform", "confidence")
+REPLACEMENTS = ("uniform", "confidence", "own_confidence")
 
 DEFAULTS = {
     "mix": "top_k",
@@ -111,15 +111,17 @@ def add_options(parser: ArgumentParser):
     parser.add_argument(
         "--replacement",
         choices=REPLACEMENTS,
-        help="which inputs are replaced: by coins at the schedule's probability, or by the "
-        "model's confidence in the gold token, after the warm-up (default: uniform)",
+        help="which inputs are replaced: by coins at the schedule's probability (uniform) or, "
+        "after the warm-up, by the model's confidence in the word that is predicted from the input "
+        "(confidence: Liu et al., 2021, with --criterion scheduled_sampling_cross_entropy) or in "
+        "the input's word itself (own_confidence) (default: uniform)",
     )
     parser.add_argument(
         "--confidence-threshold",
         type=float,
         metavar="P",
-        help="gold probability above which --replacement confidence replaces a token "
-        "(default: 0.9)",
+        help="gold probability above which --replacement confidence and own_confidence replace a "
+        "token (default: 0.9)",
     )
     parser.add_argument(
         "--confidence-random-threshold",
@@ -137,12 +139,12 @@ def schedule_from_options(args: Namespace) -> Schedule:
         InputError: the schedule's options contradict each other or lack something.
     """
     name, k, end_update = args.schedule, args.schedule_k, args.schedule_end_update
-    if args.replacement == "confidence":
+    if args.replacement != "uniform":
         # The thresholds decide; of the schedule only the warm-up is left.
         if args.schedule_floor or any(x is not None for x in (k, args.schedule_c, end_update)):
             raise InputError(
-                "--replacement confidence uses of the schedule only --schedule-warmup-updates: "
-                "drop its other constants, or use --replacement uniform"
+                f"--replacement {args.replacement} uses of the schedule only "
+                "--schedule-warmup-updates: drop its other constants, or use --replacement uniform"
             )
         name, k = "constant", 0.0
     elif name == "linear" and args.schedule_c is None and end_update is None:

@@ -4,7 +4,7 @@ The encoder runs once. A first decoder pass on the gold target scores every word
 input is then kept gold with probability t(i) or replaced by a mix of embeddings built from those
 scores; the second pass, on the mixed inputs, gives the output and the loss. At validation and
 generation the model is fairseq's plain ``transformer``, with the same parameter names, so either
-loads the other's checkpoint.
+loads the other's checkpoint. Named sizes are in ``scheduled_sampling_presets.py``.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -19,6 +19,7 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor, nn
 
+from fairseq_struct.errors import InputError
 from fairseq_struct.models.scheduled_sampling_options import (
     DEFAULTS,
     add_options,
@@ -30,6 +31,7 @@ from fairseq_struct.modules.embedding_mix import EmbeddingMix
 from fairseq_struct.modules.input_replacement import (
     embeddings_replaced,
     flip_coins,
+    following_words,
     gold_confidence,
     random_tokens_of_same_sentence,
     replaceable_positions,
@@ -51,8 +53,8 @@ class ScheduledSamplingTransformer(TransformerModel):
 
     Beyond the paper: more than two passes refine the replaced inputs with the coins kept
     (parallel scheduled sampling, Duckworth et al., 2019: with as many passes as words and the
-    argmax mix this is exactly the sequential procedure), and confidence-aware replacement (Liu
-    et al., 2021), in which the probability of the gold token itself takes the coin's place.
+    argmax mix this is exactly the sequential procedure), and confidence in the coin's place (Liu
+    et al., 2021, and our own: :func:`.input_replacement.gold_confidence`).
 
     Logged while training: ``teacher_forcing``, the probability t(u), and ``replaced``, the
     fraction of replaceable inputs that were replaced (in distributed training, on the first
@@ -84,6 +86,7 @@ class ScheduledSamplingTransformer(TransformerModel):
         self.replacement = args.replacement
         self.confidence_threshold = args.confidence_threshold
         self.confidence_random_threshold = args.confidence_random_threshold
+        self.end = decoder.dictionary.eos()
         self.seed = getattr(args, "seed", 1)
         self.num_updates = 0
         self._generator: torch.Generator | None = None
@@ -111,6 +114,7 @@ class ScheduledSamplingTransformer(TransformerModel):
         features_only: bool = False,
         alignment_layer: int | None = None,
         alignment_heads: int | None = None,
+        with_first_pass: bool = False,
     ):
         """Scores of the last decoder pass, as fairseq's ``TransformerModel.forward`` returns them.
 
@@ -119,9 +123,14 @@ class ScheduledSamplingTransformer(TransformerModel):
             src_lengths: (batch,) source lengths in tokens.
             prev_output_tokens: (batch, target length) gold target, shifted right.
             return_all_hiddens, features_only, alignment_layer, alignment_heads: as in fairseq.
+            with_first_pass: while training, run the first pass for all positions and with gradient.
 
         Returns:
-            (batch, target length, vocabulary) scores and fairseq's dictionary of extras.
+            (batch, target length, vocabulary) scores and fairseq's dictionary of extras;
+            ``with_first_pass`` and where there was one, that has its scores as "first_pass".
+
+        Raises:
+            InputError: ``--replacement confidence`` without the first pass's loss.
         """
         encoder_out = self.encoder(
             src_tokens, src_lengths=src_lengths, return_all_hiddens=return_all_hiddens
@@ -141,24 +150,42 @@ class ScheduledSamplingTransformer(TransformerModel):
         if not self.training:
             return last_pass()
         with computed_once(self._projections_of_encoder_output()):
-            replaced = self._replace_inputs(encoder_out, prev_output_tokens)
-            if replaced is None:
-                return last_pass()
-            with embeddings_replaced(self.decoder.embed_tokens, *replaced):
-                return last_pass()
+            if self.teacher_forcing_probability == 1.0:
+                with_first_pass = False
+            elif self.replacement == "confidence" and not with_first_pass:
+                raise InputError(
+                    "--replacement confidence learns from the first decoder pass, too (Liu et al., "
+                    "2021): give --criterion scheduled_sampling_cross_entropy, or --replacement "
+                    "own_confidence"
+                )
+            first = None
+            if with_first_pass:
+                first, _ = self.decoder(prev_output_tokens, encoder_out, alignment_layer=-1)
+            replaced = self._replace_inputs(encoder_out, prev_output_tokens, first)
+            with ExitStack() as stack:
+                if replaced is not None:
+                    stack.enter_context(embeddings_replaced(self.decoder.embed_tokens, *replaced))
+                scores, extra = last_pass()
+            return scores, extra if first is None else {**extra, "first_pass": first}
 
     def _projections_of_encoder_output(self) -> Iterator[nn.Module]:
         """The cross-attention modules whose output is the same in every pass."""
-        for layer in self.decoder.layers:
+        # Not iterated over: with --decoder-layerdrop that would draw layers to leave out.
+        for layer in self.decoder.layers.children():
             attention = getattr(layer, "encoder_attn", None)
             if attention is not None:
                 yield attention.k_proj
                 yield attention.v_proj
 
     def _replace_inputs(
-        self, encoder_out: dict, inputs: Tensor
+        self, encoder_out: dict, inputs: Tensor, first: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor] | None:
         """What to replace in ``inputs`` (batch, length): None when all stay gold.
+
+        Args:
+            encoder_out: what fairseq's encoder returns.
+            inputs: (batch, length).
+            first: (batch, length, vocabulary) scores of the first pass, where it has been run.
 
         Returns:
             Rows (n,), columns (n,) and vectors (n, dim) of the n replaced inputs.
@@ -180,9 +207,17 @@ class ScheduledSamplingTransformer(TransformerModel):
         for number in range(1, self.decoder_passes):
             if rows.numel() == 0:
                 break
-            scores = self._scores(encoder_out, inputs, rows, columns, vectors)
-            if number == 1 and self.replacement == "confidence":
-                confidence = gold_confidence(scores.detach(), inputs[rows, columns])
+            if number == 1 and first is not None:
+                scores = first if self.first_pass_gradient else first.detach()
+                scores = self._without_padding(scores[rows, columns - 1])
+            else:
+                scores = self._scores(encoder_out, inputs, rows, columns, vectors)
+            if number == 1 and self.replacement != "uniform":
+                sure = scores.detach(), inputs[rows, columns]
+                if self.replacement == "confidence":
+                    following = following_words(inputs, self.decoder.padding_idx, self.end)
+                    sure = first.detach()[rows, columns], following[rows, columns]
+                confidence = gold_confidence(*sure)
                 kept = confidence > self.confidence_threshold
                 rows, columns, scores = rows[kept], columns[kept], scores[kept]
                 if rows.numel() == 0:
@@ -192,7 +227,7 @@ class ScheduledSamplingTransformer(TransformerModel):
             vectors = self.mix(
                 scores, self.decoder.embed_tokens.weight, generator, overwrite_scores=True
             )
-            if self.replacement == "confidence":
+            if self.replacement != "uniform":
                 vectors = torch.where(scrambled, self.decoder.embed_tokens(noise), vectors)
         metrics.log_scalar("replaced", rows.numel() / count, weight=count, round=4)
         return None if rows.numel() == 0 else (rows, columns, vectors)
@@ -239,8 +274,12 @@ class ScheduledSamplingTransformer(TransformerModel):
                     alignment_layer=-1,
                 )
             scores = self.decoder.output_layer(features[own_rows, columns - 1])
-            scores[:, self.decoder.padding_idx] = -torch.inf
-            return scores
+            return self._without_padding(scores)
+
+    def _without_padding(self, scores: Tensor) -> Tensor:
+        """Scores (n, vocabulary), changed in place so that padding is never predicted."""
+        scores[:, self.decoder.padding_idx] = -torch.inf
+        return scores
 
     def _generator_on(self, device: torch.device) -> torch.Generator:
         if self._generator is None or self._generator.device != device:
@@ -257,43 +296,3 @@ def scheduled_sampling_architecture(args: Namespace):
     """Fairseq's base Transformer, top-5 mix, linear decay from 1 to 0 over the whole training."""
     set_defaults(args, **DEFAULTS)
     base_architecture(args)
-
-
-@register_model_architecture(
-    "scheduled_sampling_transformer", "scheduled_sampling_transformer_iwslt_de_en"
-)
-def iwslt_de_en(args: Namespace):
-    """Table 3.1 for DE-EN: 6+6 layers, size 512, 8 heads, all embeddings shared, dropout 0.2.
-
-    The table leaves the feed-forward size open; 2048 is the customary one for these sizes.
-    """
-    set_defaults(args, share_all_embeddings=True, dropout=0.2)
-    scheduled_sampling_architecture(args)
-
-
-@register_model_architecture(
-    "scheduled_sampling_transformer", "scheduled_sampling_transformer_kftt_ja_en"
-)
-def kftt_ja_en(args: Namespace):
-    """Table 3.1 for JA-EN: as for DE-EN, with dropout 0.1."""
-    set_defaults(args, share_all_embeddings=True, dropout=0.1)
-    scheduled_sampling_architecture(args)
-
-
-@register_model_architecture(
-    "scheduled_sampling_transformer", "scheduled_sampling_transformer_tiny"
-)
-def tiny(args: Namespace):
-    """Transformer-Tiny of Wu et al. (2021) for Multi30k: 4+4 layers, size 128, 4 heads."""
-    set_defaults(
-        args,
-        encoder_layers=4,
-        decoder_layers=4,
-        encoder_embed_dim=128,
-        encoder_ffn_embed_dim=256,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        share_all_embeddings=True,
-        dropout=0.3,
-    )
-    scheduled_sampling_architecture(args)

@@ -16,6 +16,15 @@ from fairseq_struct.structure.pullback import ALIASES, METHODS
 
 logger = logging.getLogger(__name__)
 BASELINE = "baseline"
+STEP_SIZE_HELP = (
+    "eta, the size of the steps towards the pulled-back tree, by the gradient of a sentence's own "
+    "loss, whatever its batch; where a paper steps by the gradient of the mean loss of B sentences "
+    "(the thesis's table A.1), its eta divided by B"
+)
+WEIGHT_HELP = (
+    "weight of the pulled-back loss beside the decoder's; the thesis sums the first over a batch "
+    "of B sentences and averages the second: B"
+)
 
 
 @dataclass
@@ -34,12 +43,11 @@ class LatentTreeConfig(FairseqDataclass):
     single_root: bool = field(
         default=False, metadata={"help": "let exactly one word be attached to the root"}
     )
-    pullback_step_size: float = field(
-        default=0.1, metadata={"help": "size of the steps towards the pulled-back tree"}
-    )
+    pullback_step_size: float = field(default=0.1, metadata={"help": STEP_SIZE_HELP})
     pullback_steps: int = field(
         default=1, metadata={"help": "number of steps towards the pulled-back tree"}
     )
+    pullback_weight: float = field(default=1.0, metadata={"help": WEIGHT_HELP})
     sparsemap_steps: Optional[int] = field(  # noqa: UP045
         default=None,
         metadata={
@@ -95,8 +103,21 @@ def build_tree(cfg: LatentTreeConfig, task) -> LatentTree | None:
     return LatentTree(
         cfg.latent_method, not cfg.non_projective, cfg.single_root, cfg.pullback_step_size,
         cfg.pullback_steps, cfg.temperature, cfg.heads_weight,
-        getattr(cfg, "sparsemap_steps", None),  # which older checkpoints lack
+        # Older checkpoints lack these.
+        getattr(cfg, "sparsemap_steps", None), getattr(cfg, "pullback_weight", 1.0),
     )  # fmt: skip
+
+
+def set_thesis_steps(args, eta: float, batch: int):
+    """Set the defaults of the pulled-back methods to those of the thesis's table A.1.
+
+    Args:
+        args: options of a named architecture.
+        eta: step size for the mean loss of a batch.
+        batch: sentences in it; see :mod:`fairseq_struct.structure.pullback`.
+    """
+    args.pullback_step_size = getattr(args, "pullback_step_size", eta / batch)
+    args.pullback_weight = getattr(args, "pullback_weight", float(batch))
 
 
 def build_embedding(cfg: LatentTreeConfig, dictionary) -> nn.Embedding:

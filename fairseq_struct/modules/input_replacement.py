@@ -48,10 +48,34 @@ def flip_coins(
     return replaceable & (coins >= gold_probability)
 
 
+def following_words(inputs: Tensor, padding_index: int, end_index: int) -> Tensor:
+    """What each position is to predict: the next position's word, and the end symbol at the end.
+
+    Args:
+        inputs: (batch, length) decoder input tokens, padding on either side.
+        padding_index, end_index: the padding token and the end symbol.
+
+    Returns:
+        (batch, length) tokens.
+    """
+    following = torch.full_like(inputs, end_index)
+    following[:, :-1] = inputs[:, 1:].masked_fill(inputs[:, 1:] == padding_index, end_index)
+    return following
+
+
 def gold_confidence(scores: Tensor, gold: Tensor) -> Tensor:
     """Probability that the model gives to the gold tokens, softmax(scores)[gold].
 
-    The confidence that decides on a replacement in Liu et al. (2021).
+    It decides on replacements where no coin does. With y_i the input at position i, the word that
+    position i - 1 predicted, and P those of the first pass,
+
+    - ``confidence`` (Liu et al., 2021) replaces y_i where P(y_{i+1}) is above a threshold: where
+      the model is sure of what it is to predict from y_i. Above a second threshold the replacement
+      is not the model's but a random word of the sentence. They train both passes (``--criterion
+      scheduled_sampling_cross_entropy``), with the mix ``softmax``, and from a Transformer that is
+      trained already; their thresholds are .9 and .95, their code's own defaults .3 and .8.
+    - ``own_confidence`` (ours) replaces y_i where P(y_i) is above the threshold: where the
+      prediction that takes its place is likely to be the same word. One pass is trained.
 
     Args:
         scores: (n, vocabulary) unnormalised scores.

@@ -7,8 +7,10 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.modules.past_losses import PastLosses, unknown_loss
+from fairseq_struct.modules.workers import own_generator
 from fairseq_struct.structure.categorical import Categorical
-from fairseq_struct.structure.pullback import MovingAverage, latent
+from fairseq_struct.structure.pullback import latent
 
 BASELINES = ("linear", "gold")
 RELAXED = ("softmax", "sparsemax", "gumbel_softmax")
@@ -92,9 +94,14 @@ class LatentClassifier(nn.Module):
         self.decoder_weight = nn.Parameter(torch.empty(2, rows, dim).uniform_(-bound, bound))
         self.decoder_bias = nn.Parameter(torch.empty(2).uniform_(-bound, bound))
         if method == "sfe_baseline":
-            # A buffer, so that checkpoints carry it; NaN until the first loss is known.
-            unknown = torch.full((), torch.nan, dtype=torch.float64)
-            self.register_buffer("average_loss", unknown)
+            # A buffer, so that checkpoints carry it.
+            self.register_buffer("average_loss", unknown_loss())
+            self.past_losses = PastLosses()
+
+    def set_num_updates(self, num_updates: int):
+        """Take the number of finished updates from fairseq's trainer."""
+        if self.method == "sfe_baseline":
+            self.past_losses.set_num_updates(num_updates)
 
     def forward(self, inputs: Tensor, targets: Tensor, clusters: Tensor) -> Classified:
         """Losses and predictions.
@@ -134,9 +141,7 @@ class LatentClassifier(nn.Module):
         """z, (batch, K), and losses (batch,) whose gradient reaches the scores."""
         baseline = None
         if self.method == "sfe_baseline":
-            baseline = MovingAverage()
-            average = float(self.average_loss)
-            baseline.average = None if average != average else average
+            baseline = self.past_losses.before(self.average_loss)
         result = latent(
             scores,
             Categorical,
@@ -146,9 +151,10 @@ class LatentClassifier(nn.Module):
             self.steps,
             self.temperature,
             baseline,
+            own_generator(scores.device),
         )
         if baseline:
-            self.average_loss.fill_(baseline.average)
+            self.past_losses.count(result.losses, self.average_loss)
         return result.value, result.losses
 
     def _read(self, scores: Tensor) -> Tensor:

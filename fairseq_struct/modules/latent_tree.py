@@ -1,13 +1,13 @@
 """A dependency tree that a network infers for itself and reads."""
 
-import torch
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.modules.past_losses import PastLosses, unknown_loss
+from fairseq_struct.modules.workers import own_generator
 from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.independent import Independent
-from fairseq_struct.structure.pullback import ALIASES, METHODS, Latent, Loss, MovingAverage, latent
-from fairseq_struct.structure.sparsemap import EXACT
+from fairseq_struct.structure.pullback import ALIASES, METHODS, Latent, Loss, latent
 
 # Methods that read a mean of trees; all others read one tree.
 RELAXED = ("marginals", "sparsemap", "gumbel_softmax")
@@ -28,14 +28,15 @@ class LatentTree(nn.Module):
             ``ste_identity``, ``spigot``, ``spigot_ce``, ``spigot_eg``, or another one of
             ``pullback.METHODS``.
         projective, single_root: which trees.
-        step_size: eta of the pulled-back methods.
+        step_size, pullback_weight: eta of the pulled-back methods, for the loss of one instance,
+            and the weight of the pulled-back loss: see :mod:`fairseq_struct.structure.pullback`.
         steps: their number of steps k.
         temperature: of the methods with Gumbel noise.
         supervision_weight: weight of -log p(known heads) in the losses.
         sparsemap_steps: most searches for a best tree in a projection of ``sparsemap`` or
-            ``spigot``, 5 or more (few of them find the tree that is there already). The papers'
-            projections are exact, as they are by default: of scores near 0, too, so that a
-            gradient does not depend on last digits, which differ between batches.
+            ``spigot``, 5 or more (few of them find the tree that is there already), with a warning
+            where they do not suffice. The papers' projections are exact, as they are by default:
+            a gradient must not depend on last digits, which differ between batches.
 
     Raises:
         InputError: an unknown method, or a number out of range.
@@ -51,12 +52,17 @@ class LatentTree(nn.Module):
         temperature: float = 1.0,
         supervision_weight: float = 1.0,
         sparsemap_steps: int | None = None,
+        pullback_weight: float = 1.0,
     ):
         super().__init__()
         if method not in METHODS and method not in ALIASES:
             names = ", ".join(METHODS)
             raise InputError(f"unknown latent method {method!r}; choose one of {names}")
-        for name, value in (("pullback step size", step_size), ("temperature", temperature)):
+        numbers = {
+            "pullback step size": step_size, "pullback weight": pullback_weight,
+            "temperature": temperature,
+        }  # fmt: skip
+        for name, value in numbers.items():
             if not 0 < value < float("inf"):
                 raise InputError(f"the {name} must be above 0 and finite, not {value}")
         if steps < 1:
@@ -78,13 +84,19 @@ class LatentTree(nn.Module):
         self.single_root = single_root
         self.step_size = step_size
         self.steps = steps
+        self.pullback_weight = pullback_weight
         self.temperature = temperature
         self.supervision_weight = supervision_weight
-        self.sparsemap_steps = EXACT if sparsemap_steps is None else sparsemap_steps
+        self.sparsemap_steps = sparsemap_steps
         if self.method == "score_function":
-            # A buffer, so that checkpoints carry it; NaN until the first loss is known.
-            unknown = torch.full((), torch.nan, dtype=torch.float64)
-            self.register_buffer("average_loss", unknown)
+            # A buffer, so that checkpoints carry it.
+            self.register_buffer("average_loss", unknown_loss())
+            self.past_losses = PastLosses()
+
+    def set_num_updates(self, num_updates: int):
+        """Take the number of finished updates from fairseq's trainer."""
+        if self.method == "score_function":
+            self.past_losses.set_num_updates(num_updates)
 
     def trees(self, scores: Tensor, lengths: Tensor) -> DependencyTrees:
         """The distribution over trees that scores (batch, n, n) stand for."""
@@ -135,13 +147,12 @@ class LatentTree(nn.Module):
             known = None
         baseline = None
         if self.method == "score_function":
-            average = float(self.average_loss)
-            baseline = MovingAverage()
-            baseline.average = None if average != average else average
+            baseline = self.past_losses.before(self.average_loss)
         result = latent(
             scores, structure, self.method, decoder_loss, self.step_size, self.steps,
-            self.temperature, baseline, known=known, supervision_weight=self.supervision_weight,
+            self.temperature, baseline, own_generator(scores.device), known,
+            self.supervision_weight, self.pullback_weight,
         )  # fmt: skip
         if baseline is not None:
-            self.average_loss.fill_(baseline.average)
+            self.past_losses.count(result.losses, self.average_loss)
         return result

@@ -8,6 +8,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from fairseq_struct.modules.dropouts import DropConnect
 from fairseq_struct.modules.on_lstm import ONLSTMOutput
+from fairseq_struct.modules.torch_lstm import lstm
 
 
 class LSTMLayers(nn.Module):
@@ -65,16 +66,16 @@ class LSTMLayers(nn.Module):
             layer.weight_ih_l0, self.drop_connect(layer.weight_hh_l0),
             layer.bias_ih_l0, layer.bias_hh_l0,
         ]  # fmt: skip
-        # (has bias, layers, dropout, training, bidirectional): of one layer no dropout.
-        options = True, 1, 0.0, self.training, False
         if lengths is None:
             start = h[None].contiguous(), c[None].contiguous()
-            output, last_h, last_c = torch.lstm(given, start, weights, *options, False)
+            output, last_h, last_c = lstm(given, start, weights, self.training, batch_first=False)
             return output, last_h[0], last_c[0]
         # Packing takes no empty sequence: one is read for a step, which is then forgotten.
         packed = pack_padded_sequence(given, lengths.cpu().clamp_min(1), enforce_sorted=False)
         order, back = packed.sorted_indices, packed.unsorted_indices
         start = h[order][None], c[order][None]
+        # (has bias, layers, dropout, training, bidirectional): of one layer no dropout.
+        options = True, 1, 0.0, self.training, False
         data, last_h, last_c = torch.lstm(packed.data, packed.batch_sizes, start, weights, *options)
         output, _ = pad_packed_sequence(packed._replace(data=data), total_length=len(given))
         empty = (lengths == 0)[:, None]

@@ -5,6 +5,8 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from fairseq_struct.modules.torch_lstm import lstm
+
 
 class ContextLSTM(nn.Module):
     """A bidirectional LSTM over sentences.
@@ -70,9 +72,7 @@ class ContextLSTM(nn.Module):
         kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         weights = [getattr(self.lstm, f"{kind}_{name}") for kind in kinds]
         start = words.new_zeros(1, words.size(0), self.lstm.hidden_size)
-        return torch.lstm(
-            words, (start, start), weights, True, 1, 0.0, torch.is_grad_enabled(), False, True
-        )[0]
+        return lstm(words, (start, start), weights, torch.is_grad_enabled(), batch_first=True)[0]
 
 
 class SentenceEncoder(nn.Module):

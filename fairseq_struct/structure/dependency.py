@@ -42,8 +42,9 @@ class DependencyTrees:
         single_root: only trees whose root has exactly one modifier.
         backend: ``compiled`` kernels for a CPU, plain ``torch`` for any device, or ``auto``,
             by where the scores are. (SparseMAP is solved on the CPU whatever the backend.)
-        sparsemap_steps: most best trees that ``sparsemap`` may ask for; if not given, 100 +
-            3 n for n words, which makes it exact unless scores are near 0.
+        sparsemap_steps: most best trees that ``sparsemap`` may ask for; if not given, as many as
+            it takes to be exact. Fewer are faster where scores are near 0, and warn where they
+            do not suffice.
 
     Raises:
         TypeError: scores, or ``sparsemap_steps``, of another type.
@@ -285,8 +286,9 @@ class DependencyTrees:
     def sparse_distribution(self) -> sparsemap.SparseDistribution:
         """The few trees whose mean is :attr:`sparsemap`, their weights, and the gap reached.
 
-        Scores near 0 (as of an untrained parser) ask for thousands of trees. A search that ends
-        early is told by ``gaps`` and ``converged``; :meth:`solve_sparsemap` can go on.
+        Scores near 0 (as of an untrained parser) ask for thousands of trees: a second for a
+        sentence of 40 words. A search that ended early, for want of ``sparsemap_steps``, is told
+        by a warning, ``gaps`` and ``converged``; :meth:`solve_sparsemap` can go on.
         """
         return self.solve_sparsemap(most_steps=self.sparsemap_steps)
 
@@ -315,7 +317,7 @@ class DependencyTrees:
         """argmax_mu <s, mu> - |mu|^2 / 2 over means of trees, (batch, n, n) (eq. 2.8).
 
         Its gradient is that of the face of the marginal polytope where the solution lies, with all
-        of its trees; not the exact one where :attr:`sparse_distribution` has a gap above 1e-12.
+        of its trees: exact, but where ``sparsemap_steps`` did not suffice.
         """
         mean = SparseMean.apply(self._differentiable, self._face)
         return mean.to(self.scores.dtype)

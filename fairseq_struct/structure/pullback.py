@@ -5,16 +5,32 @@ y = g(x, z), and only y is supervised. z = argmax <s, z> has no gradient by s; t
 are written once here for every structure with the verbs of table 2.1 (Mihaylova's thesis,
 sections 2.3.2 and 4.3 to 4.4). A *pulled-back* gradient guesses a label mu for z that the decoder
 would have liked better than z, and is the gradient of a loss that pulls s towards it.
+
+What the step size eta belongs to. Here algorithm 1 is run for every instance b by itself: steps go
+along the gradient of its own loss L_b, and its pulled-back loss, whose gradient is mu_0 - mu_k,
+counts as much as L_b does when losses are summed or averaged. So nothing depends on how instances
+are put into batches. The thesis (its code, that is) runs it for a batch of B as one: steps go along
+the gradient of the mean loss, sum_b L_b / B, and the pulled-back losses are not averaged but
+summed. Its eta (table A.1) is what ``step_size`` = eta / B with ``pullback_weight`` = B is here.
+(Of ``ste_identity``, whose gradient is eta gamma, that leaves eta, undivided.) Without the weight
+a parser's own parameters learn as in the thesis if the optimiser does not mind the scale of their
+gradients (Adam); what the parser shares with the decoder follows it B times less.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from fairseq_struct.structure.checks import above_zero, whole_number
-from fairseq_struct.structure.interior_projection import project_near_marginals
+from fairseq_struct.structure.checks import above_zero
+from fairseq_struct.structure.pulled_back_gradient import (
+    PULLED_BACK,
+    Loss,
+    Structure,
+    calls_decoder,
+    check_steps,
+    pulled_back_gradient,
+)
 from fairseq_struct.structure.surrogate import (
     Observed,
     Surrogate,
@@ -26,7 +42,6 @@ from fairseq_struct.structure.surrogate import (
 
 # What the decoder reads, and what carries its gradient to the scores.
 RELAXED = ("marginals", "sparsemap", "gumbel_softmax")
-PULLED_BACK = ("ste_identity", "spigot", "spigot_ce", "spigot_eg")
 METHODS = (*RELAXED, "ste_marginals", *PULLED_BACK, "perturb_and_map", "score_function")
 
 # The same by the names they have for a single choice.
@@ -37,9 +52,6 @@ ALIASES = {
     "st_gumbel": "perturb_and_map",
     "sfe": "score_function",
 }
-
-Structure = Callable[[Tensor], object]
-Loss = Callable[[Tensor], Tensor]
 
 
 @dataclass
@@ -87,6 +99,7 @@ def latent(
     generator: torch.Generator | None = None,
     known: Tensor | None = None,
     supervision_weight: float = 1.0,
+    pullback_weight: float = 1.0,
 ) -> Latent:
     """A structure for the decoder to read, whose gradient reaches the scores by ``method``.
 
@@ -116,7 +129,8 @@ def latent(
             second loss of the same value belongs into it, too: steps are taken by its gradient.
             It lives until the backward pass is forgotten: what it keeps of a call it should
             detach, or the two keep each other in memory for ever.
-        step_size: eta, the size of the steps towards the pulled-back label.
+        step_size: eta, the size of the steps towards the pulled-back label, for the loss of one
+            instance (see above).
         steps: k, their number.
         temperature: of the two methods with Gumbel noise.
         baseline: control variate of ``score_function``.
@@ -124,6 +138,7 @@ def latent(
         known: what is known of the latent structure, as ``observe`` takes it. Beyond the paper
             (proposed in its section 6.2): -log p(known) joins the losses.
         supervision_weight: weight of that term.
+        pullback_weight: weight of the pulled-back loss beside the decoder's.
 
     Raises:
         TypeError: ``steps`` is no integer, or the losses are no tensor.
@@ -133,6 +148,7 @@ def latent(
     _check(method, decoder_loss, step_size, steps, temperature, baseline, known)
     if not 0 <= supervision_weight < float("inf"):
         raise ValueError(f"supervision_weight must be 0 or more, not {supervision_weight}")
+    above_zero("pullback_weight", pullback_weight)
     weights = Weights() if decoder_loss is not None else None
     missing = None
     if known is not None:
@@ -157,11 +173,12 @@ def latent(
             scale = weights.of(gradient) if weights is not None else 1.0
             gradient = at_least_float32(gradient)
             first = torch.where(scale != 0, gradient / scale, 0.0) if weights else gradient
-            return scale * pulled_back_gradient(
+            pulled = pulled_back_gradient(
                 scores.detach(), structure, method, again, step_size, steps, first, read
             )
+            return pullback_weight * scale * pulled
 
-        again = decoder_loss if _calls_decoder(method, steps) else None
+        again = decoder_loss if calls_decoder(method, steps) else None
         read = distribution.argmax
         value = Surrogate.apply(scores, read, in_same_precision(surrogate))
     if decoder_loss is None:
@@ -186,97 +203,13 @@ def latent(
     return Latent(value, losses)
 
 
-def pulled_back_gradient(
-    scores: Tensor,
-    structure: Structure,
-    method: str,
-    decoder_loss: Loss | None,
-    step_size: float = 1.0,
-    steps: int = 1,
-    first_gradient: Tensor | None = None,
-    read: Tensor | None = None,
-) -> Tensor:
-    """Gradient of the pulled-back loss by the scores, mu_0 - mu_k (algorithm 1).
-
-    With gamma(mu) the gradient of the decoder's loss at mu, eta the step size, and from
-    mu_0 = argmax (``ste_identity``, ``spigot``) or mu_0 = marginals (``spigot_ce``, ``spigot_eg``),
-
-    - ``ste_identity``: mu_t = mu_{t-1} - eta gamma(mu_{t-1})  (eq. 4.7);
-    - ``spigot``, ``spigot_ce``: mu_t = SparseMAP(mu_{t-1} - eta gamma(mu_{t-1}))  (eqs. 4.3, 4.9);
-    - ``spigot_eg``: s_t = s_{t-1} - eta gamma(mu_{t-1}), mu_t = marginals(s_t), s_0 = s
-      (eq. 4.13, as in algorithm 1, with the new scores).
-
-    Args:
-        scores, structure, decoder_loss, step_size, steps: as for :func:`latent`.
-        method: one of ``PULLED_BACK``.
-        first_gradient: gamma at the argmax, where it is at hand.
-        read: the argmax, where it is at hand; of tied scores the one that was read.
-
-    Returns:
-        As the scores, but in float64; 0 outside of each structure, NaN for instances
-        where the decoder's gradient is not finite.
-
-    Raises:
-        TypeError: ``steps`` is no integer.
-        ValueError: not such a method, a missing decoder loss, or a number out of range.
-    """
-    if method not in PULLED_BACK:
-        raise ValueError(f"method must be one of {', '.join(PULLED_BACK)}, not {method!r}")
-    _check_steps(step_size, steps)
-    given = scores.detach()
-    precision = torch.promote_types(given.dtype, torch.float32)
-    scores = given.double()  # a small step is the difference of two large labels
-    with torch.no_grad():
-        distribution = structure(scores)
-        from_argmax = method in ("ste_identity", "spigot")
-        if not from_argmax:
-            start = distribution.marginals
-        else:
-            start = distribution.argmax if read is None else read.to(scores.dtype)
-        mu, moved = start, scores
-        # Where a choice is forbidden, the label must not go either.
-        possible = distribution.within & (scores > -torch.inf)
-        lost = torch.zeros(len(scores), dtype=torch.bool, device=scores.device)
-        for step in range(steps):
-            if step == 0 and from_argmax and first_gradient is not None:
-                gamma = first_gradient
-            elif decoder_loss is None:
-                raise ValueError(f"{method} needs decoder_loss here: it calls the decoder itself")
-            else:
-                gamma = _gradient(decoder_loss, mu.to(given.dtype))
-            if gamma.shape != scores.shape:
-                raise ValueError(
-                    f"the decoder's gradient has shape {tuple(gamma.shape)}, the scores have "
-                    f"{tuple(scores.shape)}"
-                )
-            move = step_size * gamma.to(scores.dtype).masked_fill(~possible, 0.0)
-            # An overflow in the decoder is for the trainer to see, not for the structure.
-            end = (moved - move).masked_fill(~possible, 0.0).to(precision)
-            lost |= ~end.flatten(1).isfinite().all(1)
-            move[lost] = 0.0
-            if method == "ste_identity":
-                mu = mu - move
-            elif method == "spigot_eg":
-                moved = moved - move
-                mu = structure(moved).marginals
-            else:
-                target = mu - move
-                if method == "spigot_ce" and hasattr(distribution, "single_root"):
-                    mu = project_near_marginals(structure, scores, target, possible)
-                else:
-                    mu = structure(target.masked_fill(~possible, -torch.inf)).sparsemap
-        gradient = start - mu
-        gradient[lost] = torch.nan
-        return gradient
-
-
 def _check(method, decoder_loss, step_size, steps, temperature, baseline, known):
     if method not in METHODS:
         names = ", ".join((*METHODS, *ALIASES))
         raise ValueError(f"unknown method {method!r}; choose one of {names}")
-    _check_steps(step_size, steps)
+    check_steps(step_size, steps)
     above_zero("temperature", temperature)
-    needed = _calls_decoder(method, steps) or method == "score_function" or known is not None
+    needed = calls_decoder(method, steps) or method == "score_function" or known is not None
     if decoder_loss is None and needed:
         raise ValueError(
             "known needs decoder_loss: it is a further term of the losses"
@@ -285,26 +218,3 @@ def _check(method, decoder_loss, step_size, steps, temperature, baseline, known)
         )
     if baseline is not None and method != "score_function":
         raise ValueError(f"a baseline belongs to score_function, not to {method}")
-
-
-def _calls_decoder(method: str, steps: int) -> bool:
-    """Whether the backward pass calls the decoder, too."""
-    return method in ("spigot_ce", "spigot_eg") or (method in PULLED_BACK and steps > 1)
-
-
-def _check_steps(step_size: float, steps: int):
-    above_zero("step_size", step_size)
-    whole_number("steps", steps, 1)
-
-
-def _gradient(decoder_loss: Loss, mu: Tensor) -> Tensor:
-    with torch.enable_grad():
-        mu = mu.detach().requires_grad_()
-        losses = decoder_loss(mu.clone())  # which it may work on in place
-        if not isinstance(losses, Tensor):
-            raise TypeError(f"decoder_loss must return a tensor, not {type(losses).__name__}")
-        loss = losses.sum()
-        if not loss.requires_grad:  # the decoder does not read it
-            return torch.zeros_like(mu)
-        (gradient,) = torch.autograd.grad(loss, mu, allow_unused=True, materialize_grads=True)
-    return gradient

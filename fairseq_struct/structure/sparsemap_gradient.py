@@ -10,19 +10,16 @@ from fairseq_struct.structure import face_kernels, sparsemap_kernels
 from fairseq_struct.structure.active_set import ActiveSets, charts, search
 from fairseq_struct.structure.compiled import Space, array, run
 from fairseq_struct.structure.heads import rows_of
-from fairseq_struct.structure.sparsemap import SparseDistribution
-
-# Of solutions whose gap is larger, relative to the scores that a tree sums up or to 1, the best
-# trees are not known well enough.
-LARGEST_GAP = 1e-12
+from fairseq_struct.structure.sparsemap import EXACT_GAP, SparseDistribution
 
 
 class Face:
     """Trees that span the faces of the marginal polytope in which a solution lies.
 
     Args:
-        solution: of :func:`.sparsemap.solve`. Where its gap is above 1e-12 its own trees are all
-            that is known of the face. A single tree is a corner, whose gradient is 0.
+        solution: of :func:`.sparsemap.solve`. Where its gap is above 1e-12, relative to the scores
+            that a tree sums up or to 1, its own trees are all that is known of the face. A single
+            tree is a corner, whose gradient is 0.
         scores, lengths, projective, single_root: as they were given to it.
     """
 
@@ -40,7 +37,7 @@ class Face:
         """(batch, most, n) heads and (batch,) their number, found when they are asked for."""
         solution = self.solution
         sets = ActiveSets.of(solution.trees, solution.weights, solution.sizes)
-        known = array(solution.gaps) <= LARGEST_GAP * np.maximum(1.0, self._magnitudes())
+        known = array(solution.gaps) <= EXACT_GAP * np.maximum(1.0, self._magnitudes())
         which = (known & (sets.sizes > 1)).nonzero()[0]
         if len(which) > 0:
             found = sets.rows(which)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 from fairseq.data import iterators
+from fairseq.distributed import utils as distributed_utils
 from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
 
@@ -37,10 +38,11 @@ class RecurrentLanguageModelingConfig(LanguageModelingConfig):
 class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
     """Truncated backpropagation through time on the data of ``--task language_modeling``.
 
-    The corpus is cut into ``--batch-size`` streams (``--batch-size-valid`` for validation), which
-    are read window by window; the model's state after a window is where the next one begins. A
-    checkpoint carries that state, so that training goes on where it stopped (with one worker; with
-    several, the windows after a resumption begin at zeros).
+    The corpus is cut into ``--batch-size`` streams (``--batch-size-valid`` for validation) for each
+    worker, which are read window by window; the model's state after a window is where the next one
+    begins. A checkpoint carries the states of all workers, so that training goes on where it
+    stopped. Two workers make the updates of one with twice the streams (not of one with
+    ``--update-freq 2``, which reads two windows of the same streams).
 
     Raises:
         InputError: a missing file or option, or an option that does not fit (on use).
@@ -53,7 +55,8 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         self._state = self._validated = None  # after the last window, in training and validation
         self._shares: list[float] = []  # of a window's full size, since the last update
         self._averaging, self._begins = None, True
-        self._shards, self._subset = 1, 0
+        self._shards, self._shard, self._subset = 1, 0, 0
+        self._model = None  # of the last validation
         if args.tokens_per_sample < 1:
             raise InputError(f"--tokens-per-sample must be 1 or more, not {args.tokens_per_sample}")
 
@@ -91,7 +94,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
             raise InputError("--task recurrent_language_modeling needs --batch-size, its streams")
         dataset.arrange(max_sentences, num_shards)
         dataset.set_epoch(epoch)
-        self._shards = num_shards
+        self._shards, self._shard = num_shards, shard_id
         return iterators.EpochBatchIterator(
             dataset=dataset, collate_fn=dataset.collater,
             batch_sampler=[[i] for i in range(len(dataset))], seed=seed, num_shards=num_shards,
@@ -142,6 +145,16 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
                 inner.progress["state"] = self._state
         return result
 
+    def reduce_metrics(self, logging_outputs, criterion):
+        """Log what the criterion logs, and sum up the validation that training looks at."""
+        super().reduce_metrics(logging_outputs, criterion)
+        if criterion.training or self._subset != 1:  # of further subsets it takes no notice
+            return
+        sums = self._model.progress.setdefault("validation", [0.0, 0.0])
+        for log in logging_outputs:  # of all workers
+            sums[0] += float(log["loss"])
+            sums[1] += float(log["sample_size"])
+
     def valid_step(self, sample, model, criterion):
         """Losses of a window."""
         if "first" not in sample:
@@ -150,13 +163,10 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
             self._subset += 1
             self._validated = None
         sample["net_input"]["state"] = self._validated
-        loss, size, logged = super().valid_step(sample, model, criterion)
+        self._model = _inner(model)
+        result = super().valid_step(sample, model, criterion)
         self._validated = sample.pop("state_after")
-        if self._subset == 1:  # further subsets are not what training looks at
-            sums = _inner(model).progress.setdefault("validation", [0.0, 0.0])
-            sums[0] += float(loss)
-            sums[1] += float(size)
-        return loss, size, logged
+        return result
 
     def begin_valid_epoch(self, epoch, model):
         """Put the averaged weights in place; checkpoints written after validation have them."""
@@ -172,31 +182,38 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         super().optimizer_step(optimizer, model, update_num)
         optimizer.set_lr(rate)
         self._shares = []
+        if self._shards > 1 and self._state is not None:
+            # Here, where every worker comes by, because the first one writes the checkpoints.
+            _inner(model).progress["state"] = tuple(
+                tuple(_of_all_workers(part) for part in parts) for parts in self._state
+            )
 
     def _carried(self, model, streams: int):
         """The state after the last window; of a checkpoint, if training has just begun."""
-        if self._state is None and self._shards == 1:
-            state = model.progress.get("state")
-            if state is not None and len(state[0][0]) != streams:
-                logger.warning("another --batch-size than before: this window begins at zeros")
-            elif state is not None:
-                device = next(model.parameters()).device
-                self._state = tuple(tuple(part.to(device) for part in parts) for parts in state)
+        state = model.progress.get("state") if self._state is None else None
+        if state is not None and len(state[0][0]) != streams * self._shards:
+            logger.warning("other streams than before (--batch-size): this window begins at zeros")
+        elif state is not None:
+            device = next(model.parameters()).device
+            own = slice(self._shard * streams, (self._shard + 1) * streams)
+            self._state = tuple(tuple(part[own].to(device) for part in parts) for parts in state)
         return self._state
 
     def _look_at_validation(self, model, optimizer):
         """Tell the optimizer the loss of a validation that is over."""
         sums = model.progress.pop("validation", None)
-        if sums is None:
-            return
-        if self._shards > 1:  # all workers must come to the same conclusion
-            total = torch.tensor(sums, device=next(model.parameters()).device)
-            torch.distributed.all_reduce(total)
-            sums = total.tolist()
-        if sums[1]:
+        if sums is not None and sums[1]:
             losses = model.progress.setdefault("losses", [])
             losses.append(sums[0] / sums[1])
             optimizer.validated(losses)
+
+
+def _of_all_workers(part: torch.Tensor) -> torch.Tensor:
+    """(workers * streams, size), the workers' parts (streams, size) one below the other."""
+    group = distributed_utils.get_data_parallel_group()
+    parts = [torch.empty_like(part) for _ in range(distributed_utils.get_world_size(group))]
+    torch.distributed.all_gather(parts, part.contiguous(), group=group)
+    return torch.cat(parts)
 
 
 def _inner(model):

@@ -11,7 +11,7 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
 from fairseq_struct.data.labelled_sentences import LabelledSentences
-from fairseq_struct.data.masked_sentences import MASK
+from fairseq_struct.data.reserved_words import MASK, index_of, refuse_reserved
 from fairseq_struct.data.sentence_pairs import HIGHEST, read_pairs
 from fairseq_struct.errors import InputError
 from fairseq_struct.tasks.own_criterion import OwnCriterion
@@ -22,7 +22,7 @@ class SemanticSimilarityConfig(FairseqDataclass):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
-        default=None, metadata={"help": "folder made by preprocess/sentence_similarity.py"}
+        default=None, metadata={"help": "folder made by fairseq-struct prepare sentence_similarity"}
     )
     freeze_parser: bool = field(
         default=False, metadata={"help": "do not train the model's parser any further"}
@@ -49,6 +49,8 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
         super().__init__(cfg)
         self.words = words
         words.add_symbol(MASK)
+        # Pairs of the largest batch so far, of any worker.
+        self.largest_batch = 0
 
     @classmethod
     def setup_task(cls, cfg: SemanticSimilarityConfig, **kwargs):
@@ -59,7 +61,8 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
         """
         path = Path(cfg.data or "") / "dict.txt"
         if not cfg.data or not path.is_file():
-            raise InputError(f"{path}: no such file; preprocess/sentence_similarity.py makes it")
+            how = "fairseq-struct prepare sentence_similarity"
+            raise InputError(f"{path}: no such file; {how} makes it")
         return cls(cfg, Dictionary.load(str(path)))
 
     def build_model(self, cfg, from_checkpoint: bool = False):
@@ -85,16 +88,26 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
         Raises:
             InputError: there is no such split, or it is malformed.
         """
-        pairs = read_pairs(Path(self.cfg.data) / f"{split}.tsv")
-        sides = [
-            [torch.tensor([self.words.index(word) for word in sentence.split()])
-             for sentence in side]
-            for side in zip(*((pair.first, pair.second) for pair in pairs), strict=True)
-        ]  # fmt: skip
-        scores = torch.tensor([pair.score / HIGHEST for pair in pairs])
+        path = Path(self.cfg.data) / f"{split}.tsv"
+        pairs = read_pairs(path)
+        sides: tuple[list[torch.Tensor], ...] = ([], [])
+        for number, pair in enumerate(pairs, 1):
+            for side, sentence in zip(sides, (pair.first, pair.second), strict=True):
+                refuse_reserved(sentence.split(), f"{path}:{number}")
+                side.append(
+                    torch.tensor([index_of(self.words, word) for word in sentence.split()])
+                )
+        # In float64, which fairseq leaves alone under fp16: no two scores become the same.
+        scores = torch.tensor([pair.score / HIGHEST for pair in pairs], dtype=torch.float64)
         self.datasets[split] = LabelledSentences(
             sides, scores, self.words.pad(), shuffle=split == "train", seed=self.cfg.seed
         )
+
+    def get_batch_iterator(self, dataset, *args, **kwargs):
+        """Batches of a split."""
+        batches = super().get_batch_iterator(dataset, *args, **kwargs)
+        self.largest_batch = max([self.largest_batch, *map(len, batches.frozen_batches)])
+        return batches
 
     def max_positions(self):
         """None: sentences may have any length."""

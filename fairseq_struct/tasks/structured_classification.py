@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Optional  # which fairseq can read; it cannot read "str | None"
 
 import torch
 from fairseq.data import Dictionary, data_utils
 from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
@@ -23,7 +25,8 @@ class StructuredClassificationConfig(FairseqDataclass):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
-        default=None, metadata={"help": "folder data-bin made by preprocess/labelled_text.py"}
+        default=None,
+        metadata={"help": "folder data-bin made by fairseq-struct prepare labelled_text"},
     )
     heads_path: Optional[str] = field(  # noqa: UP045
         default=None,
@@ -46,8 +49,9 @@ class StructuredClassificationConfig(FairseqDataclass):
 class StructuredClassificationTask(OwnCriterion, FairseqTask):
     """Sentences, or pairs of sentences, and their labels.
 
-    Use it with the criterion of the same name, which logs ``accuracy``, ``macro_f1``, the counts
-    of the confusion table and, for models with latent trees, ``tree_depth``.
+    Use it with the criterion of the same name, which logs ``accuracy``, ``macro_f1`` and, for
+    models with latent trees, ``tree_depth``. Validations also log how often each label was taken
+    for which (``confusion_TRUE_PREDICTED``).
 
     Args:
         cfg: the options.
@@ -84,12 +88,13 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
             InputError: no such folder, or no dictionaries in it.
         """
         if not cfg.data:
-            raise InputError("the task needs a folder made by preprocess/labelled_text.py")
+            raise InputError("the task needs a folder made by fairseq-struct prepare labelled_text")
         folder = Path(cfg.data)
         for name in ("dict.txt", "dict.label.txt"):
             if not (folder / name).is_file():
                 raise InputError(
-                    f"{folder / name}: no such file; preprocess/labelled_text.py makes such folders"
+                    f"{folder / name}: no such file; "
+                    "fairseq-struct prepare labelled_text makes such folders"
                 )
         words, labels = (
             Dictionary.load(str(folder / name)) for name in ("dict.txt", "dict.label.txt")
@@ -166,6 +171,17 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
         if len(lines) != count:
             raise InputError(f"{path}: {len(lines)} sentences, but data-bin has {count}")
         return [tuple(line.split()) for line in lines]
+
+    def reduce_metrics(self, logging_outputs: list[dict], criterion):
+        """Log what the criterion logs and, while validating, the confusion table by its labels."""
+        super().reduce_metrics(logging_outputs, criterion)
+        if criterion.training:
+            return
+        for (row, true), (column, predicted) in product(enumerate(self.label_names), repeat=2):
+            metrics.log_derived(
+                f"confusion_{true}_{predicted}",
+                lambda meters, row=row, column=column: int(meters["_confusion"].sum[row, column]),
+            )
 
     def max_positions(self):
         """None: the task itself refuses what is too long."""

@@ -17,10 +17,11 @@ from fairseq_struct.data.dependency_treebank import (
     without_punctuation,
 )
 from fairseq_struct.data.indexed_lines import load_lines
-from fairseq_struct.data.masked_sentences import MASK, MaskedSentences
+from fairseq_struct.data.masked_sentences import MaskedSentences
+from fairseq_struct.data.reserved_words import MASK, index_of
 from fairseq_struct.errors import InputError
-from fairseq_struct.metrics.attachment import AttachmentScores
-from fairseq_struct.structure.head_selection import best_heads, spanning_trees
+from fairseq_struct.metrics.attachment import scores_of_readings
+from fairseq_struct.structure.head_selection import readings
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 
 
@@ -41,7 +42,8 @@ class StructuredMaskedLMConfig(FairseqDataclass):
         default=None,
         metadata={
             "help": "gold trees that each validation compares the model's with: a CoNLL-U file, or "
-            "a folder of .dp files; logged are uas, uuas, uas_argmax and uuas_argmax"
+            "a folder of .dp files; logged are uas and uuas of trees, uas_argmax and uuas_argmax "
+            "of each word's best head, and both with _root, where the root is a choice, too"
         },
     )
     keep_punctuation: bool = field(
@@ -63,7 +65,9 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
 
     Use it with the criterion of the same name, which logs ``ppl``. With a treebank each validation
     also logs how well the model's parser finds its trees: ``uas`` and ``uuas`` of the best spanning
-    trees with a single root, ``uas_argmax`` and ``uuas_argmax`` of each word's best head.
+    trees with a single root, ``uas_argmax`` and ``uuas_argmax`` of each word's best head among the
+    others, as in the thesis, and ``uas_argmax_root`` and ``uuas_argmax_root``, where it may choose
+    the root.
 
     Args:
         cfg: the options.
@@ -91,14 +95,18 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
         """Load the dictionary.
 
         Raises:
-            InputError: no such folder, no dictionary in it, or a treebank that cannot be read.
+            InputError: no such folder, no dictionary in it or one with the mask as a word, or a
+                treebank that cannot be read.
         """
         if not cfg.data:
             raise InputError("the task needs a folder data-bin of a language model")
         path = Path(cfg.data) / "dict.txt"
         if not path.is_file():
             raise InputError(f"{path}: no such file; fairseq-preprocess --only-source makes it")
-        return cls(cfg, Dictionary.load(str(path)))
+        words = Dictionary.load(str(path))
+        if MASK in words:
+            raise InputError(f"{path}: has {MASK} as a word, which it is not")
+        return cls(cfg, words)
 
     def _gold(self, path: str) -> list[tuple[torch.Tensor, list[int]]]:
         """The treebank's sentences as integers, and their heads."""
@@ -110,7 +118,7 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
                 continue
             if not self.cfg.keep_case:
                 tree = as_language_model_text(tree)
-            numbers = torch.tensor([self.words.index(word) for word in tree.words])
+            numbers = torch.tensor([index_of(self.words, word) for word in tree.words])
             result.append((numbers, list(tree.heads)))
         if not result:
             raise InputError(f"{path}: no sentence is left without punctuation")
@@ -179,10 +187,11 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
         self._scored = None
 
     def attachment(self, model) -> dict[str, float]:
-        """``uas``, ``uuas``, ``uas_argmax``, ``uuas_argmax`` of a model's trees, 0 to 100."""
+        """:func:`.scores_of_readings` of what a model's parser believes, 0 to 100."""
         model.eval()
         device = next(model.parameters()).device
-        trees, arg_max = AttachmentScores(), AttachmentScores()
+        gold: list[list[int]] = []
+        found: list[dict[str, list[int]]] = []
         order = sorted(range(len(self.gold)), key=lambda place: len(self.gold[place][1]))
         for start in range(0, len(order), 64):
             rows = [self.gold[place] for place in order[start : start + 64]]
@@ -190,14 +199,11 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
             tokens = data_utils.collate_tokens([words for words, _ in rows], self.words.pad())
             with torch.no_grad():
                 scores = model.arc_scores(tokens.to(device), lengths.to(device))
-            for heads, found in ((spanning_trees(scores, lengths), trees),
-                                 (best_heads(scores, lengths), arg_max)):  # fmt: skip
-                for (_, gold), own in zip(rows, heads.tolist(), strict=True):
-                    found.add(own[: len(gold)], gold)
-        return {
-            "uas": trees.uas, "uuas": trees.uuas, "uas_argmax": arg_max.uas,
-            "uuas_argmax": arg_max.uuas,
-        }  # fmt: skip
+            every = {name: heads.tolist() for name, heads in readings(scores, lengths).items()}
+            gold += [heads for _, heads in rows]
+            found += [{name: heads[row] for name, heads in every.items()}
+                      for row in range(len(rows))]  # fmt: skip
+        return scores_of_readings(gold, found)
 
     def reduce_metrics(self, logging_outputs: list[dict], criterion):
         """Log what the criterion logs and, while validating, how good the trees are."""

@@ -101,7 +101,8 @@ def rows(batch: int, n: int) -> dict[str, dict[str, Callable | float]]:
     weights = torch.randn(batch, n, n, generator=generator)
     peer, ours, path = Peer(scores), Ours(scores), Ours(scores, "torch")
     sharp, sharp_peer = Ours(3 * scores), Peer(3 * scores)
-    flat = Ours(0.01 * scores)
+    # To the end it would take seconds a sentence: so many steps are what is affordable.
+    flat = Ours(0.01 * scores, sparsemap_steps=100 + 3 * n)
     crossing = Ours(scores.double(), projective=False)
 
     def marginals(who):

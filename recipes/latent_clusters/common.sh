@@ -77,9 +77,10 @@ check_variant() {
 }
 
 # Prints the size of the steps towards the pulled-back label: 0.1, best for all three SPIGOTs in
-# table A.1. It belongs to the gradient of the mean loss over the 5000 instances of the batch
-# there, here to that of the instance's own loss, as in algorithm 1: 0.1/5000. For ste_identity
-# it only scales the encoder's gradient, to which Adam is indifferent.
+# table A.1, for the mean loss over the 5000 instances of the batch: 0.1/5000 in this project's
+# convention (fairseq_struct/structure/pullback.py). The encoder shares nothing with the decoder, so
+# that the weight of the pulled-back loss would only scale its gradient, to which Adam is
+# indifferent; and so for ste_identity would the step size.
 step_size_of() {
     case "$1" in
         spigot | spigot_ce | spigot_eg) echo 0.00002 ;;

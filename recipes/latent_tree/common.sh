@@ -7,7 +7,7 @@
 #   SEEDS    seeds of the runs, a record each ("1 2 3")
 #   EPOCHS   passes through the training split (40 with GLOVE, else 20 for sick and 8)
 #   LR       learning rate (the thesis's for the method with GLOVE, else 0.001)
-#   STEP_SIZE  eta of the pulled-back methods, for the gradient of a sentence's own loss (the eta of
+#   STEP_SIZE  eta of the pulled-back methods, for the gradient of a sentence's own loss (that of
 #            table A.1 divided by the size of the batch: see step_size_of)
 #   THREADS  CPU threads of each run (1)
 #   RECORD   0 keeps the numbers out of results.jsonl, 1 appends them; without it, only those of the
@@ -68,9 +68,12 @@ experiment() {
         options=(--embed-path "$glove")
         lr=${LR:-$(learning_rate_of "$name" "$method")}
     fi
-    local folders=()
+    local steps=eta_$step_size folders=()
+    case "$method" in
+        ste_identity | spigot*) steps+=.weight_$batch ;;
+    esac
     for seed in "${seeds[@]}"; do
-        local folder=$out/$name/$method/epochs_$epochs.lr_$lr.eta_$step_size${glove:+.$(basename "$glove")}/seed_$seed
+        local folder=$out/$name/$method/epochs_$epochs.lr_$lr.$steps${glove:+.$(basename "$glove")}/seed_$seed
         folders+=("$folder")
         [ ! -e "$folder/finished" ] || continue
         rm -rf "$folder"
@@ -78,7 +81,7 @@ experiment() {
         fairseq-train "$prepared/data-bin" --user-dir "$root/user_dir" --save-dir "$folder" \
             --seed "$seed" --task structured_classification --arch "$arch" \
             --criterion structured_classification --latent-method "$method" \
-            --pullback-step-size "$step_size" "${options[@]}" \
+            --pullback-step-size "$step_size" --pullback-weight "$batch" "${options[@]}" \
             --optimizer adam --weight-decay 0.01 --lr "$lr" \
             --batch-size "$batch" --max-epoch "$epochs" \
             --valid-subset valid,test --best-checkpoint-metric accuracy \
@@ -106,13 +109,13 @@ learning_rate_of() {
         *) echo 0.0001 ;;
     esac
 }
-# step_size_of EXPERIMENT METHOD BATCH : the eta of table A.1, which belongs to the gradient of the
-# mean loss of a batch, as that of latent_clusters/common.sh does; here it belongs to the gradient
-# of a sentence's own loss (algorithm 1), which is BATCH times as large.
+# step_size_of EXPERIMENT METHOD BATCH : the eta of table A.1, which is for the mean loss of a batch
+# of that size, in this project's convention; with it goes --pullback-weight BATCH (what both mean:
+# fairseq_struct/structure/pullback.py). Of ste_identity the table has none, and 1 is plain.
 step_size_of() {
     local eta=1
     case "$1 $2" in
-        sst*) eta=0.1 ;;
+        "sst spigot"*) eta=0.1 ;;
         *" spigot_ce") eta=0.1 ;;
         *" spigot_eg") eta=0.001 ;;
     esac

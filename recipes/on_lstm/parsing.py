@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 import fairseq_struct
-from fairseq_struct.data.bracket_trees import spans_of
+from fairseq_struct.data.bracket_trees import leaves_of, spans_of
 from fairseq_struct.data.penn_treebank import read_evaluation_trees
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.inference import made_by
@@ -38,7 +38,7 @@ def score(gold, predicted) -> dict[str, float]:
     """
     scores, short, depths = BracketingScores(), BracketingScores(), []
     for tree, spans in zip(gold, predicted, strict=True):
-        labelled, length = spans_of(tree), len(tree.leaves())
+        labelled, length = spans_of(tree), len(leaves_of(tree))
         theirs = [span for _, span in labelled]
         scores.add(spans, theirs, length, labelled)
         if length <= 10:
@@ -61,7 +61,7 @@ def overlap(trees, text: Path, known) -> float:
         " ".join(word for word in line.split() if word not in ("$", "#"))
         for line in text.read_text(encoding="utf-8").splitlines()
     }
-    written = (" ".join(w if known(w) else "<unk>" for w in tree.leaves()) for tree in trees)
+    written = (" ".join(w if known(w) else "<unk>" for w in leaves_of(tree)) for tree in trees)
     return 100 * sum(line in lines for line in written) / len(trees)
 
 
@@ -75,7 +75,7 @@ def main():
     parser.add_argument("--results", type=Path, help="file to append the records to")
     args = parser.parse_args()
     gold = read_evaluation_trees(args.trees, args.sections)
-    sentences = [" ".join(tree.leaves()) for tree in gold]
+    sentences = [" ".join(leaves_of(tree)) for tree in gold]
     first = fairseq_struct.load(args.checkpoint, layer=1)
     made = made_by(args.checkpoint)
     layers = len(first.model.decoder.network.layers.cells)
@@ -96,7 +96,7 @@ def main():
     for name in TRIVIAL:
         make = constituency.random_tree if name == "random" else getattr(constituency, name)
         extra = (generator,) if name == "random" else ()
-        rows[name] = [make(len(tree.leaves()), *extra) for tree in gold]
+        rows[name] = [make(len(leaves_of(tree)), *extra) for tree in gold]
     for name, spans in rows.items():
         metrics = score(gold, spans)
         paper = dict(zip(COLUMNS, PAPER.get(name, ()), strict=False))

@@ -34,7 +34,8 @@ def main():
     for name, label in CURVES.items():
         found = defaultdict(list)
         for row in rows:
-            found[float(row["variant"])].append(row["metrics"][name])
+            if name in row["metrics"]:
+                found[float(row["variant"])].append(row["metrics"][name])
         rates = sorted(found)
         means = [sum(found[rate]) / len(found[rate]) for rate in rates]
         axes.plot(rates, means, marker="o", label=label, color=COLOURS[name])

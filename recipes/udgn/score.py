@@ -10,7 +10,7 @@ from fairseq_struct.data.dependency_treebank import read_treebank
 from fairseq_struct.data.treebank_folder import as_text
 from fairseq_struct.errors import InputError, report_plainly
 from fairseq_struct.inference import made_by
-from fairseq_struct.metrics.attachment import AttachmentScores
+from fairseq_struct.metrics.attachment import scores_of_readings
 from fairseq_struct.metrics.results import Result, append_result, device_name
 from fairseq_struct.metrics.training_log import TrainingLog, read_log
 from fairseq_struct.structure import chains
@@ -42,22 +42,11 @@ def perplexities(log: TrainingLog) -> dict[str, float]:
     return {"ppl": log.value("test", best, "ppl"), "ppl_valid": log.value("valid", best, "ppl")}
 
 
-def attachment(gold, predicted) -> AttachmentScores:
-    """Scores of heads beside those of trees."""
-    scores = AttachmentScores()
-    for tree, heads in zip(gold, predicted, strict=True):
-        scores.add(heads, tree.heads)
-    return scores
-
-
 def parsing(gold, checkpoint: Path) -> dict[str, float]:
-    """Scores of a model's best trees, and of each word's best head."""
-    parser = fairseq_struct.load(checkpoint)
+    """Scores of a model's best trees, and of each word's best head, with and without the root."""
     sentences = [" ".join(tree.words) for tree in gold]
-    trees = attachment(gold, parser.parse(sentences))
-    best = attachment(gold, parser.best_heads(sentences))
-    return {"uas": trees.uas, "uuas": trees.uuas, "uas_argmax": best.uas,
-            "uuas_argmax": best.uuas}  # fmt: skip
+    found = fairseq_struct.load(checkpoint).readings(sentences)
+    return scores_of_readings([tree.heads for tree in gold], found)
 
 
 def trivial(gold, name: str) -> dict[str, float]:
@@ -68,8 +57,7 @@ def trivial(gold, name: str) -> dict[str, float]:
         heads = [row[:n] for row, n in zip(every.tolist(), lengths, strict=True)]
     else:
         heads = [getattr(chains, name)(n) for n in lengths]
-    scores = attachment(gold, heads)
-    return {"uas": scores.uas, "uuas": scores.uuas}
+    return scores_of_readings([tree.heads for tree in gold], ({"": own} for own in heads))
 
 
 def main():

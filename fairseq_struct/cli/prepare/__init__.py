@@ -1,0 +1,68 @@
+"""Make the folders that training reads: one module for each kind of corpus.
+
+Such a module has ``add_arguments(parser)`` and ``run(args)``, its docstring is its help, and its
+name stands in ``PREPARERS``. It is imported only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+NAME = "prepare"
+HELP = "prepare a corpus for training"
+
+PREPARERS = {
+    "dependency_treebank": "gold dependency trees, read or generated, for masked language models",
+    "labelled_text": "sentences or pairs of them with labels: SST, SICK, SNLI, your own",
+    "parallel": "parallel text, for translation",
+    "penn_treebank": "the Penn Treebank: text for language models, trees to evaluate parsers on",
+    "propositional_logic": "pairs of formulas, for logical inference",
+    "sentence_similarity": "the data sets of semantic textual similarity",
+    "synthetic_translation": "a generated parallel corpus with gold trees on both sides",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this verb's arguments.
+
+    Args:
+        parser: the verb's own parser.
+    """
+    width = max(map(len, PREPARERS)) + 2
+    parser.epilog = "\n".join(
+        ["NAME is one of", *(f"  {name:{width}}{what}" for name, what in PREPARERS.items()),
+         "", "fairseq-struct prepare NAME --help tells what the corpus's files have to be."]
+    )  # fmt: skip
+    parser.add_argument(
+        "name", metavar="NAME", nargs="?", choices=PREPARERS, help="kind of the corpus"
+    )
+    parser.add_argument(
+        "arguments", metavar="…", nargs=argparse.REMAINDER, help="what this kind takes"
+    )
+    parser.set_defaults(print_help=parser.print_help)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prepare a corpus: check and clean its text, binarise it, and write down how it was made.
+
+    Args:
+        args: the parsed arguments.
+
+    Returns:
+        0.
+
+    Raises:
+        InputError: the corpus or the folder to write is not what it should be.
+    """
+    if args.name is None:
+        args.print_help()
+        return 0
+    preparer = importlib.import_module(f"{__name__}.{args.name}")
+    parser = argparse.ArgumentParser(
+        prog=f"fairseq-struct {NAME} {args.name}", description=preparer.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    preparer.add_arguments(parser)
+    preparer.run(parser.parse_args(args.arguments))
+    return 0

@@ -1,0 +1,86 @@
+"""Prepare text with gold dependency trees, for masked language models that parse.
+
+    fairseq-struct prepare dependency_treebank conllu TRAIN VALID TEST OUT
+    fairseq-struct prepare dependency_treebank generated OUT --sentences 5000 300 300 --seed 1
+
+``conllu`` takes the files of a treebank of Universal Dependencies: no punctuation, whose dependents
+move up, lower case, numbers as N, words rarer than --least-count unknown. ``generated`` draws
+sentences of a made-up language in which words choose the words that depend on them. Both write
+OUT/text, OUT/trees (CoNLL-U, of the same words) and OUT/data-bin.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+from fairseq_struct.data.binarise import SPLITS
+from fairseq_struct.data.conllu import Sentence
+from fairseq_struct.data.dependency_treebank import read_treebank
+from fairseq_struct.data.preparation_script import at_least, say
+from fairseq_struct.data.synthetic_dependencies import generate_dependencies
+from fairseq_struct.data.treebank_folder import as_text, write_treebank_folder
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prepare what the command line names."""
+    args.run(args)
+
+
+def prepare_treebank(args: argparse.Namespace) -> None:
+    """Prepare the files of a treebank.
+
+    Raises:
+        InputError: a file is missing, malformed or without tags, or OUT holds something.
+    """
+    paths = zip(SPLITS, (args.train, args.valid, args.test), strict=True)
+    trees = {split: as_text(read_treebank(path)) for split, path in paths}
+    write(trees, args, least_count=args.least_count)
+
+
+def generate(args: argparse.Namespace) -> None:
+    """Draw a corpus.
+
+    Raises:
+        InputError: OUT holds something.
+    """
+    trees = generate_dependencies(dict(zip(SPLITS, args.sentences, strict=True)), args.seed)
+    write(trees, args, drawn={"sentences": args.sentences, "seed": args.seed})
+
+
+def write(trees: Mapping[str, list[Sentence]], args: argparse.Namespace, **options):
+    """Write the folder, and say what it is for."""
+    manifest = write_treebank_folder(
+        trees, args.out, overwrite=args.overwrite, say=say, **options
+    )
+    for split, counts in manifest["splits"].items():
+        print(f"{split}: {counts['sentences']} sentences, {counts['tokens']} words")
+    out = args.out
+    print(f"train:    fairseq-train {out}/data-bin --task structured_masked_lm "
+          f"--treebank {out}/trees/valid.conllu …")  # fmt: skip
+    print(f"parse:    fairseq-struct parse CHECKPOINT < {out}/text/test.txt > PREDICTED")
+    print(f"evaluate: fairseq-struct evaluate {out}/trees/test.conllu PREDICTED")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command line."""
+    kinds = parser.add_subparsers(metavar="KIND", required=True)
+    conllu = kinds.add_parser("conllu", help="a treebank of Universal Dependencies")
+    for split in SPLITS:
+        conllu.add_argument(split, metavar=split.upper(), type=Path, help="CoNLL-U file")
+    conllu.add_argument(
+        "--least-count", type=at_least(1), default=5, metavar="N",
+        help="of a word that is not unknown, in the training split (default: 5)",
+    )  # fmt: skip
+    conllu.set_defaults(run=prepare_treebank)
+    generated = kinds.add_parser("generated", help="a corpus of a made-up language")
+    generated.add_argument(
+        "--sentences", nargs=3, type=at_least(1), default=(5000, 300, 300),
+        metavar=("TRAIN", "VALID", "TEST"), help="of each split (default: 5000 300 300)",
+    )  # fmt: skip
+    generated.add_argument("--seed", type=int, default=1, help="default: 1")
+    generated.set_defaults(run=generate)
+    for kind in (conllu, generated):
+        kind.add_argument("out", metavar="OUT", type=Path, help="folder to write")
+        kind.add_argument("--overwrite", action="store_true", help="replace OUT")

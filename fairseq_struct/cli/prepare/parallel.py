@@ -1,0 +1,154 @@
+"""Prepare a parallel corpus for fairseq: clean text, subwords, data-bin and a manifest.
+
+    fairseq-struct prepare parallel multi30k PATH OUT
+    fairseq-struct prepare parallel iwslt17_de_en PATH OUT
+    fairseq-struct prepare parallel plain OUT --train-pref … --valid-pref … --test-pref … \
+        --source-lang … --target-lang …
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+from fairseq_struct.data import translation_corpora as corpora
+from fairseq_struct.data.binarise import SPLITS
+from fairseq_struct.data.parallel_text import NORMALISATIONS, TOKENISATIONS, ParallelCorpus
+from fairseq_struct.data.preparation_script import (
+    add_folder_options,
+    at_least,
+    say,
+    summary,
+)
+from fairseq_struct.data.subwords import SEGMENTATIONS
+from fairseq_struct.data.translation_folder import TextOptions, write_translation_folder
+from fairseq_struct.errors import InputError
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prepare the corpus that the command line names."""
+    if args.source_lang == args.target_lang:
+        raise InputError(f"source and target language are both {args.source_lang!r}")
+    corpus = read_corpus(args)
+    options = choose_options(args)
+    manifest = write_translation_folder(
+        corpus, options, args.out, workers=args.workers, overwrite=args.overwrite, say=say
+    )
+    print(summary(manifest, args.out))
+
+
+def read_corpus(args: argparse.Namespace) -> ParallelCorpus:
+    """Read the corpus with the reader of its layout."""
+    languages = (args.source_lang, args.target_lang)
+    if args.corpus == "plain":
+        prefixes = {split: getattr(args, f"{split}_pref") for split in SPLITS}
+        return corpora.read_plain(prefixes, *languages, tokenised=args.tokenised)
+    extra = {}
+    if args.corpus == "iwslt17_de_en":
+        extra = {"valid_sets": tuple(args.valid_sets), "test_sets": tuple(args.test_sets)}
+    return corpora.LAYOUTS[args.corpus].read(args.path, *languages, **extra)
+
+
+def choose_options(args: argparse.Namespace) -> TextOptions:
+    """Return the layout's preparation, changed where the command line says so."""
+    layout = corpora.LAYOUTS.get(args.corpus)
+    options = layout.options if layout else TextOptions()
+    names = {field.name for field in dataclasses.fields(TextOptions)}
+    given = {k: v for k, v in vars(args).items() if k in names and v is not None}
+    options = dataclasses.replace(options, **given)
+    if args.tokenise is None and (
+        options.segment.startswith("sentencepiece") or getattr(args, "tokenised", False)
+    ):
+        options = dataclasses.replace(options, tokenise="none")
+    return options
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command line."""
+    commands = parser.add_subparsers(dest="corpus", metavar="CORPUS", required=True)
+    for layout in corpora.LAYOUTS.values():
+        command = commands.add_parser(layout.name, help=layout.summary, description=layout.summary)
+        command.add_argument("path", metavar="PATH", type=Path, help="folder of the corpus")
+        source, target = layout.languages[:2]
+        for side, default in (("source", source), ("target", target)):
+            command.add_argument(
+                f"--{side}-lang",
+                choices=layout.languages,
+                default=default,
+                help=f"default: {default}",
+            )
+        if layout.name == "iwslt17_de_en":
+            add_iwslt_options(command)
+        add_text_options(command, layout.options)
+    add_text_options(add_plain(commands), TextOptions())
+
+
+def add_plain(commands: argparse._SubParsersAction) -> argparse.ArgumentParser:
+    """Add the subcommand for files that follow no known layout."""
+    command = commands.add_parser("plain", help="any aligned text files PREFIX.LANG")
+    for split in SPLITS:
+        command.add_argument(
+            f"--{split}-pref", required=True, metavar="PREFIX", help="path without .LANG"
+        )
+    for side in ("source", "target"):
+        command.add_argument(f"--{side}-lang", required=True, metavar="LANG", help="file suffix")
+    command.add_argument(
+        "--tokenised", action="store_true", help="the files hold space-separated tokens"
+    )
+    return command
+
+
+def add_iwslt_options(command: argparse.ArgumentParser) -> None:
+    """Add the choice of the held-out sets."""
+    for split, sets in (
+        ("valid", corpora.IWSLT17_VALID_SETS),
+        ("test", corpora.IWSLT17_TEST_SETS),
+    ):
+        command.add_argument(
+            f"--{split}-sets",
+            nargs="+",
+            default=sets,
+            metavar="SET",
+            help=f"joined in this order (default: {' '.join(sets)})",
+        )
+
+
+def add_text_options(command: argparse.ArgumentParser, defaults: TextOptions) -> None:
+    """Add the options of the preparation; None stands for the layout's default."""
+    add_folder_options(command)
+    add = command.add_argument
+    add("--normalise", choices=NORMALISATIONS, help=f"default: {defaults.normalise}")
+    add(
+        "--tokenise",
+        choices=TOKENISATIONS,
+        help=f"default: {defaults.tokenise}; none with sentencepiece and for tokenised text",
+    )
+    add("--segment", choices=SEGMENTATIONS, help=f"default: {defaults.segment}")
+    add(
+        "--subwords",
+        type=at_least(1),
+        help=f"merges of bpe, pieces of sentencepiece (default: {defaults.subwords})",
+    )
+    add(
+        "--vocabulary-threshold",
+        type=at_least(0),
+        help="split pieces that are rarer than this in their language (bpe; default: 0, never)",
+    )
+    add(
+        "--max-length",
+        type=at_least(1),
+        help=f"most symbols of a training sentence (default: {defaults.max_length})",
+    )
+    add(
+        "--max-ratio",
+        type=at_least(1, float),
+        help=f"most symbols of one side per symbol of the other (default: {defaults.max_ratio})",
+    )
+    add(
+        "--separate-dictionaries",
+        dest="joined_dictionary",
+        action="store_const",
+        const=False,
+        help="one dictionary for each language instead of a joined one",
+    )

@@ -1,0 +1,82 @@
+"""Prepare the Penn Treebank: for language models, and for parsing with them.
+
+    fairseq-struct prepare penn_treebank lm PATH OUT        # train.txt, valid.txt, test.txt
+    fairseq-struct prepare penn_treebank trees PATH OUT     # bracketed trees, .mrg
+
+``lm`` takes the corpus as T. Mikolov distributes it, also under the names ptb.train.txt and so on.
+``trees`` reads every .mrg below PATH (--sections: those of some sections only) and writes
+OUT/words.txt (a sentence per line, for ``fairseq-struct parse``) and OUT/trees.txt (its gold tree):
+without punctuation and empty elements, lower-cased, numbers as N. --longest 10 makes WSJ10.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fairseq_struct.data.evaluation_folder import write_evaluation_folder
+from fairseq_struct.data.language_corpus import write_language_folder
+from fairseq_struct.data.preparation_script import at_least, say
+from fairseq_struct.errors import InputError
+
+SPLITS = ("train", "valid", "test")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prepare what the command line names."""
+    args.run(args)
+
+
+def prepare_text(args: argparse.Namespace) -> None:
+    """Prepare the corpus of a language model.
+
+    Raises:
+        InputError: a file is missing or cannot be used.
+    """
+    files = {}
+    for split in SPLITS:
+        names = [args.path / f"{split}.txt", args.path / f"ptb.{split}.txt"]
+        files[split] = next((name for name in names if name.is_file()), None)
+        if files[split] is None:
+            raise InputError(f"{names[0]}: no such file (the {split} split)")
+    manifest = write_language_folder(files, args.out, overwrite=args.overwrite, say=say)
+    for split, counts in manifest["splits"].items():
+        print(f"{split}: {counts['sentences']} sentences, {counts['tokens']} words")
+    print(f"train: fairseq-train {args.out}/data-bin --task recurrent_language_modeling …")
+
+
+def prepare_trees(args: argparse.Namespace) -> None:
+    """Prepare trees to evaluate parsers on.
+
+    Raises:
+        InputError: there are no trees, one is malformed, or OUT holds something.
+    """
+    manifest = write_evaluation_folder(
+        args.path, args.out, sections=args.sections, longest=args.longest,
+        overwrite=args.overwrite, say=say,
+    )  # fmt: skip
+    print(f"{manifest['sentences']} sentences, {manifest['words']} words")
+    print(f"parse:    fairseq-struct parse CHECKPOINT --format brackets < {args.out}/words.txt")
+    print(f"evaluate: fairseq-struct evaluate {args.out}/trees.txt PREDICTED")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command line."""
+    kinds = parser.add_subparsers(metavar="KIND", required=True)
+    for name, run, text in (
+        ("lm", prepare_text, "text for language models"),
+        ("trees", prepare_trees, "trees to evaluate parsers on"),
+    ):
+        kind = kinds.add_parser(name, help=text)
+        kind.add_argument("path", metavar="PATH", type=Path, help="folder with the files")
+        kind.add_argument("out", metavar="OUT", type=Path, help="folder to write")
+        kind.add_argument("--overwrite", action="store_true", help="replace OUT")
+        kind.set_defaults(run=run)
+        if name == "trees":
+            kind.add_argument(
+                "--sections", type=int, nargs="+", metavar="N",
+                help="only wsj_NNxx.mrg of these sections; 23 is the usual test set",
+            )  # fmt: skip
+            kind.add_argument(
+                "--longest", type=at_least(1), metavar="N", help="most words of a sentence"
+            )

@@ -1,0 +1,42 @@
+"""Prepare the data sets of semantic textual similarity, for ``--task semantic_similarity``.
+
+    fairseq-struct prepare sentence_similarity STS DICTIONARY OUT
+
+STS is a folder of STSBenchmark, SICK and STS12-en-test to STS16-en-test; those that are missing are
+left out, but for STSBenchmark, which is trained on. DICTIONARY is dict.txt of the data-bin that the
+model was trained on. OUT gets that, train.tsv and valid.tsv, and as test sets STS-B.tsv, SICK-R.tsv
+and STS12.tsv to STS16.tsv, each year's subsets together ("all"): score, sentence, sentence, with
+words as those of the Penn Treebank's text: its tokens, no punctuation, lower case, numbers as N.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fairseq_struct.data.preparation_script import say
+from fairseq_struct.data.similarity_folder import write_similarity_folder
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prepare what the command line names.
+
+    Raises:
+        InputError: a file is missing or malformed, or OUT holds something.
+    """
+    manifest = write_similarity_folder(
+        args.sts, args.dictionary, args.out, overwrite=args.overwrite, say=say
+    )
+    for year, subsets in manifest["subsets"].items():
+        print(f"{year}: {', '.join(f'{name} {size}' for name, size in subsets.items())}")
+    for name, size in manifest["pairs"].items():
+        print(f"{name}: {size} pairs")
+    print(f"{manifest['known_words']} % of the words are in {args.dictionary}")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command line."""
+    parser.add_argument("sts", metavar="STS", type=Path, help="folder with the data sets")
+    parser.add_argument("dictionary", metavar="DICTIONARY", type=Path, help="dict.txt")
+    parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT")

@@ -1,0 +1,52 @@
+"""Generate a translation corpus with gold trees on both sides, ready for fairseq.
+
+    fairseq-struct prepare synthetic_translation OUT --sentences 20000 500 500 --seed 1
+
+Beside the text, OUT/trees holds constituency trees (brackets), dependency trees (CoNLL-U) and
+word alignments, line by line.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from fairseq_struct.data.binarise import SPLITS
+from fairseq_struct.data.preparation_script import (
+    add_folder_options,
+    at_least,
+    say,
+    summary,
+)
+from fairseq_struct.data.synthetic_translation import TEXT_OPTIONS, generate_corpus
+from fairseq_struct.data.translation_folder import write_translation_folder
+
+
+def run(args: argparse.Namespace) -> None:
+    """Generate the corpus that the command line describes."""
+    sizes = dict(zip(SPLITS, args.sentences, strict=True))
+    say(f"drawing {sum(sizes.values())} sentences with seed {args.seed}")
+    corpus = generate_corpus(sizes, args.max_depth, args.seed)
+    manifest = write_translation_folder(
+        corpus, TEXT_OPTIONS, args.out, workers=args.workers, overwrite=args.overwrite, say=say
+    )
+    print(summary(manifest, args.out))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command line."""
+    add_folder_options(parser)
+    parser.add_argument(
+        "--sentences",
+        nargs=3,
+        type=at_least(1),
+        default=(20000, 500, 500),
+        metavar=("TRAIN", "VALID", "TEST"),
+        help="sentence pairs of each split (default: 20000 500 500)",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="default: 1")
+    parser.add_argument(
+        "--max-depth",
+        type=at_least(1),
+        default=3,
+        help="most clauses and adpositional phrases inside one another (default: 3)",
+    )

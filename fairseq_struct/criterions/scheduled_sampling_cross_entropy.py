@@ -1,0 +1,73 @@
+"""Label-smoothed cross-entropy of the last decoder pass and of the first."""
+
+from dataclasses import dataclass, field
+
+from fairseq.criterions import register_criterion
+from fairseq.criterions.label_smoothed_cross_entropy import (
+    LabelSmoothedCrossEntropyCriterion,
+    LabelSmoothedCrossEntropyCriterionConfig,
+)
+
+from fairseq_struct.errors import InputError
+
+
+@dataclass
+class ScheduledSamplingCrossEntropyConfig(LabelSmoothedCrossEntropyCriterionConfig):
+    """fairseq's options, and the weight of the first pass."""
+
+    first_pass_weight: float = field(
+        default=1.0,
+        metadata={"help": "weight of the first decoder pass's loss beside the last one's"},
+    )
+
+
+@register_criterion(
+    "scheduled_sampling_cross_entropy", dataclass=ScheduledSamplingCrossEntropyConfig
+)
+class ScheduledSamplingCrossEntropyCriterion(LabelSmoothedCrossEntropyCriterion):
+    """fairseq's ``label_smoothed_cross_entropy`` of both passes (Liu et al., 2021).
+
+    Where scheduled sampling runs the decoder on gold inputs first, that pass is trained, too:
+    L = L_last + w L_first. While validating, and while all inputs are gold, there is one pass.
+    Logged are ``loss``, that sum, and ``nll_loss`` of the last pass.
+
+    Args:
+        task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy: as in fairseq.
+        first_pass_weight: w.
+
+    Raises:
+        InputError: the weight is below 0 or not finite.
+    """
+
+    def __init__(
+        self, task, sentence_avg, label_smoothing, ignore_prefix_size=0, report_accuracy=False,
+        first_pass_weight=1.0,
+    ):  # fmt: skip
+        super().__init__(task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy)
+        if not 0 <= first_pass_weight < float("inf"):
+            raise InputError(f"--first-pass-weight must be 0 or more, not {first_pass_weight}")
+        self.first_pass_weight = first_pass_weight
+
+    def forward(self, model, sample: dict, reduce: bool = True):
+        """Loss, sample size, and what is logged of one batch.
+
+        Raises:
+            InputError: the model has no first pass.
+        """
+        if model.training:
+            if not hasattr(getattr(model, "module", model), "decoder_passes"):
+                raise InputError(
+                    "--criterion scheduled_sampling_cross_entropy is for "
+                    "scheduled_sampling_transformer"
+                )
+            sample = {**sample, "net_input": {**sample["net_input"], "with_first_pass": True}}
+        return super().forward(model, sample, reduce)
+
+    def compute_loss(self, model, net_output, sample: dict, reduce: bool = True):
+        """The loss of both passes, and the negative log-likelihood of the last."""
+        loss, nll_loss = super().compute_loss(model, net_output, sample, reduce)
+        first = (net_output[1] or {}).get("first_pass")
+        if first is not None:
+            own, _ = super().compute_loss(model, (first, None), sample, reduce)
+            loss = loss + self.first_pass_weight * own
+        return loss, nll_loss

@@ -1,0 +1,71 @@
+"""Architectures in the configs of hydra, as ``fairseq-hydra-train`` reads them.
+
+``fairseq-train`` lets the function of an architecture fill in what the command line leaves open.
+From a config, fairseq fills in the family's own defaults first, after which that function finds
+nothing open: ``model: {_name: udgn_tiny}`` would be as large as ``udgn``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from typing import Any
+
+
+def register() -> None:
+    """Let our architectures apply in configs, and be chosen there by ``model=ARCHITECTURE``.
+
+    Calling it again changes nothing.
+    """
+    from fairseq.dataclass import utils
+    from hydra.core.config_store import ConfigStore
+
+    store = ConfigStore.instance()
+    for name, node in _nodes().items():
+        store.store(name=name, group="model", node=node, provider="fairseq_struct")
+    if not hasattr(utils.merge_with_parent, "applies_architectures"):
+        utils.merge_with_parent = _applying_architectures(utils.merge_with_parent)
+
+
+def _ours() -> dict[str, str]:
+    """The family of each architecture of ours that is more than a family's defaults."""
+    from fairseq.models import ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY
+    from fairseq.models import MODEL_DATACLASS_REGISTRY as FAMILIES
+
+    return {
+        name: ARCH_MODEL_NAME_REGISTRY[name]
+        for name, cls in ARCH_MODEL_REGISTRY.items()
+        if cls.__module__.startswith("fairseq_struct.") and name not in FAMILIES
+    }
+
+
+def _nodes() -> dict[str, Any]:
+    from fairseq.models import ARCH_CONFIG_REGISTRY
+    from fairseq.models import MODEL_DATACLASS_REGISTRY as FAMILIES
+
+    nodes = {}
+    for name, family in _ours().items():
+        if family in FAMILIES:
+            options = argparse.Namespace()
+            ARCH_CONFIG_REGISTRY[name](options)
+            nodes[name] = FAMILIES[family](**vars(options))
+            nodes[name]._name = name
+        else:  # its options come from argparse; the architecture's function knows their defaults
+            nodes[name] = {"_name": name}
+    return nodes
+
+
+def _applying_architectures(merge_with_parent):
+    # fairseq looks this function up each time it fills in a model's defaults.
+    @functools.wraps(merge_with_parent)
+    def merge(dataclass, cfg, *args, **kwargs):
+        from fairseq.models import ARCH_CONFIG_REGISTRY
+        from omegaconf import open_dict
+
+        if (name := cfg.get("_name")) in _ours():
+            with open_dict(cfg):
+                ARCH_CONFIG_REGISTRY[name](cfg)
+        return merge_with_parent(dataclass, cfg, *args, **kwargs)
+
+    merge.applies_architectures = True
+    return merge

@@ -1,0 +1,91 @@
+"""Lines of a stream, which tell whether one has to wait for more."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import select
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from fairseq_struct.errors import InputError
+
+_CHUNK = 1 << 16
+
+
+def read_lines(stream: Iterable[str]) -> Iterator[str]:
+    """Lines of text without their ends; those of a file or pipe are :class:`Lines`.
+
+    Raises:
+        InputError: they are not in the encoding of the terminal, UTF-8 as a rule.
+    """
+    try:
+        stream.fileno()
+    except (AttributeError, OSError, ValueError):  # text in memory
+        return _plain(stream)
+    return Lines(stream)
+
+
+class Lines(Iterator[str]):
+    """Lines of an open text file, without their ends.
+
+    The file is read below Python's own buffers, which cannot be asked whether they hold a line.
+
+    Args:
+        stream: such as ``sys.stdin``, of which nothing has been read.
+    """
+
+    def __init__(self, stream: io.TextIOWrapper):
+        self._bytes = stream.buffer
+        decoder = codecs.getincrementaldecoder(stream.encoding)(stream.errors or "strict")
+        self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
+        self._lines: deque[str] = deque()
+        self._begun, self._ended = "", False
+
+    def __next__(self) -> str:
+        """The next line, when it is there.
+
+        Raises:
+            InputError: as for :func:`read_lines`.
+        """
+        while not self._lines and not self._ended:
+            self._read()
+        if not self._lines:
+            raise StopIteration
+        return self._lines.popleft()
+
+    def ready(self) -> bool:
+        """Whether the next line, or the end, can be had without waiting.
+
+        Raises:
+            InputError: as for :func:`read_lines`.
+        """
+        while not self._lines and not self._ended and select.select([self._bytes], [], [], 0)[0]:
+            self._read()
+        return bool(self._lines) or self._ended
+
+    def _read(self):
+        chunk = self._bytes.read1(_CHUNK)
+        self._ended = not chunk
+        try:
+            text = self._begun + self._decoder.decode(chunk, final=self._ended)
+            text.encode()  # in some places Python reads bytes that are no text all the same
+        except UnicodeError as error:
+            raise _no_text(error) from None
+        *lines, self._begun = text.split("\n")
+        if self._ended and self._begun:
+            lines.append(self._begun)
+        self._lines += lines
+
+
+def _plain(stream: Iterable[str]) -> Iterator[str]:
+    try:
+        for line in stream:
+            line.encode()
+            yield line.rstrip("\r\n")
+    except UnicodeError as error:
+        raise _no_text(error) from None
+
+
+def _no_text(error: UnicodeError) -> InputError:
+    return InputError(f"the input is not {error.encoding}: {error.reason}")

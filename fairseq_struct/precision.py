@@ -1,0 +1,55 @@
+"""Number formats that fairseq's trainer cannot train in on the machine at hand.
+
+fairseq would begin, and end in a traceback about CUDA or XLA that does not name the option.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+
+from fairseq_struct.errors import InputError
+
+
+@functools.cache
+def check_before_training() -> None:
+    """Let fairseq's trainer call :func:`check` before it does anything; once is enough."""
+    trainer = importlib.import_module("fairseq.trainer").Trainer
+    begin = trainer.__init__
+
+    @functools.wraps(begin)
+    def checked(self, cfg, *args, **kwargs):
+        common = getattr(cfg, "common", cfg)  # from Python it may be the command line's namespace
+        check(common)
+        begin(self, cfg, *args, **kwargs)
+
+    trainer.__init__ = checked
+
+
+def check(common) -> None:
+    """Refuse what cannot be trained in.
+
+    ``--fp16`` keeps its float32 weights on a CUDA device; ``--bf16`` means a TPU to this fairseq.
+
+    Args:
+        common: fairseq's options of that group.
+
+    Raises:
+        InputError: the device or the package that an option needs is not there.
+    """
+    import torch
+
+    if getattr(common, "tpu", False) and importlib.util.find_spec("torch_xla") is None:
+        option = "--bf16" if getattr(common, "bf16", False) else "--tpu"
+        raise InputError(
+            f"{option} is for TPUs in fairseq, and needs the package torch_xla, which is not "
+            "installed; CUDA devices have --fp16 and --amp"
+        )
+    on_cpu = getattr(common, "cpu", False) or not torch.cuda.is_available()
+    for name in ("fp16", "bf16"):
+        half = getattr(common, name, False) and not getattr(common, "tpu", False)
+        own_way = getattr(common, f"memory_efficient_{name}", False)
+        if half and on_cpu and not own_way and not getattr(common, "fp16_no_flatten_grads", False):
+            why = "--cpu is given" if torch.cuda.is_available() else "there is none here"
+            raise InputError(f"--{name} needs a CUDA device, and {why}; without it: float32")

@@ -1,0 +1,121 @@
+"""The gradient of a pulled-back loss: steps towards a label that the decoder would like better."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from fairseq_struct.structure.checks import above_zero, whole_number
+from fairseq_struct.structure.interior_projection import project_near_marginals
+
+PULLED_BACK = ("ste_identity", "spigot", "spigot_ce", "spigot_eg")
+Structure = Callable[[Tensor], object]
+Loss = Callable[[Tensor], Tensor]
+
+
+def pulled_back_gradient(
+    scores: Tensor,
+    structure: Structure,
+    method: str,
+    decoder_loss: Loss | None,
+    step_size: float = 1.0,
+    steps: int = 1,
+    first_gradient: Tensor | None = None,
+    read: Tensor | None = None,
+) -> Tensor:
+    """Gradient of the pulled-back loss by the scores, mu_0 - mu_k (algorithm 1).
+
+    With gamma(mu) the gradient of the decoder's loss at mu, eta the step size, and from
+    mu_0 = argmax (``ste_identity``, ``spigot``) or mu_0 = marginals (``spigot_ce``, ``spigot_eg``),
+
+    - ``ste_identity``: mu_t = mu_{t-1} - eta gamma(mu_{t-1})  (eq. 4.7);
+    - ``spigot``, ``spigot_ce``: mu_t = SparseMAP(mu_{t-1} - eta gamma(mu_{t-1}))  (eqs. 4.3, 4.9);
+    - ``spigot_eg``: s_t = s_{t-1} - eta gamma(mu_{t-1}), mu_t = marginals(s_t), s_0 = s
+      (eq. 4.13, as in algorithm 1, with the new scores).
+
+    Args:
+        scores, structure, decoder_loss, step_size, steps: as for :func:`.pullback.latent`.
+        method: one of ``PULLED_BACK``.
+        first_gradient: gamma at the argmax, where it is at hand.
+        read: the argmax, where it is at hand; of tied scores the one that was read.
+
+    Returns:
+        As the scores, but in float64; 0 outside of each structure, NaN for instances
+        where the decoder's gradient is not finite.
+
+    Raises:
+        TypeError: ``steps`` is no integer.
+        ValueError: not such a method, a missing decoder loss, or a number out of range.
+    """
+    if method not in PULLED_BACK:
+        raise ValueError(f"method must be one of {', '.join(PULLED_BACK)}, not {method!r}")
+    check_steps(step_size, steps)
+    given = scores.detach()
+    precision = torch.promote_types(given.dtype, torch.float32)
+    scores = given.double()  # a small step is the difference of two large labels
+    with torch.no_grad():
+        distribution = structure(scores)
+        from_argmax = method in ("ste_identity", "spigot")
+        if not from_argmax:
+            start = distribution.marginals
+        else:
+            start = distribution.argmax if read is None else read.to(scores.dtype)
+        mu, moved = start, scores
+        # Where a choice is forbidden, the label must not go either.
+        possible = distribution.within & (scores > -torch.inf)
+        lost = torch.zeros(len(scores), dtype=torch.bool, device=scores.device)
+        for step in range(steps):
+            if step == 0 and from_argmax and first_gradient is not None:
+                gamma = first_gradient
+            elif decoder_loss is None:
+                raise ValueError(f"{method} needs decoder_loss here: it calls the decoder itself")
+            else:
+                gamma = _gradient(decoder_loss, mu.to(given.dtype))
+            if gamma.shape != scores.shape:
+                raise ValueError(
+                    f"the decoder's gradient has shape {tuple(gamma.shape)}, the scores have "
+                    f"{tuple(scores.shape)}"
+                )
+            move = step_size * gamma.to(scores.dtype).masked_fill(~possible, 0.0)
+            # An overflow in the decoder is for the trainer to see, not for the structure.
+            end = (moved - move).masked_fill(~possible, 0.0).to(precision)
+            lost |= ~end.flatten(1).isfinite().all(1)
+            move[lost] = 0.0
+            if method == "ste_identity":
+                mu = mu - move
+            elif method == "spigot_eg":
+                moved = moved - move
+                mu = structure(moved).marginals
+            else:
+                target = mu - move
+                if method == "spigot_ce" and hasattr(distribution, "single_root"):
+                    mu = project_near_marginals(structure, scores, target, possible)
+                else:
+                    mu = structure(target.masked_fill(~possible, -torch.inf)).sparsemap
+        gradient = start - mu
+        gradient[lost] = torch.nan
+        return gradient
+
+
+def calls_decoder(method: str, steps: int) -> bool:
+    """Whether the backward pass calls the decoder, too."""
+    return method in ("spigot_ce", "spigot_eg") or (method in PULLED_BACK and steps > 1)
+
+
+def check_steps(step_size: float, steps: int):
+    """Refuse a step size that is not above 0, and a number of steps below 1."""
+    above_zero("step_size", step_size)
+    whole_number("steps", steps, 1)
+
+
+def _gradient(decoder_loss: Loss, mu: Tensor) -> Tensor:
+    with torch.enable_grad():
+        mu = mu.detach().requires_grad_()
+        losses = decoder_loss(mu.clone())  # which it may work on in place
+        if not isinstance(losses, Tensor):
+            raise TypeError(f"decoder_loss must return a tensor, not {type(losses).__name__}")
+        loss = losses.sum()
+        if not loss.requires_grad:  # the decoder does not read it
+            return torch.zeros_like(mu)
+        (gradient,) = torch.autograd.grad(loss, mu, allow_unused=True, materialize_grads=True)
+    return gradient

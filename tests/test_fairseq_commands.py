@@ -1,0 +1,121 @@
+"""The warm server runs programs as new interpreters would, and nothing that one does is left."""
+
+import os
+import re
+import signal
+import sys
+
+import pytest
+from fairseq_commands import ROOT, USER_DIR, run, start, start_cold
+
+TELL = """
+import os, random, resource, sys
+print(__name__, __file__, sys.argv[1:], sys.path[0], os.getcwd(), sys.stdin.read())
+print(os.environ["A_WORD"], "TERM_OF_NONE" in os.environ, oct(os.umask(0)))
+print(resource.getrlimit(resource.RLIMIT_FSIZE)[0])
+print("told", file=sys.stderr, flush=True)
+import atexit
+atexit.register(print, "the end")
+raise SystemExit(int(sys.argv[1]))
+"""
+
+
+def output_of(process):
+    return process.communicate()[0], process.returncode
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "told" / "tell.py"
+    path.parent.mkdir()
+    path.write_text(TELL)
+    return path
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_program_finds_the_same_world_warm_and_cold(script, status):
+    shell = f"cd /; umask 027; ulimit -f 9; echo in | python {script} {status} 'a  b' ''"
+    warm, cold = (
+        output_of(begin("bash", "-c", shell, A_WORD="käse")) for begin in (start, start_cold)
+    )
+    assert warm == cold
+    assert f"__main__ {script} ['{status}', 'a  b', ''] {script.parent} / in" in warm[0]
+    assert warm[0].endswith("the end\n") and warm[1] == status
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-c", "import sys; print(sys.argv, __name__, repr(sys.path[0])); sys.exit('why')", "x"],
+        ["-c", "raise ValueError('not good')"],
+        ["-c", "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"],
+        ["-m", "json.tool", "--help"],
+    ],
+)
+def test_python_is_python(arguments):
+    warm, cold = (output_of(b(sys.executable, *arguments)) for b in (start, start_cold))
+    # A traceback shows, above its last line, who called.
+    assert warm[0].splitlines()[-1:] == cold[0].splitlines()[-1:] and warm[1] == cold[1]
+
+
+def test_what_one_program_does_is_not_seen_by_the_next():
+    spoil = "import fairseq, logging, random; from fairseq_struct import plugin; plugin.load()"
+    assert output_of(start("python", "-c", f"{spoil}; fairseq.spoilt = 1")) == ("", 0)
+    look = (
+        "import fairseq, logging, random, sys; from fairseq.models import ARCH_MODEL_REGISTRY as r;"
+        "print(hasattr(fairseq, 'spoilt'), 'udgn' in r, logging.getLogger().handlers,"
+        "'user_dir' in sys.modules, random.random())"
+    )
+    seen = [output_of(start("python", "-c", look))[0] for _ in range(2)]
+    assert all(text.startswith("False False [] False ") for text in seen)
+    assert seen[0] != seen[1]  # a generator that nobody seeded
+
+
+def test_what_is_read_at_start_makes_a_real_process():
+    say = "import sys; print('fairseq' in sys.modules, sys.flags.hash_randomization)"
+    assert output_of(start("python", "-c", say))[0].startswith("True")
+    assert output_of(start("python", "-c", say, PYTHONHASHSEED="0")) == ("False 0\n", 0)
+    assert output_of(start("python", "-B", "-c", say))[0].startswith("False")
+    threads = "import torch; print(torch.get_num_threads())"
+    assert output_of(start("python", "-c", threads, OMP_NUM_THREADS="2")) == ("2\n", 0)
+
+
+def test_fairseq_says_the_same_warm_and_cold():
+    options = ["fairseq-train", "no_such_data", f"--user-dir={USER_DIR}", "--arch=udgn_tiny",
+               "--task=structured_masked_lm",
+               "--criterion=structured_masked_lm", "--batch-size=1"]  # fmt: skip
+    warm, cold = (output_of(begin(*options)) for begin in (start, start_cold))
+    last = [out.splitlines()[-1] for out, _ in (warm, cold)]
+    assert last[0] == last[1] and last[0].startswith("error: no_such_data") and warm[1] == cold[1]
+    # Without the time, and what a module says when it is imported.
+    logged = [re.findall(r"\| INFO \| (?!fairseq\.tasks).*", out) for out, _ in (warm, cold)]
+    assert logged[0] == logged[1] != []
+
+
+def test_signals_arrive():
+    wait = "import signal, sys; print('waiting', flush=True); signal.pause()"
+    for number, status in ((signal.SIGTERM, -15), (signal.SIGINT, -2)):
+        process = start("python", "-c", wait)
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(number)
+        output, code = output_of(process)
+        assert code == status and ("KeyboardInterrupt" in output) == (number == signal.SIGINT)
+
+
+def test_a_killed_command_takes_its_program_along():
+    process = start(
+        "python", "-c", "import os, signal; print(os.getpid(), flush=1); signal.pause()"
+    )
+    program = os.pidfd_open(int(process.stdout.readline()))
+    process.kill()
+    process.communicate()  # the program's end of the pipe is open until it ends
+    os.close(program)
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_run_raises_what_ends_the_program(tmp_path):
+    with pytest.raises(SystemExit, match="unrecognized arguments: --no-such-option"):
+        run("train", ROOT, "--arch=transformer", "--no-such-option")
+    with pytest.raises(FileNotFoundError, match="nothing.src"):
+        run("preprocess", "--source-lang=src", "--target-lang=tgt", f"--destdir={tmp_path}/out",
+            f"--trainpref={tmp_path}/nothing")  # fmt: skip

@@ -1,0 +1,88 @@
+"""Architectures in hydra's configs are those of fairseq-train, and can be chosen as groups."""
+
+import functools
+
+import pytest
+from omegaconf import OmegaConf
+
+from fairseq_struct import plugin
+
+plugin.load()
+from fairseq import options  # noqa: E402
+from fairseq.dataclass.configs import FairseqConfig  # noqa: E402
+from fairseq.dataclass.initialize import add_defaults, hydra_init  # noqa: E402
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf  # noqa: E402
+from fairseq.models import (  # noqa: E402
+    ARCH_MODEL_NAME_REGISTRY,
+    MODEL_DATACLASS_REGISTRY,
+)
+from hydra import compose, initialize_config_module  # noqa: E402
+
+ARCHITECTURES = plugin.registered()["architectures"]
+WITH_CONFIG = [
+    name for name in ARCHITECTURES if ARCH_MODEL_NAME_REGISTRY[name] in MODEL_DATACLASS_REGISTRY
+]
+
+
+@functools.cache
+def of_fairseq_train(name: str) -> dict:
+    """A model's options as fairseq-train has them, none being given on its command line."""
+    args = options.parse_args_and_arch(options.get_training_parser(), ["data", "--arch", name])
+    cfg = convert_namespace_to_omegaconf(args)
+    add_defaults(cfg)
+    return as_dict(cfg.model)
+
+
+def as_dict(model) -> dict:
+    return OmegaConf.to_container(model, enum_to_str=True)
+
+
+@pytest.mark.parametrize("name", WITH_CONFIG)
+def test_architecture_named_in_a_config_is_that_of_fairseq_train(name):
+    cfg = OmegaConf.structured(FairseqConfig)
+    cfg.model = {"_name": name}
+    add_defaults(cfg)
+    assert cfg.model._name == name
+    assert as_dict(cfg.model) == of_fairseq_train(name)
+
+
+def test_what_the_config_says_goes_before_the_architecture():
+    cfg = OmegaConf.structured(FairseqConfig)
+    cfg.model = {"_name": "udgn_tiny", "layers": 5, "channels": 8}
+    add_defaults(cfg)
+    assert (cfg.model.layers, cfg.model.channels, cfg.model.channel_size) == (5, 8, 32)
+
+
+def composed(*overrides: str):
+    """Return what fairseq-hydra-train makes of its command line."""
+    hydra_init()
+    with initialize_config_module("fairseq.config", version_base="1.1"):
+        return compose("config", list(overrides))
+
+
+@pytest.mark.parametrize(
+    "name", ["udgn", "udgn_tiny", "on_lstm_lm_syneval", "latent_tree_classifier_sst"]
+)
+def test_architecture_as_a_group(name):
+    option, value = next((k, v) for k, v in of_fairseq_train(name).items() if type(v) is int)
+    cfg = composed(f"model={name}", f"model.{option}={value + 1}")
+    add_defaults(cfg)
+    assert as_dict(cfg.model) == {**of_fairseq_train(name), option: value + 1}
+
+
+def test_tasks_criterions_and_architectures_without_config_as_groups():
+    cfg = composed(
+        "task=structured_masked_lm", "criterion=structured_masked_lm", "optimizer=nt_asgd",
+        "model=scheduled_sampling_transformer_tiny", "+model.mix=argmax",
+    )  # fmt: skip
+    assert cfg.task._name == cfg.criterion._name == "structured_masked_lm"
+    assert cfg.optimizer._name == "nt_asgd"
+    assert cfg.model == {"_name": "scheduled_sampling_transformer_tiny", "mix": "argmax"}
+
+
+def test_registering_again_changes_nothing():
+    from fairseq.dataclass import utils
+
+    once = utils.merge_with_parent
+    plugin.load()
+    assert utils.merge_with_parent is once

@@ -1,0 +1,51 @@
+"""Number formats that cannot be trained in here end in one sentence, before training begins."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from fairseq_commands import run
+from small_masked_models import OF_MODEL, SMALL
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.precision import check
+
+WITHOUT_CUDA = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+
+
+def train(folder, save_dir, *options):
+    return run("train", folder / "data-bin", "--arch=udgn", f"--save-dir={save_dir}", *SMALL,
+               *OF_MODEL["udgn"], "--max-update=1", "--disable-validation", *options)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--bf16", "--cpu"], "--bf16 is for TPUs in fairseq, and needs the package torch_xla"),
+        (["--memory-efficient-bf16"], "--bf16 is for TPUs"),
+        (["--fp16", "--cpu"], "--fp16 needs a CUDA device, and "),
+        pytest.param(["--fp16"], "and there is none here; without it: float32", marks=WITHOUT_CUDA),
+    ],
+)
+def test_training_is_refused(language_folder, tmp_path, options, message):
+    with pytest.raises(InputError, match=message):
+        train(language_folder, tmp_path / "run", *options)
+    assert not list(tmp_path.glob("run/*.pt"))
+
+
+@pytest.mark.parametrize("option", ["--memory-efficient-fp16", "--fp16-no-flatten-grads", "--amp"])
+def test_what_works_on_a_processor_is_let_through(language_folder, tmp_path, option):
+    options = ["--fp16"] if option == "--fp16-no-flatten-grads" else []
+    assert "done training" in train(language_folder, tmp_path, "--cpu", option, *options)
+
+
+def test_what_devices_can_do(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    check(SimpleNamespace(fp16=True))
+    check(SimpleNamespace(bf16=True, tpu=False))  # hydra's, which does not mean a TPU
+    with pytest.raises(InputError, match="--fp16 needs a CUDA device, and --cpu is given"):
+        check(SimpleNamespace(fp16=True, cpu=True))
+    with pytest.raises(InputError, match="--tpu is for TPUs"):
+        check(SimpleNamespace(tpu=True))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    check(SimpleNamespace(bf16=True, tpu=True))

@@ -1,0 +1,165 @@
+"""Raw text: lines that are there or not yet, batches of similar lengths, and what is too long."""
+
+import io
+import os
+import re
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from small_masked_models import train
+
+import fairseq_struct
+from fairseq_struct.cli.main import main
+from fairseq_struct.errors import InputError
+from fairseq_struct.inference import read_lines
+from fairseq_struct.inference.dependency import Classifier
+from fairseq_struct.inference.reading import LONGEST, by_length, windows, words_of
+
+
+class Pipe:
+    """A pipe whose reading end never waits: who reads what is not there finds nothing or fails."""
+
+    def __init__(self):
+        ends = os.pipe()
+        os.set_blocking(ends[0], False)
+        self.reader = os.fdopen(ends[0], encoding="utf-8")
+        self.writer = os.fdopen(ends[1], "wb", buffering=0)
+
+
+@pytest.fixture
+def pipe():
+    made = Pipe()
+    yield made
+    made.writer.close()
+    made.reader.close()
+
+
+def test_windows_hold_what_is_there(pipe):
+    pipe.writer.write("one\ntwö\nthr".encode())
+    found = windows(read_lines(pipe.reader), 3)
+    assert next(found) == [(1, "one"), (2, "twö")]
+    pipe.writer.write(b"ee\r\n\n5\n6\n7\n")
+    assert next(found) == [(3, "three"), (4, ""), (5, "5")]
+    assert next(found) == [(6, "6"), (7, "7")]
+    pipe.writer.write("ö".encode()[:1])
+    pipe.writer.write("ö".encode()[1:])
+    pipe.writer.close()
+    assert list(found) == [[(8, "ö")]]
+
+
+def test_lines_of_a_file_are_all_there(tmp_path):
+    lines = [f"line {number} " + "x" * (number % 97) for number in range(3000)]
+    (tmp_path / "text").write_text("\n".join(lines))
+    with (tmp_path / "text").open() as file:
+        found = list(windows(read_lines(file), 2000))
+    assert [len(window) for window in found] == [2000, 1000]
+    assert [line for window in found for _, line in window] == lines
+    assert list(read_lines(io.StringIO("a\r\nb"))) == list(read_lines(["a\n", "b\n"])) == ["a", "b"]
+
+
+def test_bytes_that_are_no_text(pipe, tmp_path):
+    pipe.writer.write(b"good\nbad \xff\n")
+    pipe.writer.close()
+    with pytest.raises(InputError, match="the input is not utf-8: invalid start byte"):
+        list(read_lines(pipe.reader))
+    with pytest.raises(InputError, match="the input is not utf-8"):
+        list(read_lines(["\udcff"]))
+
+
+def test_batches_are_of_similar_lengths_and_results_in_order():
+    sentences = ["w " * (1 + number * 7 % 100) for number in range(300)]
+    sizes = []
+
+    def analyse(batch):
+        sizes.append((len(batch), max(map(len, batch))))
+        return map(len, batch)
+
+    assert list(by_length(sentences, analyse)) == [len(one.split()) for one in sentences]
+    assert all(count * longest <= 4000 for count, longest in sizes) and len(sizes) < 10
+    with pytest.raises(InputError, match="line 3: empty sentence"):
+        list(by_length(["a", "b", " "], analyse))
+
+
+def test_the_longest_sentence():
+    assert len(words_of(1, "w " * LONGEST)) == LONGEST
+    with pytest.raises(InputError, match=r"line 7: 2001 words, more than the 2000 allowed; "
+                                         "--longest-sentence raises"):  # fmt: skip
+        words_of(7, "w " * (LONGEST + 1))
+
+
+class Network(torch.nn.Linear):
+    """A classifier of anything."""
+
+    sides, tree = 1, None
+
+    def forward(self, tokens, lengths):
+        logits = tokens.sum((1, 2))[:, None] * torch.tensor([0.1, -0.1])
+        return type("Output", (), {"logits": logits, "arc_scores": None})
+
+
+def test_classifiers_have_limits_of_their_own_or_this_one():
+    labels = Dictionary()
+    for name in ("x", "y"):
+        labels.add_symbol(name)
+    instances = [["a b c"], ["a"], ["a b"]]
+    free = Classifier(Network(1, 1), Dictionary(), labels, longest=2)
+    with pytest.raises(InputError, match="line 1: 3 words, more than the 2 allowed"):
+        free.classify(instances)
+    assert free.classify(instances[1:]) == ["x", "x"]
+    own = Classifier(Network(1, 1), Dictionary(), labels, longest_sentence=3, longest=2)
+    assert [one.sentences for one in own.analyse(instances)] == [
+        (("a", "b", "c"),), (("a",),), (("a", "b"),)
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def checkpoint(language_folder, tmp_path_factory):
+    path = tmp_path_factory.mktemp("udgn")
+    train(language_folder, path, "--max-update=1", "--disable-validation")
+    return path / "checkpoint_last.pt"
+
+
+class Person(io.StringIO):
+    """Says the next sentence when the tree of the one before has appeared."""
+
+    def __init__(self, pipe, sentences):
+        super().__init__()
+        self.pipe, self.sentences = pipe, list(sentences)
+        self.go_on()
+
+    def go_on(self):
+        if self.sentences:
+            self.pipe.writer.write(f"{self.sentences.pop(0)}\n".encode())
+        else:
+            self.pipe.writer.close()
+
+    def flush(self):
+        if self.getvalue().endswith("\n\n") and not self.pipe.writer.closed:
+            self.go_on()
+
+
+def test_a_tree_appears_before_the_next_sentence_is_there(checkpoint, pipe, monkeypatch):
+    sentences = ["the cats sing", "the dog", "the bird in the tree sings"]
+    person = Person(pipe, sentences)
+    monkeypatch.setattr("sys.stdin", pipe.reader)
+    monkeypatch.setattr("sys.stdout", person)
+    assert main(["parse", str(checkpoint)]) == 0
+    assert re.findall("# text = (.*)", person.getvalue()) == sentences
+    assert re.findall("# sent_id = (.*)", person.getvalue()) == ["1", "2", "3"]
+
+
+def test_sentences_that_are_too_long_are_refused(checkpoint, monkeypatch, capsys):
+    def parse(*options):
+        monkeypatch.setattr("sys.stdin", io.StringIO("the cat\nthe cats in the tree\n"))
+        return main(["parse", str(checkpoint), *options]), capsys.readouterr().err
+
+    assert parse()[0] == 0 and parse("--longest-sentence=5")[0] == 0
+    status, message = parse("--longest-sentence=4")
+    assert status == 2 and "line 2: 5 words, more than the 4 allowed" in message
+    status, message = parse("--longest-sentence=0")
+    assert status == 2 and "--longest-sentence must be 1 or more, not 0" in message
+    model = fairseq_struct.load(checkpoint, longest=1)
+    for trees in (model.trees, model.readings):
+        with pytest.raises(InputError, match="2 words, more than the 1 allowed"):
+            list(trees(["the cat"]))

@@ -1,0 +1,194 @@
+"""Checkpoints of trainings: whole when the disk is full, and resumed from one that is whole."""
+
+import os
+import resource
+import shutil
+
+import pytest
+import torch
+from killed_trainings import difference, in_child, state_of
+from small_language_models import train
+
+from fairseq_struct import compat
+from fairseq_struct.errors import DamagedCheckpoint, InputError
+from fairseq_struct.trainer_checkpoints import newest_intact
+from fairseq_struct.whole_files import whole_file
+
+OPTIONS = ["--optimizer=adam", "--lr=0.01", "--seed=4", "--save-interval-updates=4"]
+
+
+@pytest.fixture(scope="module")
+def trained(language_folder, tmp_path_factory):
+    """A training of six updates that saved a checkpoint after four, too."""
+    save_dir = tmp_path_factory.mktemp("trained")
+    train(language_folder, save_dir, *OPTIONS, "--max-update=6")
+    return save_dir
+
+
+@pytest.fixture
+def copied(trained, tmp_path):
+    return shutil.copytree(trained, tmp_path / "run")
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def cut(path, size):
+    path.write_bytes(path.read_bytes()[:size])
+
+
+def test_a_torn_checkpoint_is_told_apart(language_folder, trained, copied, tmp_path):
+    train(language_folder, tmp_path / "whole", *OPTIONS, "--max-update=10")
+    last = copied / "checkpoint_last.pt"
+    assert last.stat().st_size > 40_000  # of this length torch complains in a way of its own
+    cut(last, 40_000)
+    cut(copied / "checkpoint_best.pt", 100)
+    output = train(language_folder, copied, *OPTIONS, "--max-update=10")
+    assert f"{last}: not a checkpoint, or one that was cut short; going on from " in output
+    assert f"going on from {copied / 'checkpoint_1_4.pt'}, the newest one that is" in output
+    found = difference(
+        *(state_of(run / "checkpoint_last.pt") for run in (tmp_path / "whole", copied))
+    )
+    assert found is None
+
+
+def test_a_torn_checkpoint_alone_is_no_reason_to_begin_again(language_folder, copied):
+    for path in copied.iterdir():
+        cut(path, 5000)
+    before = contents(copied)
+    with pytest.raises(InputError, match=r"has no other checkpoint that is intact"):
+        train(language_folder, copied, *OPTIONS, "--max-update=10")
+    assert contents(copied) == before
+
+
+def test_nothing_stands_in_for_a_file_that_was_named(language_folder, copied):
+    cut(copied / "checkpoint_best.pt", 5000)
+    with pytest.raises(DamagedCheckpoint, match=r"checkpoint_best\.pt: not a checkpoint"):
+        train(language_folder, copied, *OPTIONS, "--max-update=10",
+              f"--restore-file={copied / 'checkpoint_best.pt'}")  # fmt: skip
+
+
+def test_the_newest_has_the_most_updates(trained, copied):
+    os.utime(copied / "checkpoint_1_4.pt", (2**31, 2**31))  # the date of a file says nothing
+    (copied / "checkpoint_last.pt").rename(copied / "checkpoint7.pt")
+    (copied / "checkpoint_best.pt").unlink()
+    (copied / "checkpoint8.pt").write_bytes(b"PK\x03\x04")
+    torch.save({"model": {}}, copied / "checkpoint9.pt")
+    torch.save([1], copied / "checkpoint10.pt")
+    (copied / "notes.pt").write_text("mine")
+    assert newest_intact(copied, compat.load_state) == copied / "checkpoint7.pt"
+    assert (
+        newest_intact(copied, compat.load_state, but="checkpoint7.pt").name == "checkpoint_1_4.pt"
+    )
+
+
+@pytest.mark.parametrize("old_format", [False, True], ids=["zip", "before-zip"])
+def test_every_cut_is_a_damaged_checkpoint(trained, tmp_path, old_format):
+    compat.prepare()
+    from fairseq import checkpoint_utils
+
+    state = torch.load(trained / "checkpoint_last.pt", weights_only=True)
+    path = tmp_path / "cut.pt"
+    torch.save(state, path, _use_new_zipfile_serialization=not old_format)
+    whole = path.read_bytes()
+    sizes = {0, 1, 2, 3, 100, 8_191, 8_192, 8_193, 65_535, 65_537, len(whole) - 1}
+    for size in sorted({*sizes, *range(0, len(whole), len(whole) // 40)}):
+        path.write_bytes(whole[:size])
+        for load in (
+            compat.load_state,
+            lambda name: checkpoint_utils.load_checkpoint_to_cpu(str(name)),
+        ):
+            with pytest.raises(DamagedCheckpoint, match=r"cut\.pt: not a checkpoint"):
+                load(path)
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "hint"),
+    [
+        ("--restore-file", "missing.pt", ""),
+        ("--restore-file", "checkpoint_1_4.pt", r"; did you mean .*run/checkpoint_1_4\.pt\?"),
+        ("--finetune-from-model", "missing.pt", ""),
+        ("--continue-once", "missing.pt", ""),
+    ],
+)
+def test_a_missing_file_that_was_named_is_an_error(language_folder, copied, option, name, hint):
+    if option != "--restore-file":  # those matter only to the first start
+        (copied / "checkpoint_last.pt").unlink()
+    before = contents(copied)
+    with pytest.raises(InputError, match=rf"^{name}: no such file \({option}\){hint}$"):
+        train(language_folder, copied, *OPTIONS, "--max-update=10", f"{option}={name}")
+    assert contents(copied) == before
+
+
+def test_a_finished_training_makes_no_update_more(language_folder, copied):
+    before = contents(copied)
+    output = train(language_folder, copied, *OPTIONS, "--max-update=6")
+    assert "nothing to train: 6 updates are made of --max-update 6" in output
+    assert contents(copied) == before
+
+
+def test_a_full_disk_leaves_every_checkpoint_as_it_was(language_folder, copied):
+    def train_with_little_room(save_dir):
+        limit = (copied / "checkpoint_last.pt").stat().st_size // 2
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+        train(language_folder, save_dir, *OPTIONS, "--max-update=10")
+
+    before = contents(copied)
+    status, _, complaint = in_child(train_with_little_room, copied)
+    assert status == 1
+    name = copied / "checkpoint_1_8.pt"
+    assert complaint.splitlines()[-1].endswith(
+        f"InputError: {name}: cannot be written (File too large)"
+    )
+    assert "During handling" not in complaint
+    assert contents(copied) == before
+
+
+def test_no_room_for_the_copy(language_folder, copied, monkeypatch):
+    from fairseq import checkpoint_utils
+
+    def fail(source, target):
+        target.write(source.read(1000))
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfileobj", fail)
+    before = contents(copied)
+    with pytest.raises(InputError, match=r"checkpoint_last\.pt: cannot be written \(No space left"):
+        checkpoint_utils.PathManager.copy(
+            str(copied / "checkpoint_1_4.pt"), str(copied / "checkpoint_last.pt"), overwrite=True
+        )
+    assert contents(copied) == before
+
+
+def test_asynchronous_writing_is_off(language_folder, tmp_path, monkeypatch):
+    """fairseq would write into the file itself, and leave out the last and the best checkpoint."""
+    import types
+
+    monkeypatch.setitem(__import__("sys").modules, "iopath", types.ModuleType("iopath"))
+    output = train(language_folder, tmp_path, *OPTIONS, "--max-update=2",
+                   "--write-checkpoints-asynchronously")  # fmt: skip
+    assert "checkpoints are written before training goes on" in output
+    assert {"checkpoint_last.pt", "checkpoint_best.pt"} <= set(os.listdir(tmp_path))
+
+
+def test_a_file_is_whole_or_not_there(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+    (tmp_path / "file.tmp").write_text("of a killed process, and longer")
+    with whole_file(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    with pytest.raises(KeyError), whole_file(path) as file:
+        file.write(b"half")
+        raise KeyError
+    with pytest.raises(InputError, match=r"cannot be written \(No such file"):
+        with whole_file(tmp_path / "missing" / "file"):
+            pass
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe: is not a regular file"):
+        with whole_file(tmp_path / "pipe"):
+            pass
+    assert sorted(os.listdir(tmp_path)) == ["file", "pipe"] and path.read_text() == "new"

@@ -1,0 +1,113 @@
+"""``fairseq-train`` by one process or by several, forked from one that has imported everything."""
+
+import functools
+import json
+import multiprocessing
+import re
+import traceback
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+# What every worker would import by itself, which takes many times as long as its training here.
+WARM = ["torch._dynamo", "fairseq_cli.train", "fairseq_struct.models.on_lstm_lm", "fairseq_struct.models.udgn",
+        "fairseq_struct.models.latent_tree_transformer",
+        "fairseq_struct.tasks.structured_classification"]  # fmt: skip
+
+
+class Trained(NamedTuple):
+    """What a worker leaves.
+
+    Args:
+        log: what it said.
+        state: of its model, buffers and extra state included.
+    """
+
+    log: str
+    state: dict
+
+    def logged(self, subset: str) -> list[dict[str, float]]:
+        """What it logged of a subset, but for times: a dictionary for each validation."""
+        lines = re.findall(rf'\{{[^{{}}]*"{subset}_loss"[^{{}}]*\}}', self.log)
+        unlike = re.compile(rf"{subset}_(wps|ups|wpb|bsz|train_wall|wall)|epoch")
+        return [
+            {name: float(value) for name, value in json.loads(line).items()
+             if not unlike.fullmatch(name)}
+            for line in lines
+        ]  # fmt: skip
+
+
+def train(folder: Path, *options: object, workers: int = 1, ddp: str = "legacy_ddp"):
+    """Train on the CPU, and wait for the end; a worker that fails ends the others.
+
+    Args:
+        folder: of the checkpoints and of what the workers leave.
+        options: of ``fairseq-train``.
+        workers: how many processes.
+        ddp: ``--ddp-backend``.
+
+    Returns:
+        :class:`Trained` for every worker.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    arguments = [*map(str, options), f"--save-dir={folder}", "--cpu"]
+    processes = {}
+    (folder / "meeting").unlink(missing_ok=True)
+    for rank in range(workers):
+        several = [
+            f"--distributed-world-size={workers}", f"--distributed-rank={rank}",
+            f"--device-id={rank}", "--distributed-no-spawn", "--distributed-backend=gloo",
+            f"--distributed-init-method=file://{folder}/meeting", f"--ddp-backend={ddp}",
+        ]  # fmt: skip
+        given = (folder, rank, [*arguments, *several] if workers > 1 else arguments)
+        process = _warm().Process(target=_work, args=given)
+        process.start()
+        processes[process.sentinel] = process
+    failed = []
+    while processes:
+        for sentinel in wait(processes):
+            process = processes.pop(sentinel)
+            process.join()
+            if process.exitcode and not failed:
+                failed.append(process)
+                for other in processes.values():  # which would wait for this one
+                    other.terminate()
+    logs = [(folder / f"{rank}.log").read_text() for rank in range(workers)]
+    assert not failed, "\n".join(log[-3000:] for log in logs)
+    return [
+        Trained(log, torch.load(folder / f"{rank}.pt", weights_only=True))
+        for rank, log in enumerate(logs)
+    ]
+
+
+@functools.cache
+def _warm():
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(WARM)
+    return context
+
+
+def _work(folder: Path, rank: int, arguments: list[str]):
+    """What a worker does."""
+    log = folder / f"{rank}.log"
+    log.write_text("")
+    try:
+        torch.set_num_threads(1)
+        import fairseq_cli.train
+        from fairseq.models import distributed_fairseq_model
+        from fairseq_commands import run
+
+        trainers, trainer = [], fairseq_cli.train.Trainer
+        fairseq_cli.train.Trainer = lambda *given: trainers.append(trainer(*given)) or trainers[0]
+        # fairseq names a device, which torch wants for GPUs only.
+        distributed = distributed_fairseq_model.DistributedDataParallel
+        distributed_fairseq_model.DistributedDataParallel = (
+            lambda device_ids, output_device, **options: distributed(**options)
+        )
+        log.write_text(run("train", *arguments))
+        torch.save(trainers[0].get_model().state_dict(), folder / f"{rank}.pt")
+    except BaseException:
+        log.write_text(traceback.format_exc())
+        raise SystemExit(1) from None

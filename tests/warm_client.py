@@ -1,0 +1,83 @@
+"""Stand-in for ``python`` and for fairseq's commands: has the warm server run them.
+
+    python -I -S warm_client.py SOCKET PROGRAM ARGUMENT…
+
+It hands over its arguments, folder, environment, limits and the files behind its standard streams,
+passes signals on, and ends as the program ended. What the server cannot imitate (see
+``why_cold`` there) becomes a real process in its own place. Nothing but the standard library's
+light part is imported, because starting quickly is the point.
+"""
+
+import array
+import marshal
+import os
+import resource
+import signal
+import socket
+import sys
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
+
+
+def submit(address, argv, environment, descriptors, **more):
+    """Ask the server at ``address`` for a program.
+
+    Args:
+        argv: the program's path and its arguments.
+        environment: its environment.
+        descriptors: three files for its standard streams; a fourth one, if any, gets the pickled
+            exception that ends it.
+        more: further fields of the request.
+
+    Returns:
+        The connection, on which :func:`outcome` waits.
+    """
+    umask = os.umask(0)
+    os.umask(umask)
+    request = marshal.dumps({
+        "argv": [os.fspath(argument) for argument in argv],
+        "cwd": os.getcwd(),
+        "environment": dict(environment),
+        "umask": umask,
+        "limits": [(which, resource.getrlimit(which)) for which in LIMITS],
+        **more,
+    })  # fmt: skip
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(address)
+    files = array.array("i", descriptors)
+    connection.sendmsg(
+        [len(request).to_bytes(8, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)]
+    )
+    connection.sendall(request)
+    return connection
+
+
+def outcome(connection):
+    """The program's exit status, below zero for the signal that killed it; None: start it cold."""
+    answer = b""
+    while part := connection.recv(4096):
+        answer += part
+    if not answer:
+        raise SystemExit("the warm server has gone away")
+    return marshal.loads(answer)
+
+
+def main():
+    address, *argv = sys.argv[1:]
+    connection = submit(address, argv, os.environ, [0, 1, 2])
+    for number in SIGNALS:
+        signal.signal(number, lambda received, _: connection.send(bytes([received])))
+    status = outcome(connection)
+    if status is None or status < 0:
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+    if status is None:
+        os.execv(argv[0], argv)
+    if status < 0:
+        os.kill(os.getpid(), -status)
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    main()
