@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -46,19 +47,32 @@ def logged(lines: Iterable[str]) -> Iterator[Logged]:
 
 
 def show_progress(
-    lines: Iterable[str], updates: int, shown: tuple[str, ...] = ("loss",), file: TextIO = None
+    lines: Iterable[str], updates: int, shown: Sequence[str] = ("loss",), file: TextIO | None = None
 ) -> None:
-    """Read a log to its end, with a bar of updates, time left and some numbers.
+    """Read a log to its end and show how far the training has come.
+
+    On a terminal that is a bar with the time left; elsewhere a line for each tenth of the updates.
 
     Args:
         lines: of the log, as they come.
         updates: at which the training ends.
-        shown: names of the numbers beside the bar.
-        file: where the bar goes (standard error).
+        shown: names of the numbers to show, those of a validated split with its name before them,
+            as in ``valid_bleu``.
+        file: where to (standard error).
     """
-    with tqdm(total=updates, desc="training", unit="update", file=file, smoothing=0.1) as bar:
+    file = file or sys.stderr
+    latest: dict[str, float] = {}
+    with tqdm(total=updates, desc="training", unit="update", file=file,
+              disable=not file.isatty(), dynamic_ncols=True) as bar:  # fmt: skip
+        tenths = 0
         for entry in logged(lines):
-            bar.set_postfix(
-                {name: entry.values[name] for name in shown if name in entry.values}, refresh=False
-            )
-            bar.update(entry.update - bar.n)
+            prefix = "" if entry.split.startswith("train") else f"{entry.split}_"
+            named = {f"{prefix}{name}": value for name, value in entry.values.items()}
+            latest |= {name: named[name] for name in shown if name in named}
+            if not bar.disable:
+                bar.set_postfix(latest, refresh=False)
+                bar.update(entry.update - bar.n)
+            elif 10 * entry.update // updates > tenths:
+                tenths = 10 * entry.update // updates
+                numbers = "".join(f", {name} {value:g}" for name, value in latest.items())
+                print(f"  update {entry.update} of {updates}{numbers}", file=file, flush=True)

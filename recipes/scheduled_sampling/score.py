@@ -93,11 +93,8 @@ def main():
             command=args.command,
         )
         append_result(args.results, result)
-    if paper:
-        beside = f"paper: dev {paper['bleu_dev']:.2f} test {paper['bleu_test']:.2f}"
-    else:
-        beside = "paper: not on this corpus"
-    print(f"BLEU dev {scores['dev'].score:.2f} test {scores['test'].score:.2f} ({beside})")
+    beside = f" (paper: dev {paper['bleu_dev']:.2f} test {paper['bleu_test']:.2f})" if paper else ""
+    print(f"BLEU dev {scores['dev'].score:.2f} test {scores['test'].score:.2f}{beside}")
 
 
 if __name__ == "__main__":
