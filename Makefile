@@ -7,10 +7,11 @@
 #   DATA=…                 folder of corpora; the tests that need one are skipped without it
 #   PYTEST_ARGS=…          handed to pytest, which runs a process per core (-n 0: just one)
 
+# FAIRSEQ is not taken from the environment, where others keep the path of a checkout.
 PYTHON ?=
 TORCH_VERSION ?= 2.13.0
 TORCH_INDEX ?=
-FAIRSEQ ?=
+FAIRSEQ :=
 DATA ?=
 PYTEST_ARGS ?=
 

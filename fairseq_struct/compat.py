@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import functools
 import importlib
 import importlib.metadata
 import logging
 import os
-import pickle
 import platform
 import re
 import struct
@@ -28,8 +26,8 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from fairseq_struct import trainer_checkpoints
-from fairseq_struct.errors import DamagedCheckpoint, DependencyError, InputError
+from fairseq_struct import checkpoint_file, trainer_checkpoints
+from fairseq_struct.errors import DependencyError, InputError
 
 TORCH_MINIMUM = (2, 6)
 # All builds of fairseq are imported as ``fairseq``. Of the two that work, one has wheels, for these
@@ -96,6 +94,8 @@ def prepare() -> None:
         checkpoint_utils.load_checkpoint_to_cpu
     )
     trainer_checkpoints.install(checkpoint_utils, load_state)
+    workers = importlib.import_module("fairseq.distributed.utils")
+    workers.broadcast_object = _as_safe_as_files(workers)
 
 
 @functools.cache
@@ -124,14 +124,15 @@ def load_state(path: str | Path) -> dict[str, Any]:
     """
     allow_checkpoint_types()
     torch = _import_torch()
+    checkpoint_file.look_at(path)
     try:
-        with _clear_messages(path):
+        with checkpoint_file.refusing(path):
             # Said explicitly, so that no environment variable of torch can turn it off.
             state = torch.load(path, map_location="cpu", weights_only=True)
     except InputError:
         raise
-    except _OF_TEXT:
-        raise _no_checkpoint(path) from None
+    except (*_OF_BYTES, RuntimeError):
+        raise checkpoint_file.no_checkpoint(path) from None
     if not isinstance(state, dict):
         raise InputError(f"{path}: holds a {type(state).__name__}, not a checkpoint's dictionary")
     return state
@@ -216,14 +217,39 @@ def _with_clear_messages(load: Callable[..., Any]) -> Callable[..., Any]:
     # otherwise; for checkpoints nothing may.
     @functools.wraps(load)
     def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
+        if os.path.exists(path):  # elsewhere, fairseq fetches it or says what is missing
+            checkpoint_file.look_at(path)
+        unforced = _without_variable("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
         try:
-            with _clear_messages(path), _without_variable("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"):
+            with checkpoint_file.refusing(path), unforced:
                 return load(path, *args, **kwargs)
-        except _OF_TEXT:
+        except InputError:
+            raise
+        except (*_OF_BYTES, RuntimeError):
             load_state(path)  # says so, if this is no checkpoint
             raise
 
     return load_checkpoint_to_cpu
+
+
+def _as_safe_as_files(workers: ModuleType) -> Callable[..., Any]:
+    # With several workers the first one reads the checkpoint and sends it to the others. What they
+    # take is held to the rules of files, in which options are plain containers.
+    broadcast, torch = workers.broadcast_object, _import_torch()
+    omega = importlib.import_module("omegaconf").OmegaConf
+
+    @functools.wraps(broadcast)
+    def broadcast_object(state: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(state, dict) and omega.is_config(state.get("cfg")):
+            plain = omega.to_container(state["cfg"], resolve=True, enum_to_str=True)
+            state = {**state, "cfg": plain}
+        with torch.serialization.safe_globals([workers._TensorPlaceholder]):
+            state = broadcast(state, *args, **kwargs)
+        if isinstance(state, dict) and isinstance(state.get("cfg"), dict):
+            state["cfg"] = omega.create(state["cfg"], flags={"allow_objects": True})
+        return state
+
+    return broadcast_object
 
 
 @contextlib.contextmanager
@@ -236,51 +262,5 @@ def _without_variable(name: str) -> Iterator[None]:
             os.environ[name] = value
 
 
-@contextlib.contextmanager
-def _clear_messages(path: str | Path) -> Iterator[None]:
-    # torch's own message advises users to switch the protection off, and does not name the file;
-    # the chain of exceptions is cut so that this advice is not printed above ours.
-    try:
-        yield
-    except pickle.UnpicklingError as error:
-        raise _refusal(path, error) from None
-    except OSError as error:
-        if error.errno not in (None, errno.EINVAL):  # which torch has for files cut short
-            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-        raise _no_checkpoint(path) from None
-    except (EOFError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and not any(say in str(error) for say in _OF_CUT_FILES):
-            raise
-        raise _no_checkpoint(path) from None
-
-
-# What torch says of files that end too soon, in its zip format and the one before.
-_OF_CUT_FILES = ("PytorchStreamReader", "unexpected EOF", "wrong byte size")
-# What torch makes of text that it takes for a pickle, and of a pickle that ends too soon.
-_OF_TEXT = (LookupError, ValueError, TypeError, AttributeError, struct.error)
-
-
-def _no_checkpoint(path: str | Path) -> DamagedCheckpoint:
-    return DamagedCheckpoint(f"{path}: not a checkpoint, or one that was cut short")
-
-
-def _refusal(path: str | Path, error: pickle.UnpicklingError) -> InputError:
-    names = _foreign_globals(path, error)
-    if names:
-        return InputError(
-            f"{path}: refused, because it asks to import {', '.join(names)}, which a fairseq"
-            " checkpoint has no need of; nothing in the file was run (if you made it yourself and"
-            " need that name, allow it with torch.serialization.add_safe_globals)"
-        )
-    reason = re.search(r"WeightsUnpickler error: *(\S[^\n]*)", str(error))
-    detail = f" ({reason.group(1)})" if reason else ""
-    return DamagedCheckpoint(f"{path}: not a checkpoint of fairseq, or a damaged one{detail}")
-
-
-def _foreign_globals(path: str | Path, error: pickle.UnpicklingError) -> list[str]:
-    torch = _import_torch()
-    try:
-        names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
-    except Exception:  # files older than torch's zip format: only the message tells
-        names = []
-    return sorted(names) or re.findall(r"GLOBAL (\S+)", str(error))[:1]
+# What torch makes of text, or of other bytes, that it takes for a pickle.
+_OF_BYTES = (LookupError, ValueError, TypeError, AttributeError, AssertionError, struct.error)

@@ -11,18 +11,27 @@ import argparse
 import functools
 from typing import Any
 
+from fairseq_struct.errors import InputError
+
 
 def register() -> None:
     """Let our architectures apply in configs, and be chosen there by ``model=ARCHITECTURE``.
 
-    Calling it again changes nothing.
+    Those of families without a config class, whose options only a command line can give, refuse
+    configs instead. Calling it again changes nothing.
     """
     from fairseq.dataclass import utils
+    from fairseq.models import ARCH_CONFIG_REGISTRY
+    from fairseq.models import MODEL_DATACLASS_REGISTRY as FAMILIES
     from hydra.core.config_store import ConfigStore
 
     store = ConfigStore.instance()
     for name, node in _nodes().items():
         store.store(name=name, group="model", node=node, provider="fairseq_struct")
+    for name, family in _ours().items():
+        function = ARCH_CONFIG_REGISTRY[name]
+        if family not in FAMILIES and not hasattr(function, "refuses_configs"):
+            ARCH_CONFIG_REGISTRY[name] = _refusing_configs(name, function)
     if not hasattr(utils.merge_with_parent, "applies_architectures"):
         utils.merge_with_parent = _applying_architectures(utils.merge_with_parent)
 
@@ -50,7 +59,7 @@ def _nodes() -> dict[str, Any]:
             ARCH_CONFIG_REGISTRY[name](options)
             nodes[name] = FAMILIES[family](**vars(options))
             nodes[name]._name = name
-        else:  # its options come from argparse; the architecture's function knows their defaults
+        else:  # to be refused
             nodes[name] = {"_name": name}
     return nodes
 
@@ -69,3 +78,18 @@ def _applying_architectures(merge_with_parent):
 
     merge.applies_architectures = True
     return merge
+
+
+def _refusing_configs(name, architecture):
+    @functools.wraps(architecture)
+    def apply(options):
+        # A model in a checkpoint of fairseq-train may be read as a config, but it has its arch.
+        if not isinstance(options, argparse.Namespace) and "arch" not in options:
+            raise InputError(
+                f"{name} takes its options from the command line of fairseq-train; "
+                "fairseq-hydra-train cannot give them"
+            )
+        architecture(options)
+
+    apply.refuses_configs = True
+    return apply

@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 LAST = "checkpoint_last.pt"  # what --restore-file is, unless the user says otherwise
 # The names that fairseq gives to the checkpoints of a training.
 NAMES = re.compile(r"checkpoint(\d+|_\d+_\d+|_best|_last|\.best_.+)\.pt")
+# Where a checkpoint keeps the validations without progress.
+PATIENCE = "patience"
 # The file that another may stand in for; set while a training looks for its own last checkpoint.
 _replaceable: ContextVar[str | None] = ContextVar("replaceable", default=None)
 
@@ -47,6 +50,9 @@ def install(checkpoint_utils: ModuleType, load_state: Callable[[Path], dict[str,
         checkpoint_utils.load_checkpoint_to_cpu, load_state
     )
     checkpoint_utils.load_checkpoint = _resuming(checkpoint_utils.load_checkpoint, manager)
+    from fairseq.tasks import FairseqTask
+
+    FairseqTask.get_batch_iterator = _same_batches(FairseqTask.get_batch_iterator)
 
 
 def newest_intact(
@@ -65,8 +71,8 @@ def newest_intact(
             continue
         try:
             state = load_state(path)
-            found.append((state["optimizer_history"][-1]["num_updates"], path))
-        except (InputError, LookupError, TypeError):
+            found.append((int(state["optimizer_history"][-1]["num_updates"]), path))
+        except (LookupError, TypeError, ValueError):  # an InputError is one of these
             continue
     return max(found)[1] if found else None
 
@@ -123,8 +129,9 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
     def load_checkpoint(cfg: Any, trainer: Any, **passthrough: Any) -> Any:
         suffix = trainer.checkpoint_suffix
         last = os.path.join(cfg.save_dir, f"checkpoint_last{suffix}.pt")
-        _require_what_is_named(cfg, suffix, last, manager)
-        if cfg.write_checkpoints_asynchronously:
+        begins = not manager.exists(last)
+        _require_what_is_named(cfg, suffix, begins, manager)
+        if getattr(cfg, "write_checkpoints_asynchronously", False):
             logger.warning("checkpoints are written before training goes on, lest a kill tear them")
             cfg.write_checkpoints_asynchronously = False
         # The parts of a sharded checkpoint belong together: no other may stand in for one.
@@ -133,17 +140,64 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
             extra_state, epoch_itr = original(cfg, trainer, **passthrough)
         finally:
             _replaceable.reset(token)
-        _stop_if_finished(trainer)
+        goes_on = extra_state is not None and not (
+            cfg.reset_meters or cfg.reset_optimizer or (begins and cfg.finetune_from_model)
+        )
+        count = _keep_patience(trainer, extra_state.get(PATIENCE, {}) if goes_on else {})
+        if 0 < getattr(cfg, "patience", -1) <= count.get("num_runs", 0):
+            _stop(trainer, f"no progress in {cfg.patience} validations (--patience)")
+        _stop_at_the_last_update(trainer)
         return extra_state, epoch_itr
 
     return load_checkpoint
 
 
-def _require_what_is_named(cfg: Any, suffix: str | None, last: str, manager: type) -> None:
+def _keep_patience(trainer: Any, known: dict[str, Any]) -> dict[str, Any]:
+    """Let the count of validations without progress go on, which fairseq forgets."""
+    count: dict[str, Any] = {}
+    for program in ("__main__", "fairseq_cli.train"):
+        # It keeps the count on the function that counts.
+        function = getattr(sys.modules.get(program), "should_stop_early", None)
+        if function is not None:
+            count = vars(function)
+            break
+    count.update((name, known[name]) for name in ("best", "num_runs") if name in known)
+    save = trainer.save_checkpoint
+
+    @functools.wraps(save)
+    def save_checkpoint(filename: str, extra_state: dict[str, Any]) -> Any:
+        return save(filename, {**extra_state, PATIENCE: dict(count)} if count else extra_state)
+
+    trainer.save_checkpoint = save_checkpoint
+    return count
+
+
+def _same_batches(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Batches that serve every epoch are those of the first, also after an interruption.
+
+    fairseq draws them anew, with a seed of the epoch that a resumed training begins with.
+    """
+
+    @functools.wraps(original)
+    def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        epoch = kwargs.get("epoch", 1)
+        of_one_epoch = kwargs.get("disable_iterator_cache") or kwargs.get("update_epoch_batch_itr")
+        known = dataset in self.dataset_to_epoch_iter
+        if epoch == 1 or of_one_epoch or known or not self.can_reuse_epoch_itr(dataset):
+            return original(self, dataset, *args, **kwargs)
+        iterator = original(self, dataset, *args, **{**kwargs, "epoch": 1})
+        dataset.set_epoch(epoch)
+        iterator.epoch = epoch
+        return iterator
+
+    return get_batch_iterator
+
+
+def _require_what_is_named(cfg: Any, suffix: str | None, begins: bool, manager: type) -> None:
     """Missing files are for fairseq no reason to stop; but whoever names one wants that one."""
     if cfg.restore_file != LAST:
         option, path = "--restore-file", cfg.restore_file.replace(".pt", f"{suffix or ''}.pt")
-    elif manager.exists(last):
+    elif not begins:
         return
     elif getattr(cfg, "continue_once", None) is not None:
         option, path = "--continue-once", cfg.continue_once
@@ -157,9 +211,13 @@ def _require_what_is_named(cfg: Any, suffix: str | None, last: str, manager: typ
         raise InputError(f"{path}: no such file ({option}){hint}")
 
 
-def _stop_if_finished(trainer: Any) -> None:
+def _stop_at_the_last_update(trainer: Any) -> None:
     """fairseq asks whether the last update was reached only after having made one more."""
     limit, updates = trainer.cfg.optimization.max_update, trainer.get_num_updates()
-    if limit and updates >= limit:
-        logger.info(f"nothing to train: {updates} updates are made of --max-update {limit}")
-        trainer.cfg.optimization.max_epoch = -1  # 0 means no limit
+    if isinstance(limit, int) and 0 < limit <= updates:
+        _stop(trainer, f"{updates} updates are made of --max-update {limit}")
+
+
+def _stop(trainer: Any, why: str) -> None:
+    logger.info(f"nothing to train: {why}")
+    trainer.cfg.optimization.max_epoch = -1  # 0 means no limit

@@ -8,6 +8,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest  # noqa: E402
 
+from fairseq_struct import compat  # noqa: E402
+
+
+def pytest_report_header():
+    """Which of the builds of fairseq the tests run on."""
+    return f"fairseq: {', '.join(compat.installed_fairseq()) or 'from a checkout'}"
+
 
 @pytest.fixture(scope="session")
 def language_folder(tmp_path_factory):

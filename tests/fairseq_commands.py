@@ -158,6 +158,11 @@ def _programs() -> Path:
     return _server() / "bin"
 
 
+def _stop(server: subprocess.Popen) -> None:
+    server.stdin.close()
+    server.wait()
+
+
 @functools.cache
 def _server() -> Path:
     """The folder of the warm server, which ends with this process."""
@@ -180,7 +185,7 @@ def _server() -> Path:
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             start_new_session=True,  # Ctrl-C in a terminal is for pytest alone
         )
-        atexit.register(server.stdin.close)
+        atexit.register(_stop, server)
         if server.stdout.readline() != b"ready\n":
             log.seek(0)
             raise RuntimeError(f"the warm server did not start: {log.read().decode()}")

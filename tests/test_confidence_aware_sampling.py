@@ -3,6 +3,7 @@
 import pytest
 import torch
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
+from fairseq.distributed import ModuleProxyWrapper
 from scheduled_sampling_models import constant, plain_model, toy_batch, toy_model, toy_task
 
 from fairseq_struct.criterions.scheduled_sampling_cross_entropy import (
@@ -114,6 +115,20 @@ def test_one_pass_has_one_loss():
     model.set_num_updates(10)
     assert criterion()(model, batch)[0] > 1.5 * expected
     assert torch.equal(criterion()(model.eval(), batch)[0], plain_loss(plain_model().eval(), batch))
+
+
+def test_a_model_that_is_wrapped_for_several_processes_is_trained_alike():
+    class Wrapper(torch.nn.Module):
+        def __init__(self, module):
+            super().__init__()
+            self.module = module
+
+        def forward(self, **given):
+            return self.module(**given)
+
+    model, batch = toy_model(mix="argmax", replacement="confidence", **CERTAIN), toy_batch()
+    alone, wrapped = (criterion()(m, batch)[0] for m in (model, ModuleProxyWrapper(Wrapper(model))))
+    assert torch.equal(alone, wrapped)
 
 
 def test_what_does_not_fit_is_refused():

@@ -70,6 +70,9 @@ def test_gradients_of_any_order(kind, backend):
         return DependencyTrees(given, lengths, **kind, backend=backend)
 
     heads = trees(scores).heads
+    # The slow backend's Jacobians are compared along a random direction, not column by column.
+    fast = backend == "torch"
+    torch.manual_seed(0)
     for verb in (
         lambda given: trees(given).log_partition,
         lambda given: trees(given).marginals,
@@ -77,8 +80,8 @@ def test_gradients_of_any_order(kind, backend):
         lambda given: trees(given).log_prob(heads),
         lambda given: trees(given).kl(trees(given.flip(1))),
     ):
-        assert torch.autograd.gradcheck(verb, scores)
-        assert torch.autograd.gradgradcheck(verb, scores)
+        assert torch.autograd.gradcheck(verb, scores, fast_mode=fast)
+        assert torch.autograd.gradgradcheck(verb, scores, fast_mode=fast)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -113,7 +116,7 @@ def test_forbidden_arcs(kind, backend):
 def test_samples_come_with_their_probabilities(kind, backend):
     scores, lengths = random_scores(2, 3, 3, seed=3), torch.tensor([3, 2])
     trees = DependencyTrees(scores, lengths, **kind, backend=backend)
-    count = 4000 if backend == "compiled" else 800
+    count = 4000 if backend == "compiled" else 400
     heads = trees.sample_heads(count, torch.Generator().manual_seed(1))
     for b, n in enumerate(lengths.tolist()):
         oracle = Enumerated(scores[b, :n, :n], kind)
@@ -129,7 +132,7 @@ def test_samples_come_with_their_probabilities(kind, backend):
 def test_arcs_are_sampled_as_often_as_their_marginals_say(kind, backend):
     scores, lengths, count = random_scores(2, 8, 8, seed=5), torch.tensor([8, 6]), 3000
     trees = DependencyTrees(scores, lengths, **kind, backend=backend)
-    count = count if backend == "compiled" else 300
+    count = count if backend == "compiled" else 150
     drawn = trees.sample(count, torch.Generator().manual_seed(1))
     error = drawn.mean(0) - trees.marginals
     deviation = (trees.marginals * (1 - trees.marginals) / count).clamp_min(0).sqrt()

@@ -153,22 +153,6 @@ def test_empty_batches_and_single_words():
             assert gradient.abs().max() < 1e-12
 
 
-def test_a_sentence_does_not_depend_on_its_batch():
-    """Bit for bit: compiled kernels add in the same order whatever lies beside a sentence."""
-    lengths = torch.tensor([9, 3, 7, 1, 12, 5, 12, 2, 8, 11])
-    scores = random_scores(len(lengths), 12, 12)
-    for param in KINDS:
-        (kind,) = param.values
-        together = DependencyTrees(scores, lengths, **kind)
-        for b, n in enumerate(lengths.tolist()):
-            alone = DependencyTrees(scores[b : b + 1, :n, :n], **kind)
-            for verb in ("log_partition", "marginals", "argmax", "entropy", "sparsemap"):
-                whole = getattr(together, verb)[b]
-                part = getattr(alone, verb)[0]
-                whole = whole[:n, :n] if whole.dim() else whole
-                torch.testing.assert_close(part, whole, atol=1e-13, rtol=1e-13)
-
-
 def test_results_have_the_precision_of_the_scores():
     scores = random_scores(2, 6, 6, dtype=torch.float16).requires_grad_()
     exact = scores.detach().double().requires_grad_()

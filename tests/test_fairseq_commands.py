@@ -6,7 +6,10 @@ import signal
 import sys
 
 import pytest
-from fairseq_commands import ROOT, USER_DIR, run, start, start_cold
+import torch
+from fairseq_commands import ROOT, SMALL, USER_DIR, run, start, start_cold, write_data_bin
+
+from fairseq_struct.compat import load_state
 
 TELL = """
 import os, random, resource, sys
@@ -119,3 +122,58 @@ def test_run_raises_what_ends_the_program(tmp_path):
     with pytest.raises(FileNotFoundError, match="nothing.src"):
         run("preprocess", "--source-lang=src", "--target-lang=tgt", f"--destdir={tmp_path}/out",
             f"--trainpref={tmp_path}/nothing")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("labelled")
+    (folder / "text").write_text("a good film\tgood\nno film\tbad\n" * 4)
+    files = [f"--{split}-file={folder}/text" for split in ("train", "valid", "test")]
+    script = ROOT / "preprocess" / "labelled_text.py"
+    assert output_of(start(sys.executable, script, "plain", folder / "out", *files))[1] == 0
+    return folder / "out"
+
+
+SYSTEMS = {
+    "scheduled_sampling": [*SMALL, "--arch=scheduled_sampling_transformer", "--batch-size=8"],
+    "latent_clusters": [
+        "--task=latent_clusters", "--arch=latent_clusters", "--criterion=latent_clusters",
+        "--dim=8", "--train-size=20", "--valid-size=5", "--test-size=5", "--batch-size=20",
+    ],
+    "latent_tree": [
+        "--task=structured_classification", "--criterion=structured_classification",
+        "--arch=latent_tree_classifier", "--embed-dim=8", "--hidden-size=8", "--batch-size=4",
+    ],
+    "on_lstm": [
+        "--task=recurrent_language_modeling", "--criterion=recurrent_language_modeling",
+        "--arch=on_lstm_lm", "--embed-dim=8", "--hidden-size=8", "--chunk-size=4",
+        "--batch-size=4", "--tokens-per-sample=12",
+    ],
+    "udgn": [
+        "--task=structured_masked_lm", "--criterion=structured_masked_lm", "--arch=udgn_tiny",
+        "--batch-size=8",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_each_system_trains_the_same_from_a_cold_start(system, request, tmp_path):
+    """The one real command line of each system; what it learns shows the warm ones to be right."""
+    if system == "scheduled_sampling":
+        data = [write_data_bin(tmp_path)]
+    elif system == "latent_clusters":
+        data = []
+    else:
+        name = "labelled" if system == "latent_tree" else "language_folder"
+        data = [request.getfixturevalue(name) / "data-bin"]
+    options = [*data, *SYSTEMS[system], f"--user-dir={USER_DIR}", "--optimizer=adam", "--lr=0.01",
+               "--max-update=3", "--disable-validation", "--num-workers=0"]  # fmt: skip
+    weights = []
+    for begin in (start, start_cold):
+        folder = tmp_path / begin.__name__
+        output, status = output_of(begin("fairseq-train", *options, f"--save-dir={folder}"))
+        assert status == 0, output
+        state = load_state(folder / "checkpoint_last.pt")["model"]
+        weights.append({name: value for name, value in state.items() if torch.is_tensor(value)})
+    assert weights[0].keys() == weights[1].keys() != set()
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])

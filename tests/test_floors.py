@@ -18,7 +18,7 @@ FLOORS = {
     "criterions": {"metrics", "compat"},
     "optim": {"compat"},
     "cli": {"data", "modules", "metrics", "structure", "models", "tasks", "criterions"}
-    | {"compat", "whole_files", "plugin", "inference", "user_dir", "__init__"},
+    | {"compat", "checkpoint_file", "whole_files", "plugin", "inference", "user_dir", "__init__"},
     "modules": {"structure"},
     "metrics": {"structure"},
     "structure": set(),
@@ -27,16 +27,20 @@ FLOORS = {
     "hydra_configs": set(),
     "precision": set(),
     "user_dir": {"plugin"},
-    "compat": {"trainer_checkpoints"},
+    "compat": {"checkpoint_file", "trainer_checkpoints"},
     "trainer_checkpoints": {"whole_files"},
     "whole_files": set(),
+    "checkpoint_file": set(),
+    "text_files": set(),
     "errors": set(),
-    "inference": {"structure", "data", "models", "compat", "plugin", "__init__"},
+    "inference": {"structure", "data", "models", "compat", "checkpoint_file", "plugin", "__init__"},
     "__init__": {"inference"},
 }
 STRUCTURE_MAY_USE = {"torch", "numpy", "numba", "entmax", "fairseq_struct"}
 STRUCTURE_MAY_USE |= sys.stdlib_module_names
-WITHOUT_FAIRSEQ = ("structure", "modules", "metrics", "whole_files", "errors", "__init__")
+WITHOUT_FAIRSEQ = (
+    "structure", "modules", "metrics", "whole_files", "errors", "text_files", "__init__"
+)  # fmt: skip
 
 
 def room_of(path: Path) -> str:
@@ -73,7 +77,7 @@ def test_every_room_has_a_floor():
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_only_go_down(path):
     room = room_of(path)
-    above = rooms_imported(path) - FLOORS[room] - {room, "errors"}
+    above = rooms_imported(path) - FLOORS[room] - {room, "errors", "text_files"}
     assert not above, f"{path} imports from {sorted(above)}"
     if room in WITHOUT_FAIRSEQ:
         fairseq = [name for name in imports_of(path) if name.split(".")[0].startswith("fairseq")]
@@ -114,3 +118,41 @@ def modules_after(statement: str) -> set[str]:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["--help"], ""),
+        (["parse", "--help"], ""),
+        (["parse", "none.pt"], "none.pt: no such file"),
+        (["parse", "HERE", "--data", "none"], "none: no such folder"),
+        (["parse", "FOLDER"], "is a folder, not a file"),
+        (["classify", "none.pt"], "none.pt: no such file"),
+        (["classify", "HERE", "--trees", "none/trees"], "none/trees cannot be written"),
+        (["channels", "HERE", "none.conllu"], "none.conllu: no such file"),
+        (["channels", "none.pt", "HERE"], "none.pt: no such file"),
+        (["syneval", "none.pt", "HERE"], "none.pt: no such file"),
+        (["syneval", "HERE", "none"], "none: no such .tsv file"),
+        (["evaluate", "none.txt", "random"], "none.txt: no such file"),
+        (["evaluate", "HERE", "right_chian"], "no such file; did you mean 'right_chain'?"),
+        (["average-checkpoints", "--inputs", "HERE", "none.pt", "--output=x"], "none.pt: no such"),
+        (["average-checkpoints", "--last=2", "--directory=none", "--output=x"], "no such direc"),
+        (["report", "none.md"], "none.md: no such file"),
+        (["doctor", "--data", "none"], "none: no such folder"),
+    ],
+)  # fmt: skip
+def test_commands_look_at_paths_before_they_load_anything_heavy(command, message, tmp_path):
+    (tmp_path / "here").write_text("")
+    places = {"HERE": str(tmp_path / "here"), "FOLDER": str(tmp_path)}
+    command = [places.get(word, word) for word in command]
+    loaded = modules_after(
+        "import contextlib, io\nfrom fairseq_struct.cli.main import main\n"
+        "said = io.StringIO()\n"
+        "with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):\n"
+        f"    try:\n        status = main({command!r})\n"
+        "    except SystemExit as ended:\n        status = ended.code\n"
+        f"assert {message!r} in said.getvalue(), said.getvalue()\n"
+        f"assert status == {2 if message else 0}, status"
+    )
+    assert not {"fairseq", "torch", "numpy", "numba", "matplotlib"} & loaded

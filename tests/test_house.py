@@ -17,6 +17,7 @@ TOP_LEVEL = {
     "user_dir",
     "preprocess",
     "recipes",
+    "docs",
     "tests",
     "README.md",
     "Makefile",

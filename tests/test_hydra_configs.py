@@ -6,15 +6,19 @@ import pytest
 from omegaconf import OmegaConf
 
 from fairseq_struct import plugin
+from fairseq_struct.errors import InputError
 
 plugin.load()
 from fairseq import options  # noqa: E402
+from fairseq.dataclass import utils  # noqa: E402
 from fairseq.dataclass.configs import FairseqConfig  # noqa: E402
 from fairseq.dataclass.initialize import add_defaults, hydra_init  # noqa: E402
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf  # noqa: E402
 from fairseq.models import (  # noqa: E402
+    ARCH_CONFIG_REGISTRY,
     ARCH_MODEL_NAME_REGISTRY,
     MODEL_DATACLASS_REGISTRY,
+    build_model,
 )
 from hydra import compose, initialize_config_module  # noqa: E402
 
@@ -70,19 +74,22 @@ def test_architecture_as_a_group(name):
     assert as_dict(cfg.model) == {**of_fairseq_train(name), option: value + 1}
 
 
-def test_tasks_criterions_and_architectures_without_config_as_groups():
-    cfg = composed(
-        "task=structured_masked_lm", "criterion=structured_masked_lm", "optimizer=nt_asgd",
-        "model=scheduled_sampling_transformer_tiny", "+model.mix=argmax",
-    )  # fmt: skip
-    assert cfg.task._name == cfg.criterion._name == "structured_masked_lm"
-    assert cfg.optimizer._name == "nt_asgd"
-    assert cfg.model == {"_name": "scheduled_sampling_transformer_tiny", "mix": "argmax"}
+def test_tasks_criterions_and_optimizers_as_groups():
+    groups = {"task": "structured_masked_lm", "criterion": "latent_clusters"}
+    groups["optimizer"] = "nt_asgd"
+    cfg = composed(*(f"{group}={name}" for group, name in groups.items()))
+    assert {group: cfg[group]._name for group in groups} == groups
+
+
+@pytest.mark.parametrize("name", sorted(set(ARCHITECTURES) - set(WITH_CONFIG)))
+def test_architecture_without_config_class_refuses_one(name):
+    cfg = composed(f"model={name}")
+    add_defaults(cfg)
+    with pytest.raises(InputError, match=f"{name} takes its options from the command line"):
+        build_model(cfg.model, task=None)
 
 
 def test_registering_again_changes_nothing():
-    from fairseq.dataclass import utils
-
-    once = utils.merge_with_parent
+    before = utils.merge_with_parent, dict(ARCH_CONFIG_REGISTRY)
     plugin.load()
-    assert utils.merge_with_parent is once
+    assert before == (utils.merge_with_parent, ARCH_CONFIG_REGISTRY)

@@ -79,10 +79,9 @@ def command(root, name, text):
 def install(root, verb="packages", **variables):
     """Run the script; what pip was asked for, what was printed, and the exit status come back."""
     variables = {"PYTHON": "python-of-tests", "CXX": "c++-of-tests", **variables}
+    ours = {"FAIRSEQ", "TORCH_INDEX", "TORCH_VERSION", "FAILURE"}  # as make hands them on
     environment = {
-        **{
-            key: value for key, value in os.environ.items() if key not in ("FAIRSEQ", "TORCH_INDEX")
-        },
+        **{key: value for key, value in os.environ.items() if key not in ours},
         "PATH": f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}",
         **variables,
     }

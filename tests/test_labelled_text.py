@@ -8,7 +8,8 @@ import pytest
 
 from fairseq_struct.data import labelled_text
 from fairseq_struct.data.conllu import read_conllu, to_conllu
-from fairseq_struct.data.labelled_text import Instance, read_corpus
+from fairseq_struct.data.labelled_folder import write_labelled_folder
+from fairseq_struct.data.labelled_text import Instance, LabelledCorpus, read_corpus
 from fairseq_struct.data.tree_page import tree_page
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.word_vectors import read_word_vectors
@@ -106,6 +107,14 @@ def test_splits_have_to_fit_together(tmp_path):
         read_corpus("x", labelled_text.read_tsv, files)
 
 
+def test_a_dictionary_is_not_cut_to_nothing(tmp_path):
+    instances = [Instance(("a b a",), "x"), Instance(("a c",), "y")]
+    corpus = LabelledCorpus("x", dict.fromkeys(labelled_text.SPLITS, instances))
+    with pytest.raises(InputError, match="--least-count 4: no word .* 'a', is there 3 times"):
+        write_labelled_folder(corpus, tmp_path / "out", least_count=4)
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.skipif(not os.environ.get("DATA"), reason="DATA names no folder of corpora")
 def test_the_real_corpora_have_their_sizes():
     data = Path(os.environ["DATA"])
@@ -138,6 +147,20 @@ def test_heads_that_are_no_tree_are_refused(tmp_path, heads, message):
     path = write(tmp_path / "x", to_conllu(("a", "b"), heads))
     with pytest.raises(InputError, match=message):
         list(read_conllu(path))
+
+
+@pytest.mark.parametrize("place", [0, 6])
+def test_numbers_of_thousands_of_digits_are_none(tmp_path, place):
+    columns = "1\ta\t_\tX\t_\t_\t0\troot\t_\t_".split("\t")
+    columns[place] = "9" * 5000
+    with pytest.raises(InputError, match="x:1: ") as refusal:
+        list(read_conllu(write(tmp_path / "x", "\t".join(columns) + "\n")))
+    assert len(str(refusal.value)) < 300
+
+
+def test_records_that_are_nested_too_deeply_are_none(tmp_path):
+    with pytest.raises(InputError, match="x:1: no SNLI record"):
+        list(labelled_text.read_snli_jsonl(write(tmp_path / "x", "[" * 100_000 + "\n")))
 
 
 def test_conllu_has_ten_columns(tmp_path):

@@ -193,6 +193,7 @@ def test_bad_options_end_in_one_sentence(prepared, tmp_path, options, message):
     options = [option.replace("FOLDER", str(prepared)) for option in options]
     with pytest.raises(InputError, match=message):
         train(prepared, tmp_path, *options, "--max-epoch=1")
+    assert not (tmp_path / "crash.pt").exists(), "told only after the first epoch has begun"
 
 
 def test_long_sentences_are_cut_on_request(prepared, tmp_path):
@@ -224,6 +225,7 @@ def test_batches_can_be_made_by_tokens(prepared, tmp_path):
 def test_a_model_of_pairs_needs_pairs(prepared, tmp_path):
     with pytest.raises(InputError, match=r"reads 2 sentence\(s\) per instance, the data have 1"):
         train(prepared, tmp_path, "--max-epoch=1", arch="latent_tree_entailment")
+    assert not (tmp_path / "crash.pt").exists(), "told only after the first epoch has begun"
 
 
 def test_raw_text_is_lower_cased_as_the_training_text_was(prepared, tmp_path):

@@ -121,6 +121,25 @@ def test_every_method_teaches_the_parser(trained, data_bin, method, monkeypatch)
     assert criterion(model, sample)[0].isfinite()
 
 
+def test_options_of_a_checkpoint_that_are_not_needed_or_made_up(trained, tmp_path):
+    state = torch.load(trained, weights_only=True)
+    expected = fairseq_struct.load(trained).parse(["one two three"])
+    state["cfg"]["model"].encoder_embed_path = str(tmp_path / "moved.vec")
+    torch.save(state, tmp_path / "x.pt")
+    assert fairseq_struct.load(tmp_path / "x.pt").parse(["one two three"]) == expected
+    for name, value, message in (
+        ("encoder_layers", 10**9, "ask for more layers than it has"),
+        ("parser_hidden_size", 10**9, "nothing can be built of its options|does not fit"),
+        ("latent_method", "spigott", "unknown latent method .* did you mean 'spigot'"),
+    ):
+        old = getattr(state["cfg"]["model"], name)
+        setattr(state["cfg"]["model"], name, value)
+        torch.save(state, tmp_path / "x.pt")
+        with pytest.raises(InputError, match=message):
+            fairseq_struct.load(tmp_path / "x.pt")
+        setattr(state["cfg"]["model"], name, old)
+
+
 def test_translation_resumption_and_trees(trained, data_bin, tmp_path, monkeypatch, capsys):
     options = ["--latent-method=spigot", "--criterion=latent_tree_translation", "--batch-size=8",
                "--disable-validation"]  # fmt: skip
@@ -165,3 +184,4 @@ def test_translation_resumption_and_trees(trained, data_bin, tmp_path, monkeypat
 def test_bad_options_end_in_one_sentence(data_bin, tmp_path, options, message):
     with pytest.raises(InputError, match=message):
         train(data_bin, tmp_path, *options, "--max-update=1", "--batch-size=8", arch=ARCH)
+    assert not (tmp_path / "crash.pt").exists(), "told only after the first epoch has begun"

@@ -42,10 +42,11 @@ def test_windows_hold_what_is_there(pipe):
     pipe.writer.write(b"ee\r\n\n5\n6\n7\n")
     assert next(found) == [(3, "three"), (4, ""), (5, "5")]
     assert next(found) == [(6, "6"), (7, "7")]
-    pipe.writer.write("ö".encode()[:1])
-    pipe.writer.write("ö".encode()[1:])
+    pipe.writer.write("8\nö".encode()[:-1])
+    assert next(found) == [(8, "8")]
+    pipe.writer.write("ö".encode()[-1:])
     pipe.writer.close()
-    assert list(found) == [[(8, "ö")]]
+    assert list(found) == [[(9, "ö")]]
 
 
 def test_lines_of_a_file_are_all_there(tmp_path):
@@ -65,6 +66,8 @@ def test_bytes_that_are_no_text(pipe, tmp_path):
         list(read_lines(pipe.reader))
     with pytest.raises(InputError, match="the input is not utf-8"):
         list(read_lines(["\udcff"]))
+    with pytest.raises(InputError, match="standard input is closed"):
+        read_lines(None)
 
 
 def test_batches_are_of_similar_lengths_and_results_in_order():

@@ -248,6 +248,17 @@ def test_streams_hold_every_token_once():
 def test_bad_options_end_in_one_sentence(language_folder, tmp_path, options, message):
     with pytest.raises(InputError, match=message):
         train(language_folder, tmp_path, "--optimizer=adam", "--max-update=1", *options)
+    assert not (tmp_path / "crash.pt").exists(), "told only after the first epoch has begun"
+
+
+def test_the_task_is_for_models_that_carry_a_state(language_folder, tmp_path):
+    with pytest.raises(InputError, match="this task is for on_lstm_lm and awd_lstm_lm, not for Tr"):
+        run("train", language_folder / "data-bin", "--arch=transformer_lm", "--decoder-layers=1",
+            "--decoder-embed-dim=8", "--decoder-attention-heads=1", "--optimizer=adam",
+            "--task=recurrent_language_modeling", "--criterion=recurrent_language_modeling",
+            "--batch-size=4", "--max-update=1", f"--save-dir={tmp_path}",
+            f"--user-dir={USER_DIR}")  # fmt: skip
+    assert not (tmp_path / "crash.pt").exists()
 
 
 def test_eval_lm_needs_the_other_task(language_models, language_folder):

@@ -174,6 +174,7 @@ def test_models_without_trees_say_so(folder, treebank, tmp_path, capsys):
 def test_bad_options_end_in_one_sentence(folder, tmp_path, options, message):
     with pytest.raises(InputError, match=message):
         train(folder, tmp_path, "--max-update=1", *options)
+    assert not (tmp_path / "crash.pt").exists(), "told only after the first epoch has begun"
 
 
 def test_the_preset_is_the_published_setting(folder, tmp_path):

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 
 import pytest
-from fairseq_commands import USER_DIR, run
+from fairseq_commands import USER_DIR, run, warm_python
 from small_masked_models import logged
 
 from fairseq_struct.cli.main import main
@@ -18,6 +18,12 @@ SIZES = {"train": 400, "valid": 50, "test": 50}
 
 def prepare(*arguments):
     return main(["prepare", "dependency_treebank", *map(str, arguments)])
+
+
+@pytest.fixture(autouse=True)
+def warm():
+    with warm_python():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -94,20 +100,23 @@ def test_a_treebank_loses_punctuation_case_numbers_and_rare_words(tmp_path, caps
     assert (tree.words, tree.heads) == (("dogs", "bark", "N", "times"), (2, 0, 4, 2))
     assert prepare("conllu", files[0], tmp_path / "no", files[1], tmp_path / "x") == 2
     assert f"{tmp_path / 'no'}: no such file" in capsys.readouterr().err
+    assert prepare("conllu", *files, tmp_path / "x", "--least-count", 99) == 2
+    assert "--least-count 99: no word of the training split is known" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 
 
 def test_dependencies_are_learnt_from_hidden_words(tmp_path):
     """UUAS of a UDGN rises from below that of chains, which is 46, to far above it."""
     out = tmp_path / "out"
-    prepare("generated", out, "--sentences", 4000, 150, 10)
+    prepare("generated", out, "--sentences", 2500, 120, 10)
     output = run(
         "train", out / "data-bin", "--arch=udgn_tiny", f"--save-dir={tmp_path / 'run'}",
         "--task=structured_masked_lm", "--criterion=structured_masked_lm", "--optimizer=adam",
-        f"--treebank={out / 'trees' / 'valid.conllu'}", "--lr=0.003", "--max-tokens=500",
-        "--clip-norm=0.25", "--lr-scheduler=polynomial_decay", "--total-num-update=600",
-        "--max-update=480", "--num-workers=0", "--no-progress-bar", "--log-format=json",
+        f"--treebank={out / 'trees' / 'valid.conllu'}", "--lr=0.008", "--max-tokens=500",
+        "--clip-norm=0.25", "--lr-scheduler=polynomial_decay", "--total-num-update=500",
+        "--max-update=440", "--num-workers=0", "--no-progress-bar", "--log-format=json",
         "--no-save", f"--user-dir={USER_DIR}", "--valid-draws=1", "--log-interval=1000",
+        "--embed-dim=48", "--layers=2", "--channels=4", "--channel-size=16", "--parser-size=32",
     )  # fmt: skip
     chain = AttachmentScores()
     for tree in read_conllu(out / "trees" / "valid.conllu"):

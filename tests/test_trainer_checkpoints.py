@@ -128,6 +128,23 @@ def test_a_finished_training_makes_no_update_more(language_folder, copied):
     assert contents(copied) == before
 
 
+def test_patience_goes_on_where_it_was(language_folder, tmp_path):
+    """The first validation is the best one; two more, and training ends."""
+    from fairseq_cli.train import should_stop_early
+
+    def ends(name, *options):
+        train(language_folder, tmp_path / name, "--optimizer=adam", "--lr=0", "--patience=2",
+              "--no-epoch-checkpoints", *options)  # fmt: skip
+        vars(should_stop_early).clear()  # a process of its own would begin so
+        return state_of(tmp_path / name / "checkpoint_last.pt")["extra_state"]["train_iterator"]
+
+    whole = ends("whole")
+    assert whole["epoch"] == 4  # the one that would be next
+    assert ends("parts", "--max-epoch=2")["epoch"] == 3
+    assert ends("parts") == whole
+    assert ends("parts") == whole
+
+
 def test_a_full_disk_leaves_every_checkpoint_as_it_was(language_folder, copied):
     def train_with_little_room(save_dir):
         limit = (copied / "checkpoint_last.pt").stat().st_size // 2

@@ -194,6 +194,19 @@ def test_plain_prefixes_may_contain_dots(tmp_path):
     assert corpus.splits["valid"] == [("valid bb", "valid aa")]
 
 
+@pytest.mark.parametrize("language", ["../en", "/en", "", ".", "..", "en/", "e n", ".en"])
+def test_plain_languages_are_endings_of_files(language):
+    for languages in ((language, "de"), ("de", language)):
+        with pytest.raises(InputError, match="is no language: files are to end with it"):
+            read_plain({"train": "x", "valid": "x", "test": "x"}, *languages)
+
+
+@pytest.mark.parametrize("prefix", ["", "/", "..", "nowhere/"])
+def test_plain_prefixes_without_a_name_are_missing_files(prefix):
+    with pytest.raises(InputError, match=r"\.pt-br: no such file"):
+        read_plain(dict.fromkeys(("train", "valid", "test"), prefix), "pt-br", "tok.en")
+
+
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_wrong_folder_says_what_is_missing(name, tmp_path):
     languages = LAYOUTS[name].languages[:2]

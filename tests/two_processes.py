@@ -12,8 +12,8 @@ from typing import NamedTuple
 import torch
 
 # What every worker would import by itself, which takes many times as long as its training here.
-WARM = ["torch._dynamo", "fairseq_cli.train", "fairseq_struct.models.on_lstm_lm", "fairseq_struct.models.udgn",
-        "fairseq_struct.models.latent_tree_transformer",
+WARM = ["torch._dynamo", "fairseq_cli.train", "fairseq_struct.models.on_lstm_lm",
+        "fairseq_struct.models.udgn", "fairseq_struct.models.latent_tree_transformer",
         "fairseq_struct.tasks.structured_classification"]  # fmt: skip
 
 
@@ -29,9 +29,12 @@ class Trained(NamedTuple):
     state: dict
 
     def logged(self, subset: str) -> list[dict[str, float]]:
-        """What it logged of a subset, but for times: a dictionary for each validation."""
+        """What it logged of a subset, a dictionary for each time.
+
+        Left out are times, and what fairseq's criterions average over steps, not words.
+        """
         lines = re.findall(rf'\{{[^{{}}]*"{subset}_loss"[^{{}}]*\}}', self.log)
-        unlike = re.compile(rf"{subset}_(wps|ups|wpb|bsz|train_wall|wall)|epoch")
+        unlike = re.compile(rf"{subset}_(wps|ups|wpb|bsz|train_wall|wall|total|n_correct)|epoch")
         return [
             {name: float(value) for name, value in json.loads(line).items()
              if not unlike.fullmatch(name)}

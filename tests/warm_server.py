@@ -80,9 +80,8 @@ class Warm:
     def why_cold(self, argv: list[str], environment: dict[str, str]) -> str | None:
         """Why a program needs an interpreter of its own, or None."""
         for name in sorted(environment.keys() | self.environment.keys()):
-            known = (self.environment.get(name), self.added.get(name))
-            fixed = name not in CHANGEABLE and AT_START.match(name)
-            if fixed and environment.get(name) not in known:
+            value, known = environment.get(name), (self.environment.get(name), self.added.get(name))
+            if name not in CHANGEABLE and AT_START.match(name) and value not in known:
                 return f"{name} is read at start"
         first = argv[1] if len(argv) > 1 else ""
         if not _is_python(argv[0]):

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_struct import compat
+from fairseq_struct.checkpoint_file import options_of, parameters_of
+from fairseq_struct.cli.paths import require
 from fairseq_struct.errors import InputError
 from fairseq_struct.whole_files import whole_file
 
@@ -75,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
         InputError: nothing suitable to average, or the output cannot be written.
     """
     paths = _selected(args)
+    require(files=paths)
     if any(Path(path).resolve() == Path(args.output).resolve() for path in paths):
         raise InputError(f"{args.output}: is one of the inputs; choose another --output")
     write_atomically(average_checkpoints(paths, progress=True), args.output)
@@ -108,7 +111,7 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
     sums: dict[str, torch.Tensor] = {}
     for path in tqdm(paths, desc="averaging", disable=not progress):
         state = compat.load_state(path)
-        model = _model_of(state, path)
+        model = parameters_of(state, path)
         if not sums:
             # Kept for comparing with what follows; the numbers themselves change.
             shapes = {name: tuple(value.shape) for name, value in model.items()}
@@ -123,10 +126,11 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
     state["model"] = _means(model, sums, len(paths))
     state.pop("last_optimizer_state", None)
     # A moving average of the last checkpoint is none of the averaged model.
+    extra = state.get("extra_state")
     state["extra_state"] = {
         name: value
-        for name, value in (state.get("extra_state") or {}).items()
-        if not name.startswith("ema")
+        for name, value in (extra if isinstance(extra, dict) else {}).items()
+        if not str(name).startswith("ema")
     }
     return state
 
@@ -199,14 +203,6 @@ def _selected(args: argparse.Namespace) -> list[Path]:
     return checkpoints_of(args.directory, args.last, args.by, args.upper_bound)
 
 
-def _model_of(state: dict[str, Any], path: str | Path) -> dict[str, torch.Tensor]:
-    model = state.get("model")
-    if not isinstance(model, dict):
-        raise InputError(f"{path}: not a checkpoint of fairseq, it has no 'model'")
-    # What a module keeps beside its weights, such as a recurrent state, has no mean.
-    return {name: value for name, value in model.items() if not name.endswith("_extra_state")}
-
-
 def _check_same(
     model: dict[str, torch.Tensor], path: str | Path, shapes: dict[str, tuple], first: str | Path
 ) -> None:
@@ -238,7 +234,7 @@ def _means(
 
 
 def _maximizes(path: Path) -> bool:
-    state = compat.load_state(path)
-    if state.get("cfg"):
-        return bool(state["cfg"]["checkpoint"]["maximize_best_checkpoint_metric"])
-    return bool(getattr(state.get("args"), "maximize_best_checkpoint_metric", False))
+    state, name = compat.load_state(path), "maximize_best_checkpoint_metric"
+    if not state.get("cfg"):
+        return bool(getattr(state.get("args"), name, False))
+    return bool(options_of(state, path, "checkpoint")["checkpoint"].get(name))

@@ -3,6 +3,9 @@
 import argparse
 from pathlib import Path
 
+from fairseq_struct.cli.paths import require
+from fairseq_struct.errors import InputError
+
 NAME = "channels"
 HELP = "correlate the channels of a masked language model with the types of gold dependencies"
 
@@ -38,11 +41,6 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: the checkpoint, the treebank or an option cannot be used.
     """
-    from fairseq_struct.data.dependency_treebank import read_treebank, without_punctuation
-    from fairseq_struct.errors import InputError
-    from fairseq_struct.inference import ArcChannels, load_masked_model
-    from fairseq_struct.metrics.channel_correlation import ChannelCorrelation
-
     if args.types < 1:
         raise InputError(f"--types must be 1 or more, not {args.types}")
     for path in (args.table, args.png):
@@ -50,6 +48,12 @@ def run(args: argparse.Namespace) -> int:
             raise InputError(f"{path}: is a folder, not a file to write")
         if path and not path.parent.is_dir():
             raise InputError(f"{path.parent}: no such folder")
+    require(files=[args.checkpoint], folders=[args.data], either=[args.treebank])
+    from fairseq_struct.data.dependency_treebank import read_treebank, without_punctuation
+    from fairseq_struct.inference import ArcChannels, load_masked_model
+    from fairseq_struct.metrics.channel_correlation import ChannelCorrelation
+    from fairseq_struct.text_files import writing
+
     trees = read_treebank(args.treebank)
     for tree in trees:
         if not tree.relations:
@@ -77,9 +81,11 @@ def run(args: argparse.Namespace) -> int:
         for name, row in zip(types, values, strict=True):
             numbers = (f"{value:.4f}" for value in row)
             rows.append("\t".join([name, str(correlation.counts[name]), *numbers]))
-        args.table.write_text("\n".join(rows) + "\n", encoding="utf-8")
+        with writing(args.table):
+            args.table.write_text("\n".join(rows) + "\n", encoding="utf-8")
     if args.png:
-        _draw(args.png, types, channels, values, args.checkpoint.name)
+        with writing(args.png):
+            _draw(args.png, types, channels, values, args.checkpoint.name)
     return 0
 
 

@@ -4,6 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from fairseq_struct.cli.paths import require
+from fairseq_struct.errors import InputError
+
 NAME = "classify"
 HELP = "write the labels of raw sentences or pairs, and on request their latent trees"
 
@@ -36,17 +39,18 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: an instance or the checkpoint cannot be used.
     """
+    require(files=[args.checkpoint], folders=[args.data])
+    if args.trees and (args.trees.is_dir() or not args.trees.absolute().parent.is_dir()):
+        raise InputError(f"--trees: {args.trees} cannot be written")
     from fairseq_struct.data.conllu import to_conllu
-    from fairseq_struct.errors import InputError
     from fairseq_struct.inference import Classifier, load, read_lines
+    from fairseq_struct.text_files import writing
 
     classifier = load(args.checkpoint, args.data, args.truncate, longest=args.longest_sentence)
     if not isinstance(classifier, Classifier):
         raise InputError(f"{args.checkpoint}: no classifier, which has no labels to give")
     if args.trees and classifier.model.tree is None:
         raise InputError("--trees: this model was trained without trees")
-    if args.trees and (args.trees.is_dir() or not args.trees.absolute().parent.is_dir()):
-        raise InputError(f"--trees: {args.trees} cannot be written")
     found = list(classifier.analyse(line.split("\t") for line in read_lines(sys.stdin)))
     for one in found:
         chances = " ".join(f"{name}={chance:.4f}" for name, chance in one.probabilities.items())
@@ -58,5 +62,6 @@ def run(args: argparse.Namespace) -> int:
                 name = f"sent_id = {number}" + (f".{side}" if len(one.sentences) > 1 else "")
                 comments = (name, f"text = {' '.join(words)}", f"label = {one.label}")
                 parts.append(to_conllu(words, heads, comments))
-        args.trees.write_text("".join(parts), encoding="utf-8")
+        with writing(args.trees):
+            args.trees.write_text("".join(parts), encoding="utf-8")
     return 0

@@ -1,8 +1,11 @@
 """What ``fairseq-struct evaluate`` does with dependency trees."""
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, suggestion
+from fairseq_struct.text_files import reading
 
 TRIVIAL = ("right_chain", "left_chain", "random")
 POLICY = (
@@ -17,9 +20,20 @@ def is_treebank(path: Path) -> bool:
         return True
     if not path.is_file():
         return False
-    with path.open(encoding="utf-8", errors="replace") as lines:
+    with reading(path), path.open(encoding="utf-8", errors="replace") as lines:
         first = next((line for line in lines if line.strip() and line[0] != "#"), "")
     return first.count("\t") == 9
+
+
+def existing(predicted: Path | str, trivial: Sequence[str]) -> Path:
+    """The path of predicted trees, which are none of the ``trivial`` ones.
+
+    Raises:
+        InputError: there is nothing there; with the name of trivial trees that may be meant.
+    """
+    if not os.path.exists(predicted):
+        raise InputError(f"{predicted}: no such file{suggestion(predicted, trivial)}")
+    return Path(predicted)
 
 
 def attachment(
@@ -49,7 +63,7 @@ def attachment(
     from fairseq_struct.structure import chains
 
     theirs = read_treebank(gold)
-    ours = None if str(predicted) in TRIVIAL else read_treebank(predicted)
+    ours = None if str(predicted) in TRIVIAL else read_treebank(existing(predicted, TRIVIAL))
     if ours is not None and len(ours) != len(theirs) and not keep_punctuation:
         theirs = [tree for tree in theirs if any(kept_words(tree))]  # of words alone, too
     if ours is not None and len(ours) != len(theirs):

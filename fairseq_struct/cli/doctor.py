@@ -13,11 +13,13 @@ import platform
 import shutil
 import sys
 import sysconfig
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 from fairseq_struct import __version__, compat, plugin
+from fairseq_struct.cli.paths import require
 from fairseq_struct.errors import DependencyError, InputError
 
 NAME = "doctor"
@@ -79,6 +81,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of corpora to look through (default: the environment variable DATA)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
+    parser.add_argument(
+        "--compile", action="store_true",
+        help="compile all kernels for this processor, so that nobody waits for them later on, and "
+        "look at nothing else",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -91,8 +98,12 @@ def run(args: argparse.Namespace) -> int:
         0 when training would work, 1 otherwise.
 
     Raises:
-        InputError: the folder of corpora does not exist.
+        InputError: the folder of corpora does not exist, or there is none to keep kernels in.
     """
+    require(folders=[args.data])
+    if args.compile:
+        compile_kernels()
+        return 0
     # fairseq sets up logging while being imported; a report should hold nothing but itself.
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     checks = examine(args.data)
@@ -102,6 +113,32 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print_table(checks)
     return 0 if healthy else 1
+
+
+def compile_kernels() -> None:
+    """Compile all kernels that are not compiled yet, and print how many seconds each use took.
+
+    Raises:
+        InputError: there is no folder to keep them in.
+    """
+    from fairseq_struct.modules import on_lstm
+    from fairseq_struct.structure import ahead_of_time, kernel_cache
+
+    folder = ahead_of_time.folder()
+    if folder is None:
+        raise InputError(
+            "no folder for compiled kernels can be written; NUMBA_CACHE_DIR names another one"
+        )
+    kernel_cache.announcement.muted = True
+    uses = ahead_of_time.uses() | {"ON-LSTM": on_lstm.compile_kernels}
+    print(f"compiling for this processor, into {folder}")
+    begin = time.perf_counter()
+    for number, (name, use) in enumerate(uses.items(), 1):
+        print(f"{number:3}/{len(uses)}  {name:54}", end="", flush=True)
+        start = time.perf_counter()
+        use()
+        print(f"{time.perf_counter() - start:7.1f} s", flush=True)
+    print(f"all compiled; {time.perf_counter() - begin:.1f} s")
 
 
 def examine(data: str | Path | None = None) -> list[Check]:

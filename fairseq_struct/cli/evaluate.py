@@ -5,6 +5,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairseq_struct.cli import dependency_scores
+from fairseq_struct.cli.paths import require, require_or_one_of
 from fairseq_struct.errors import InputError
 
 NAME = "evaluate"
@@ -46,11 +48,12 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: a file is missing or malformed, or the files hold other sentences.
     """
-    from fairseq_struct.cli import dependency_scores
-    from fairseq_struct.metrics.bracketing import POLICY
-
     if not 0 <= args.seed < 2**63:
         raise InputError(f"--seed must be a number from 0 to 2^63 - 1, not {args.seed}")
+    require(either=[args.gold])
+    require_or_one_of(args.predicted, {*TRIVIAL, *dependency_scores.TRIVIAL})
+    from fairseq_struct.metrics.bracketing import POLICY
+
     if dependency_scores.is_treebank(args.gold):
         if args.unlabelled:
             raise InputError("--unlabelled is for brackets, not for dependency trees")
@@ -106,6 +109,7 @@ def evaluate(
     """
     import torch
 
+    from fairseq_struct.cli import dependency_scores
     from fairseq_struct.data.bracket_trees import has_label, leaves_of, read_trees, spans_of
     from fairseq_struct.metrics.bracketing import BracketingScores
     from fairseq_struct.structure import constituency
@@ -118,7 +122,10 @@ def evaluate(
                 f"{gold}:{line}: an empty element, which is no word; "
                 "fairseq-struct prepare penn_treebank trees removes them, and punctuation"
             )
-    ours = None if str(predicted) in TRIVIAL else read_trees(Path(predicted), labels[1])
+    ours = None
+    if str(predicted) not in TRIVIAL:
+        predicted = dependency_scores.existing(predicted, TRIVIAL)
+        ours = read_trees(predicted, labels[1])
     if ours is not None and len(ours) != len(theirs):
         raise InputError(
             f"{predicted}: {len(ours)} trees, but {gold} has {len(theirs)} of them"

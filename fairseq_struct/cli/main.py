@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import inspect
-import os
 import re
 import sys
 from collections.abc import Callable, Sequence
 
 from fairseq_struct import __version__
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import run_plainly, suggestion
 
 VERBS = (
     "doctor", "average_checkpoints", "channels", "classify", "evaluate", "hydra_train", "parse",
@@ -26,27 +25,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments after the command's name; the process's own when None.
 
     Returns:
-        The exit status: that of the verb, 2 for bad input, 130 after Ctrl-C.
+        The exit status: that of the verb, or as :func:`.run_plainly` says.
 
     Raises:
         SystemExit: from argparse, for ``--help``, ``--version`` and unknown arguments.
     """
+    return run_plainly(lambda: _run(argv))
+
+
+def _run(argv: Sequence[str] | None) -> int:
     parser = build_parser()
     args = parser.parse_args(argv)
     if not hasattr(args, "run"):
         parser.print_help()
         return 0
-    try:
-        return args.run(args)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # Whoever read our output (``| head``) has seen enough; what is left goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    return args.run(args)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says which known name is most like one that is not known."""
+
+    def error(self, message: str):
+        """As argparse's own, which prints the message and ends the program."""
+        wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        known = [name.strip("' ") for name in wrong[2].split(",")] if wrong else ()
+        super().error(message + (suggestion(wrong[1], known) if wrong else ""))
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -55,7 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
     Returns:
         A parser whose result has ``run``, the verb's function, where a verb was named.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="fairseq-struct", description="Tools for models with latent discrete structure."
     )
     parser.add_argument("--version", action="version", version=f"fairseq-struct {__version__}")

@@ -4,6 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from fairseq_struct.cli.paths import require
+from fairseq_struct.errors import InputError
+
 NAME = "parse"
 HELP = "write the latent trees of raw sentences as CoNLL-U, as brackets, or as a page of pictures"
 
@@ -58,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: a sentence, an option or the checkpoint cannot be used.
     """
-    from fairseq_struct.errors import InputError
+    require(files=[args.checkpoint], folders=[args.data])
     from fairseq_struct.inference import ConstituencyParser, load, read_lines
 
     model = load(

@@ -5,6 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+from fairseq_struct.cli.paths import require
+
 NAME = "report"
 HELP = "write the tables of results in Markdown files from recipes/*/results.jsonl"
 
@@ -42,17 +44,16 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: a file is missing, or a table asks for records that do not exist.
     """
-    from fairseq_struct.errors import InputError
+    require(files=[] if args.show else args.files)
     from fairseq_struct.metrics.results import fill_tables, table_of
+    from fairseq_struct.text_files import read_text, writing
 
     if args.show:
         print(table_of(args.show, args.recipes), end="")
         return 0
     renewed = {}
     for path in args.files:
-        if not path.is_file():
-            raise InputError(f"{path}: no such file")
-        old = path.read_text(encoding="utf-8")
+        old = read_text(path)
         new = fill_tables(old, args.recipes)
         if new != old:
             renewed[path] = new
@@ -61,7 +62,11 @@ def run(args: argparse.Namespace) -> int:
             print(f"{path}: its tables disagree with the records", file=sys.stderr)
             continue
         staging = path.with_name(f".{path.name}.{os.getpid()}")
-        staging.write_text(text, encoding="utf-8")
-        os.replace(staging, path)
+        try:
+            with writing(path):
+                staging.write_text(text, encoding="utf-8")
+                os.replace(staging, path)
+        finally:
+            staging.unlink(missing_ok=True)
         print(f"{path}: tables renewed")
     return 1 if args.check and renewed else 0

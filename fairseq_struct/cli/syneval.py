@@ -4,6 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from fairseq_struct.cli.paths import require
+from fairseq_struct.errors import InputError
+
 NAME = "syneval"
 HELP = "which of two sentences a language model finds more likely (Marvin, Linzen, 2018)"
 
@@ -31,6 +34,9 @@ def run(args: argparse.Namespace) -> int:
     """
     import json
 
+    require(files=[args.checkpoint], folders=[args.data])
+    if not args.sets.exists():
+        raise InputError(f"{args.sets}: no such .tsv file, nor a folder with .pickle files")
     from fairseq_struct.data.syntactic_evaluation import ROWS, accuracies, read_test_sets
     from fairseq_struct.inference import load_language_model
 

@@ -28,12 +28,12 @@ class LatentTreeTranslationCriterion(LabelSmoothedCrossEntropyCriterion):
         """
         if not model.training:
             return super().forward(model, sample, reduce)
-        inner = getattr(model, "module", model)
-        if not hasattr(getattr(inner, "encoder", None), "tree"):
+        # What distributes a model hands on its attributes; only calls have to go through it.
+        if not hasattr(getattr(model, "encoder", None), "tree"):
             raise InputError("--criterion latent_tree_translation is for latent_tree_transformer")
 
         def by_sentence(output) -> tuple[Tensor, Tensor]:
-            words, target = self.get_lprobs_and_target(inner, output, sample)
+            words, target = self.get_lprobs_and_target(model, output, sample)
             losses, nll = label_smoothed_nll_loss(
                 words, target, self.eps, ignore_index=self.padding_idx, reduce=False
             )
@@ -53,6 +53,6 @@ class LatentTreeTranslationCriterion(LabelSmoothedCrossEntropyCriterion):
             "sample_size": size,
         }
         if self.report_accuracy:
-            correct, total = self.compute_accuracy(inner, output, sample)
+            correct, total = self.compute_accuracy(model, output, sample)
             logged |= {"n_correct": correct, "total": total}
         return loss, size, logged

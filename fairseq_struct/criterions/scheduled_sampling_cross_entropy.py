@@ -55,7 +55,7 @@ class ScheduledSamplingCrossEntropyCriterion(LabelSmoothedCrossEntropyCriterion)
             InputError: the model has no first pass.
         """
         if model.training:
-            if not hasattr(getattr(model, "module", model), "decoder_passes"):
+            if not hasattr(model, "decoder_passes"):
                 raise InputError(
                     "--criterion scheduled_sampling_cross_entropy is for "
                     "scheduled_sampling_transformer"

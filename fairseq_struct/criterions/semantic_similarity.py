@@ -31,7 +31,10 @@ class SemanticSimilarityCriterion(FairseqCriterion):
         tokens, lengths = (given[name].transpose(0, 1).flatten(0, 1)
                            for name in ("tokens", "lengths"))  # fmt: skip
         exact = not model.training
-        first, second = model.sentence_vectors(tokens, lengths, exact).chunk(2)
+        if exact:
+            first, second = model.sentence_vectors(tokens, lengths, exact).chunk(2)
+        else:
+            first, second = model(tokens, lengths).chunk(2)
         similarity = cosine_similarity(first, second)
         if exact:
             similarity = similarity.round(decimals=DIGITS)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from nltk import Tree
 
-from fairseq_struct.data.parallel_text import read_lines
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
 
 Span = tuple[int, int]
 _TOKEN = re.compile(r"\(|\)|[^\s()]+")

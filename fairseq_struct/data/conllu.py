@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
 
+_MOST_DIGITS = 10  # Python refuses to read thousands of them
 _NO_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
 
 
@@ -44,19 +46,11 @@ def read_conllu(path: Path) -> Iterator[Sentence]:
     Spaces within a word become ``_``: everywhere else words are separated by spaces.
 
     Raises:
-        InputError: the file is missing, a line is malformed, or heads are no tree; with the line.
+        InputError: the file cannot be read, a line is malformed, or heads are no tree.
     """
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
     rows: list[tuple[int, list[str]]] = []
-    number = 0
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 (byte {error.start})") from None
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.rstrip("\r")
+    for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             if rows:
                 yield _sentence(path, rows)
@@ -66,8 +60,9 @@ def read_conllu(path: Path) -> Iterator[Sentence]:
             if len(columns) != 10:
                 raise InputError(f"{path}:{number}: {len(columns)} columns; CoNLL-U has 10")
             if columns[0].isdecimal():
-                if int(columns[0]) != len(rows) + 1:
-                    raise InputError(f"{path}:{number}: word {columns[0]} follows {len(rows)}")
+                if _number(columns[0]) != len(rows) + 1:
+                    word = columns[0][:_MOST_DIGITS]
+                    raise InputError(f"{path}:{number}: word {word} follows {len(rows)}")
                 rows.append((number, columns))
             elif not _NO_WORD.fullmatch(columns[0]):
                 raise InputError(f"{path}:{number}: {columns[0]!r} is no number of a word")
@@ -97,9 +92,10 @@ def check_heads(path: Path, rows: Sequence[tuple[int, str]]) -> list[int]:
     """
     heads = []
     for place, (number, head) in enumerate(rows, 1):
-        if not head.isdecimal() or int(head) > len(rows) or int(head) == place:
-            raise InputError(f"{path}:{number}: {head!r} is no head of word {place}")
-        heads.append(int(head))
+        found = _number(head)
+        if found is None or found > len(rows) or found == place:
+            raise InputError(f"{path}:{number}: {head[:99]!r} is no head of word {place}")
+        heads.append(found)
     for place in range(1, len(rows) + 1):
         above, steps = place, 0
         while above:
@@ -107,6 +103,11 @@ def check_heads(path: Path, rows: Sequence[tuple[int, str]]) -> list[int]:
             if steps > len(rows):
                 raise InputError(f"{path}:{rows[0][0]}: the heads of this sentence form a cycle")
     return heads
+
+
+def _number(text: str) -> int | None:
+    """The number that is written there, None if there is none or one of absurdly many digits."""
+    return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else None
 
 
 def to_conllu(

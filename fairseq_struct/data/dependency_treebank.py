@@ -9,6 +9,7 @@ from pathlib import Path
 from fairseq_struct.data.conllu import Sentence, check_heads, read_conllu
 from fairseq_struct.data.penn_treebank import WORDS, normalised
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
 
 SUFFIX = ".dp"
 # Universal parts of speech of words; .dp files have those of the Penn Treebank.
@@ -42,14 +43,8 @@ def read_treebank(path: str | Path) -> list[Sentence]:
 
 
 def _read_dp(path: Path) -> Iterator[Sentence]:
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
     rows: list[tuple[int, str, str, str]] = []
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 (byte {error.start})") from None
-    for number, line in enumerate([*text.split("\n"), ""], 1):
+    for number, line in enumerate([*read_lines(path), ""], 1):
         if not line.strip():
             if rows:
                 _, words, tags, heads = zip(*rows, strict=True)

@@ -16,15 +16,33 @@ def load_lines(path: Path, dictionary, implementation: str | None = "mmap"):
         implementation: fairseq's ``--dataset-impl``.
 
     Raises:
-        InputError: the split is missing or empty.
+        InputError: the split is missing, empty or damaged.
     """
     content = Path(f"{path}.bin")
     # An empty file cannot be mapped into memory: fairseq would fail before it has lines to count.
     if content.is_file() and content.stat().st_size == 0:
         raise InputError(f"{content}: the split '{path.name}' is empty")
-    lines = data_utils.load_indexed_dataset(str(path), dictionary, implementation)
+    lines = open_lines(path, dictionary, implementation)
     if lines is None:
         raise InputError(f"{content}: no such file; fairseq-preprocess --only-source makes it")
     if not len(lines):
         raise InputError(f"{content}: the split '{path.name}' is empty")
+    return lines
+
+
+def open_lines(path: str | Path, dictionary=None, implementation: str | None = "mmap"):
+    """The same, whatever its number of lines; None if it is missing.
+
+    Raises:
+        InputError: its files are damaged, or end too soon.
+    """
+    try:
+        lines = data_utils.load_indexed_dataset(str(path), dictionary, implementation)
+        if lines is not None and len(lines):
+            lines[len(lines) - 1]  # lies at the end of the file
+    except Exception as error:  # what damaged files raise is anything
+        said = (str(error).splitlines() or [""])[0]
+        raise InputError(
+            f"{path}.idx, .bin: damaged, prepare the data anew ({type(error).__name__}: {said})"
+        ) from error
     return lines

@@ -12,12 +12,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fairseq_struct import compat
+from fairseq_struct.data.dictionary_file import require_words
 from fairseq_struct.data.labelled_text import SPLITS, Instance, LabelledCorpus
 from fairseq_struct.data.manifest import digest
 from fairseq_struct.data.prepared_folder import write_prepared_folder
@@ -130,9 +132,10 @@ def _dictionary(sentences: Iterable[str], least_count: int):
     from fairseq.data import Dictionary
 
     dictionary = Dictionary()
-    for sentence in sentences:
-        for word in sentence.split():
-            dictionary.add_symbol(word)
+    counts = Counter(word for sentence in sentences for word in sentence.split())
+    require_words(counts, least_count)
+    for word, count in counts.items():
+        dictionary.add_symbol(word, count)
     dictionary.finalize(threshold=least_count, padding_factor=1)
     return dictionary
 

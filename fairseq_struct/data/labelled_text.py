@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
 
 SPLITS = ("train", "valid", "test")
 
@@ -132,7 +133,7 @@ def read_snli_jsonl(path: Path) -> Iterator[Instance | str]:
             entry = json.loads(line)
             label = entry["gold_label"]
             parses = [entry[f"sentence{i}_binary_parse"] for i in (1, 2)]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(f"{path}:{number}: no SNLI record ({error})") from None
         yield _snli(path, number, parses, label)
 
@@ -212,10 +213,6 @@ def _columns(path: Path, names: Sequence[str]) -> Iterator[tuple[int, list[str]]
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Lines that are not empty, with their numbers."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 (byte {error.start})") from None
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(read_lines(path), 1):
         if line.strip():
-            yield number, line.rstrip("\r")
+            yield number, line

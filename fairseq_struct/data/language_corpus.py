@@ -17,10 +17,10 @@ from typing import Any
 
 from fairseq_struct.data.binarise import SPLITS, last_error
 from fairseq_struct.data.manifest import digest
-from fairseq_struct.data.parallel_text import read_lines
 from fairseq_struct.data.prepared_folder import write_prepared_folder
 from fairseq_struct.data.reserved_words import refuse_reserved
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
 
 
 def write_language_folder(

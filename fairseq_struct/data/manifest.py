@@ -47,9 +47,9 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 def foreign_files(folder: Path, own: Collection[str]) -> list[str]:
     """What lies in a folder, links and empty folders included, and is none of its own files."""
-    own = {MANIFEST, *own}
-    kept = {str(parent) for name in own for parent in Path(name).parents}
-    return sorted(set(_entries(folder, folders=True)) - own - kept)
+    found = set(_entries(folder, folders=True)) | {MANIFEST, *own}
+    full = {str(parent) for name in found for parent in Path(name).parents}
+    return sorted(found - full - {MANIFEST, *own})
 
 
 def check_files(folder: Path, own: Mapping[str, int]) -> None:

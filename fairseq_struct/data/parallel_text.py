@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
 
 Pair = tuple[str, str]
 
@@ -25,38 +26,6 @@ _SPACES = re.compile("[\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u
 # Soft hyphens, zero-width spaces, direction marks and byte-order marks: invisible, so removed.
 # Zero-width (non-)joiners stay: Persian and Indic spelling depends on them.
 _INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
-
-
-def read_lines(path: str | Path) -> list[str]:
-    r"""Read a UTF-8 text file as a list of lines, split at ``\n`` only.
-
-    Python's own line iteration also breaks at a lone carriage return, and ``str.splitlines`` at
-    exotic separators; inside one half of a parallel corpus either would shift the alignment.
-
-    Args:
-        path: the file; a byte-order mark and carriage returns before ``\n`` are removed.
-
-    Raises:
-        InputError: the file is missing, is not a file, or has a line that is not UTF-8.
-    """
-    path = Path(path)
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}:{line}: not UTF-8 text (byte 0x{content[error.start]:02x})"
-        ) from None
-    lines = text.removeprefix("\ufeff").split("\n")
-    if lines[-1] == "":  # what follows the final newline is not a line
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
 
 
 def read_parallel(

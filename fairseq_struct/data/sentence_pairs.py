@@ -11,6 +11,7 @@ from nltk.tokenize import TreebankWordTokenizer
 
 from fairseq_struct.data.penn_treebank import normalised
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
 
 YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
 BENCHMARK, SICK = "STSBenchmark", "SICK"
@@ -79,13 +80,7 @@ def read_year(folder: str | Path) -> dict[str, list[Pair]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 (byte {error.start})") from None
-    yield from enumerate((line.rstrip("\r") for line in text.removesuffix("\n").split("\n")), 1)
+    yield from enumerate(read_lines(path) or [""], 1)  # an empty file has a line, an empty one
 
 
 def _pair(path: Path, number: int, row: list[str]) -> Pair:

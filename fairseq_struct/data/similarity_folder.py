@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairseq_struct.data.manifest import digest
-from fairseq_struct.data.parallel_text import read_lines
 from fairseq_struct.data.prepared_folder import write_prepared_folder
 from fairseq_struct.data.sentence_pairs import (
     BENCHMARK,
@@ -28,6 +27,7 @@ from fairseq_struct.data.sentence_pairs import (
     share_of_known_words,
     write_pairs,
 )
+from fairseq_struct.text_files import read_lines
 
 DICTIONARY = "dict.txt"
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_text, reading
 
 SEGMENTATIONS = ("none", "bpe", "sentencepiece-bpe", "sentencepiece-unigram")
 
@@ -123,13 +124,12 @@ class BytePairEncoding(Segmenter):
             InputError: there is no merge table in the folder.
         """
         path = Path(folder) / cls.file_name
-        if not path.is_file():
-            raise InputError(f"{path}: no such file")
+        codes = read_text(path)
         vocabularies = {
-            file.suffix[1:]: set(file.read_text(encoding="utf-8").split())
+            file.suffix[1:]: set(read_text(file).split())
             for file in sorted(path.parent.glob("vocabulary.*"))
         }
-        return cls(path.read_text(encoding="utf-8"), vocabularies)
+        return cls(codes, vocabularies)
 
     def encode(self, line: str, language: str) -> str:
         return self._limited.get(language, self._free).segment(line)
@@ -205,9 +205,8 @@ class SentencePiece(Segmenter):
             InputError: there is no model in the folder.
         """
         path = Path(folder) / cls.file_name
-        if not path.is_file():
-            raise InputError(f"{path}: no such file")
-        return cls(path.read_bytes())
+        with reading(path):
+            return cls(path.read_bytes())
 
     def encode(self, line: str, language: str) -> str:
         return " ".join(self._processor.encode(line, out_type=str))

@@ -8,13 +8,16 @@ read, too.
 
 from __future__ import annotations
 
+import io
 import pickle
+import pickletools
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairseq_struct.data.parallel_text import read_lines
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines, reading
 
 Case = list[tuple[str, ...]]
 
@@ -101,9 +104,11 @@ def read_test_sets(path: Path) -> dict[str, Case]:
 
 
 def _read_pickle(file: Path) -> Iterator[tuple[str, ...]]:
+    with reading(file):
+        packed = file.read_bytes()
     try:
-        with file.open("rb") as stream:
-            content = _Containers(stream, encoding="utf-8").load()
+        _look_at(packed)
+        content = _Containers(io.BytesIO(packed), encoding="utf-8").load()
     except Exception as error:  # what damaged pickles raise is anything
         raise InputError(f"{file}: no test set ({error})") from None
     if not isinstance(content, dict):
@@ -111,6 +116,20 @@ def _read_pickle(file: Path) -> Iterator[tuple[str, ...]]:
     for condition, items in content.items():
         for number, item in enumerate(items if isinstance(items, list) else [items]):
             yield _item(item, f"{file}: condition {condition!r}, item {number}")
+
+
+def _look_at(packed: bytes):
+    """Refuse what takes memory that the file's size does not account for.
+
+    The unpickler makes room for whatever a number in the file says: ten bytes can ask for places
+    of two to the 28th objects, or for text of as many letters.
+    """
+    size = len(packed)
+    for operation, number, place in pickletools.genops(packed):  # it knows the lengths of text
+        asked = operation.name in ("PUT", "BINPUT", "LONG_BINPUT") and number
+        asked = number + place if operation.name == "FRAME" else asked
+        if asked > size:
+            raise pickle.UnpicklingError(f"byte {place} asks for more room than the file has bytes")
 
 
 def _read_text(path: Path) -> dict[str, Case]:
@@ -128,7 +147,8 @@ def _item(item, place: str) -> tuple[str, ...]:
     fits = isinstance(item, tuple | list) and len(item) in (2, 3)
     if not fits or not all(isinstance(text, str) and text.split() for text in item):
         raise InputError(f"{place}: expected two or three sentences")
-    return tuple(" ".join(text.split()) for text in item)
+    # One string for all that are equal: a pickle may name the same one any number of times.
+    return tuple(sys.intern(" ".join(text.split())) for text in item)
 
 
 def accuracies(

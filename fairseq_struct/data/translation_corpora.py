@@ -16,12 +16,12 @@ from fairseq_struct.data.parallel_text import (
     Pair,
     ParallelCorpus,
     normalise,
-    read_lines,
     read_parallel,
     reject_blank,
 )
 from fairseq_struct.data.translation_folder import TextOptions
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
 
 TANAKA_TEST_PAIRS = 500
 IWSLT17_VALID_SETS = ("dev2010",)
@@ -31,6 +31,7 @@ _IWSLT_TAGS = "url|speaker|talkid|title|description|keywords|reviewer|translator
 _IWSLT_TAG_LINE = re.compile(rf"\s*</?({_IWSLT_TAGS})\b[^>]*>")
 _XML_DOCUMENT = re.compile(r'<doc\b[^>]*\bdocid="([^"]*)"')
 _XML_SEGMENT = re.compile(r'<seg\b[^>]*\bid="([^"]*)"[^>]*>(.*?)</seg>')
+_LANGUAGE = re.compile(r"[\w+@-]+(\.[\w+@-]+)*")
 _XML_QUOTES = {"&quot;": '"', "&apos;": "'"}
 
 
@@ -205,8 +206,12 @@ def read_plain(
         tokenised: the files hold space-separated tokens.
 
     Raises:
-        InputError: a file is missing, not aligned, not UTF-8 or incomplete.
+        InputError: a language cannot be part of a file's name, or a file is missing, not aligned,
+            not UTF-8 or incomplete.
     """
+    for lang in (source_lang, target_lang):
+        if not _LANGUAGE.fullmatch(lang):
+            raise InputError(f"{lang!r} is no language: files are to end with it, as with .en")
     splits = {
         split: _read_split(Path(prefix), split, source_lang, target_lang)
         for split, prefix in prefixes.items()
@@ -266,7 +271,7 @@ def _find(folder: str | Path, names: list[str], places: list[str]) -> Path:
 
 
 def _read_split(prefix: Path, split: str, source_lang: str, target_lang: str) -> list[Pair]:
-    paths = [prefix.with_name(f"{prefix.name}.{lang}") for lang in (source_lang, target_lang)]
+    paths = [Path(f"{prefix}.{lang}") for lang in (source_lang, target_lang)]
     return read_parallel(*paths, allow_empty=split == "train")
 
 

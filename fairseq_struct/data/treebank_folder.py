@@ -18,6 +18,7 @@ from typing import Any
 from fairseq_struct.data.binarise import SPLITS
 from fairseq_struct.data.conllu import Sentence, to_conllu
 from fairseq_struct.data.dependency_treebank import as_language_model_text, without_punctuation
+from fairseq_struct.data.dictionary_file import require_words
 from fairseq_struct.data.language_corpus import write_language_folder
 from fairseq_struct.data.reserved_words import refuse_reserved
 from fairseq_struct.errors import InputError
@@ -61,6 +62,8 @@ def write_treebank_folder(
         for tree in trees[split]:
             refuse_reserved(tree.words, tree.place)
     counts = Counter(word for tree in trees["train"] for word in tree.words)
+    if counts:
+        require_words(counts, least_count)
     companions = {}
     with tempfile.TemporaryDirectory() as folder:
         files = {split: Path(folder) / f"{split}.txt" for split in SPLITS}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 from fairseq_struct import compat, plugin
+from fairseq_struct.checkpoint_file import options_of, parameters_of
 from fairseq_struct.errors import InputError
+from fairseq_struct.inference.building import build_model, build_task
 from fairseq_struct.inference.constituency import ConstituencyParser
 from fairseq_struct.inference.dependency import Classifier, TranslationParser
 from fairseq_struct.inference.language_model import LanguageModelScorer
@@ -114,44 +118,42 @@ def load_masked_model(checkpoint: str | Path, data: str | Path | None = None):
 
 def _restore(checkpoint: str | Path, data: str | Path | None):
     """Options, task and model of a checkpoint."""
-    from fairseq import checkpoint_utils, tasks
+    from fairseq import checkpoint_utils
 
-    if not Path(checkpoint).is_file():
-        raise InputError(f"{checkpoint}: no such file")
     # This one says what is wrong with a damaged file, fairseq's own adds what old ones lack.
-    found = set(compat.load_state(checkpoint))
-    if not {"args", "cfg"} & found or "model" not in found:
+    found = compat.load_state(checkpoint)
+    if not {"args", "cfg"} & set(found) or "model" not in found:
         raise InputError(f"{checkpoint}: not written by fairseq-train")
-    state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
-    cfg = state.get("cfg")
-    if not cfg or "task" not in cfg:
-        raise InputError(f"{checkpoint}: written by a fairseq that is too old")
+    parameters_of(found, checkpoint)
+    if found.get("cfg") is not None:
+        options_of(found, checkpoint, "task", "model")
+    del found
+    try:
+        state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
+    except InputError:
+        raise
+    except (LookupError, AttributeError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{checkpoint}: not written by fairseq-train ({type(error).__name__}: {error})"
+        ) from error
+    cfg = options_of(state, checkpoint, "task", "model")
     if data is not None:
         cfg["task"]["data"] = str(data)
-    if "embed_path" in cfg["model"]:
-        cfg["model"]["embed_path"] = None  # the vectors are in the checkpoint
-    for name in ("heads_path", "treebank"):
-        if name in cfg["task"]:
-            cfg["task"][name] = None
-    folder = Path(str(cfg["task"]["data"]))
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder, and the dictionaries are in it; name another")
-    try:
-        task = tasks.setup_task(cfg["task"])
-    except FileNotFoundError as error:
-        raise InputError(f"{error.filename or folder}: no such file") from None
-    model = task.build_model(cfg["model"])
-    try:
-        model.load_state_dict(state["model"], strict=True, model_cfg=cfg["model"])
-    except RuntimeError as error:
-        raise InputError(
-            f"{checkpoint}: does not fit the dictionaries in {folder} "
-            f"({str(error).splitlines()[-1].strip()})"
-        ) from None
-    for name, weight in model.named_parameters():
-        if not weight.isfinite().all():
-            raise InputError(f"{checkpoint}: {name} is not finite; its training has diverged")
-    return cfg, task, model
+    # What only training reads; the vectors of words are in the checkpoint.
+    _unset(cfg["model"], "embed_path", "encoder_embed_path", "decoder_embed_path")
+    _unset(cfg["task"], "heads_path", "treebank")
+    task = build_task(cfg, checkpoint)
+    return cfg, task, build_model(cfg, task, state, checkpoint)
+
+
+def _unset(options: MutableMapping | Namespace, *names: str):
+    for name in names:
+        if name not in options:
+            continue
+        if isinstance(options, Namespace):
+            setattr(options, name, None)
+        else:
+            options[name] = None
 
 
 def made_by(checkpoint: str | Path) -> dict:
@@ -166,14 +168,16 @@ def made_by(checkpoint: str | Path) -> dict:
     """
     plugin.load()
     state = compat.load_state(checkpoint)
-    cfg, history = state.get("cfg") or {}, state.get("optimizer_history") or [{}]
-    seed, updates = cfg["common"]["seed"], history[-1].get("num_updates", 0)
-    name = cfg["model"]["_name"]
+    cfg = options_of(state, checkpoint, "common", "optimization", "task", "model")
+    history = state.get("optimizer_history") or [{}]
+    seed, updates = cfg["common"].get("seed"), history[-1].get("num_updates", 0)
+    model = cfg["model"] if isinstance(cfg["model"], Mapping) else vars(cfg["model"])
+    name = model["_name"]
     return {
         "model": name,
-        "options": dict(cfg["model"]),
+        "options": dict(model),
         "seed": seed,
-        "epochs": int(cfg["optimization"]["max_epoch"]),
+        "epochs": int(cfg["optimization"].get("max_epoch", 0)),
         "updates": updates,
         "data": str(cfg["task"].get("data")),
         "text": f"{name}, seed {seed}, {updates} updates",

@@ -13,12 +13,15 @@ from fairseq_struct.errors import InputError
 _CHUNK = 1 << 16
 
 
-def read_lines(stream: Iterable[str]) -> Iterator[str]:
+def read_lines(stream: Iterable[str] | None) -> Iterator[str]:
     """Lines of text without their ends; those of a file or pipe are :class:`Lines`.
 
     Raises:
-        InputError: they are not in the encoding of the terminal, UTF-8 as a rule.
+        InputError: there is no stream, as where standard input is closed, or the lines are not in
+            the encoding of the terminal, UTF-8 as a rule.
     """
+    if stream is None:
+        raise InputError("there is no input to read: standard input is closed")
     try:
         stream.fileno()
     except (AttributeError, OSError, ValueError):  # text in memory

@@ -17,6 +17,7 @@ import torch
 
 from fairseq_struct import __version__
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines, writing
 
 SCALES = ("paper", "reduced")
 # Vector instructions by their width: what records call them, and their flag.
@@ -115,7 +116,7 @@ def append_result(path: str | Path, result: Result):
         InputError: the file holds something else than records.
     """
     path = Path(path)
-    with path.with_name(f".{path.name}.lock").open("w") as lock:
+    with writing(path), path.with_name(f".{path.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         results = read_results(path) if path.exists() else []
         keys = [_run_of(old) for old in results]
@@ -141,13 +142,13 @@ def read_results(path: str | Path) -> list[Result]:
     """
     names = {item.name for item in fields(Result)}
     results = []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         try:
             entry = json.loads(line)
             if not isinstance(entry, dict) or not set(entry) <= names:
                 raise ValueError("unknown fields, or no JSON object")
             results.append(Result(**entry))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise InputError(f"{path}:{number}: not a result record ({error})") from None
     return results
 

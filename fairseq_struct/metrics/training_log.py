@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import reading
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ def read_log(path: str | Path) -> TrainingLog:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such run; make it first")
-    text = path.read_text(errors="replace")
+    with reading(path):
+        text = path.read_text(errors="replace")
     splits: dict[str, dict[int, dict[str, float]]] = {}
     for split, line in re.findall(r"\| ([\w-]+) \| (\{\"epoch\".*\})$", text, re.M):
         if split == "train_inner":

@@ -23,7 +23,10 @@ class LatentClustersModelConfig(FairseqDataclass):
     )
     pullback_step_size: float = field(
         default=1.0,
-        metadata={"help": "size of the steps towards the pulled-back label"},
+        metadata={
+            "help": "eta, the size of the steps towards the pulled-back label, by the gradient of "
+            "an instance's own loss (the thesis's eta divided by the 5000 of its batch)"
+        },
     )
     pullback_steps: int = field(
         default=1, metadata={"help": "number of steps towards the pulled-back label"}
@@ -38,7 +41,8 @@ class LatentClustersModel(BaseFairseqModel):
     """:class:`LatentClassifier` with the sizes of the task's data.
 
     Noise and samples come from torch's generator, which fairseq seeds anew at every update by
-    ``--seed`` and the update's number, so that a resumed run repeats the uninterrupted one.
+    ``--seed`` and the update's number, so that a resumed run repeats the uninterrupted one. Workers
+    behind the first one draw from generators of their own, seeded by it.
 
     Args:
         network: the classifier.

@@ -68,7 +68,8 @@ def latent_tree_entailment_snli(args):
     method = getattr(args, "latent_method", "")
     # Fairseq asks for a preset again when it reads a checkpoint, whose options are complete but
     # for those that it is older than.
-    older = not isinstance(args, Namespace) and "latent_method" in args
+    complete = {"latent_method", "pullback_steps", "temperature"}
+    older = not isinstance(args, Namespace) and complete <= set(args)
     if not older:
         args.entailment_form = getattr(args, "entailment_form", "thesis")
     set_thesis_steps(args, ETA.get(method, 1), BATCH)

@@ -27,6 +27,7 @@ from fairseq_struct.structure.pullback import METHODS
 # Methods for which the criterion has to hand over the decoder's loss: they call the decoder
 # themselves or, as spigot, take steps whose length the scale of half-precision losses would change.
 CALLING = ("spigot", "spigot_ce", "spigot_eg", "score_function")
+OWN_CRITERION = "latent_tree_translation"
 DEFAULTS = {
     "latent_method": "marginals",
     "non_projective": False,
@@ -175,7 +176,8 @@ class LatentTreeTransformer(TransformerModel):
         add("--pullback-weight", type=float, help=WEIGHT_HELP)
         add("--sparsemap-steps", type=int,
             help="most searches for a best tree in a projection of sparsemap and spigot "
-            "(default: as many as make it exact); fewer are faster")  # fmt: skip
+            "(default: as many as make it exact); fewer are faster, with a warning where they do "
+            "not suffice")  # fmt: skip
         add("--temperature", type=float, help="temperature of the methods with Gumbel noise")
         add("--parser-hidden-size", type=int, help="size of the parser's BiLSTM, an even number")
 
@@ -190,7 +192,13 @@ class LatentTreeTransformer(TransformerModel):
             )
         if args.parser_hidden_size < 2 or args.parser_hidden_size % 2:
             raise InputError(f"--parser-hidden-size must be even: {args.parser_hidden_size}")
-        return super().build_model(args, task)
+        model = super().build_model(args, task)
+        # Where fairseq-train builds the model, the criterion is known: better told now than after
+        # all data were read.
+        criterion = getattr(args, "criterion", None)
+        if criterion not in (None, OWN_CRITERION) and model.calls_decoder:
+            raise InputError(model.needed)
+        return model
 
     @classmethod
     def build_encoder(cls, args: Namespace, src_dict, embed_tokens) -> LatentTreeEncoder:
@@ -204,6 +212,20 @@ class LatentTreeTransformer(TransformerModel):
             TransformerConfig.from_namespace(args), src_dict, embed_tokens, tree,
             args.parser_hidden_size,
         )  # fmt: skip
+
+    @property
+    def calls_decoder(self) -> bool:
+        """Whether training needs the decoder's losses, which fairseq's criterions do not give."""
+        return self.encoder.tree.method in CALLING or self.encoder.tree.steps > 1
+
+    @property
+    def needed(self) -> str:
+        """What to say where they are not given."""
+        tree = self.encoder.tree
+        return (
+            f"--latent-method {tree.method} with {tree.steps} step(s) needs "
+            f"--criterion {OWN_CRITERION}"
+        )
 
     def forward(
         self,
@@ -224,12 +246,8 @@ class LatentTreeTransformer(TransformerModel):
         """
         tree = self.encoder.tree
         if losses_of is None:
-            needed = tree.method in CALLING or tree.steps > 1
-            if needed and self.training and torch.is_grad_enabled():
-                raise InputError(
-                    f"--latent-method {tree.method} with {tree.steps} step(s) needs "
-                    "--criterion latent_tree_translation"
-                )
+            if self.calls_decoder and self.training and torch.is_grad_enabled():
+                raise InputError(self.needed)
             return super().forward(src_tokens, src_lengths, prev_output_tokens, **options)
         outputs = []
 

@@ -57,8 +57,16 @@ class MaskedModel(BaseFairseqModel):
         """Whether it infers trees."""
         return hasattr(self.network.encoder, "parser")
 
-    def forward(self, tokens: Tensor, lengths: Tensor, hidden: Tensor) -> tuple[Tensor, Encoding]:
-        """Scores of hidden words: see :meth:`MaskedLanguageModel.forward`."""
+    def forward(
+        self, tokens: Tensor, lengths: Tensor, hidden: Tensor | None = None
+    ) -> tuple[Tensor, Encoding] | Tensor:
+        """Scores of hidden words: see :meth:`MaskedLanguageModel.forward`.
+
+        Without ``hidden`` it is :meth:`sentence_vectors`: gradients that other workers shall share
+        in have to come by here.
+        """
+        if hidden is None:
+            return self.sentence_vectors(tokens, lengths)
         self.check_length(tokens.size(1))
         return self.network(tokens, lengths, hidden)
 

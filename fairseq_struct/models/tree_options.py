@@ -8,7 +8,7 @@ import torch
 from fairseq.dataclass import FairseqDataclass
 from torch import nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.modules.latent_tree import LatentTree
 from fairseq_struct.modules.word_vectors import read_word_vectors
 from fairseq_struct.structure.heads import is_tree
@@ -52,7 +52,8 @@ class LatentTreeConfig(FairseqDataclass):
         default=None,
         metadata={
             "help": "most searches for a best tree in a projection of sparsemap and spigot, 5 or "
-            "more (default: as many as make it exact); fewer are faster"
+            "more (default: as many as make it exact); fewer are faster, with a warning where they "
+            "do not suffice"
         },
     )
     temperature: float = field(
@@ -91,8 +92,7 @@ def build_tree(cfg: LatentTreeConfig, task) -> LatentTree | None:
             raise InputError("--heads-path is of no use to a model without trees")
         return None
     if cfg.latent_method not in (*METHODS, *ALIASES):
-        names = ", ".join((*METHODS, BASELINE))
-        raise InputError(f"unknown latent method {cfg.latent_method!r}; choose one of {names}")
+        raise InputError(unknown_name("latent method", cfg.latent_method, (*METHODS, BASELINE)))
     for sentence in task.gold:
         heads, size = torch.tensor([sentence.heads]), torch.tensor([len(sentence.heads)])
         if not is_tree(heads, size, not cfg.non_projective, cfg.single_root):

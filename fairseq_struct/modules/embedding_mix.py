@@ -12,6 +12,8 @@ import torch.nn.functional as F
 from entmax import entmax15, sparsemax
 from torch import Tensor, nn
 
+from fairseq_struct.errors import unknown_name
+
 MIXES = (
     "argmax",
     "top_k",
@@ -69,7 +71,7 @@ class EmbeddingMix(nn.Module):
     ):
         super().__init__()
         if name not in MIXES:
-            raise ValueError(f"unknown embedding mix {name!r}; choose one of {', '.join(MIXES)}")
+            raise ValueError(unknown_name("embedding mix", name, MIXES))
         if not 0 < alpha < math.inf:
             raise ValueError(
                 f"the inverse temperature alpha must be above 0 and finite, not {alpha}"

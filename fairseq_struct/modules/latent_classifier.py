@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.modules.past_losses import PastLosses, unknown_loss
 from fairseq_struct.modules.workers import own_generator
 from fairseq_struct.structure.categorical import Categorical
@@ -54,7 +54,8 @@ class LatentClassifier(nn.Module):
         dim: size of x.
         clusters: K.
         method: one of ``LATENT_METHODS``.
-        step_size: eta of the pulled-back methods.
+        step_size: eta of the pulled-back methods, for the loss of one instance: see
+            :mod:`fairseq_struct.structure.pullback`.
         steps: their number of steps k.
         temperature: of the two methods with Gumbel noise.
 
@@ -73,8 +74,7 @@ class LatentClassifier(nn.Module):
     ):
         super().__init__()
         if method not in LATENT_METHODS:
-            names = ", ".join(LATENT_METHODS)
-            raise InputError(f"unknown latent method {method!r}; choose one of {names}")
+            raise InputError(unknown_name("latent method", method, LATENT_METHODS))
         if dim < 1:
             raise InputError(f"inputs need at least 1 dimension, not {dim}")
         if clusters < 2:
@@ -93,15 +93,14 @@ class LatentClassifier(nn.Module):
         bound = (dim if method == "linear" else clusters) ** -0.5
         self.decoder_weight = nn.Parameter(torch.empty(2, rows, dim).uniform_(-bound, bound))
         self.decoder_bias = nn.Parameter(torch.empty(2).uniform_(-bound, bound))
+        self.past_losses = PastLosses()
         if method == "sfe_baseline":
             # A buffer, so that checkpoints carry it.
             self.register_buffer("average_loss", unknown_loss())
-            self.past_losses = PastLosses()
 
     def set_num_updates(self, num_updates: int):
         """Take the number of finished updates from fairseq's trainer."""
-        if self.method == "sfe_baseline":
-            self.past_losses.set_num_updates(num_updates)
+        self.past_losses.set_num_updates(num_updates)
 
     def forward(self, inputs: Tensor, targets: Tensor, clusters: Tensor) -> Classified:
         """Losses and predictions.

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.modules.past_losses import PastLosses, unknown_loss
 from fairseq_struct.modules.workers import own_generator
 from fairseq_struct.structure.dependency import DependencyTrees
@@ -56,8 +56,7 @@ class LatentTree(nn.Module):
     ):
         super().__init__()
         if method not in METHODS and method not in ALIASES:
-            names = ", ".join(METHODS)
-            raise InputError(f"unknown latent method {method!r}; choose one of {names}")
+            raise InputError(unknown_name("latent method", method, METHODS))
         numbers = {
             "pullback step size": step_size, "pullback weight": pullback_weight,
             "temperature": temperature,
@@ -88,15 +87,14 @@ class LatentTree(nn.Module):
         self.temperature = temperature
         self.supervision_weight = supervision_weight
         self.sparsemap_steps = sparsemap_steps
+        self.past_losses = PastLosses()
         if self.method == "score_function":
             # A buffer, so that checkpoints carry it.
             self.register_buffer("average_loss", unknown_loss())
-            self.past_losses = PastLosses()
 
     def set_num_updates(self, num_updates: int):
         """Take the number of finished updates from fairseq's trainer."""
-        if self.method == "score_function":
-            self.past_losses.set_num_updates(num_updates)
+        self.past_losses.set_num_updates(num_updates)
 
     def trees(self, scores: Tensor, lengths: Tensor) -> DependencyTrees:
         """The distribution over trees that scores (batch, n, n) stand for."""

@@ -290,3 +290,9 @@ class ONLSTM(nn.Module):
             made.append(hidden)
             distances.append(distance)
         return torch.stack(made), last, torch.stack(distances)
+
+
+def compile_kernels():
+    """Call the kernels of :class:`.ONLSTMSequence` once, so that they are compiled."""
+    states, _ = ONLSTM(2, 2)(torch.zeros(2, 1, 2, requires_grad=True))
+    states.sum().backward()

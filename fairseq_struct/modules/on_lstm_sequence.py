@@ -7,7 +7,6 @@ from torch.amp import custom_bwd, custom_fwd
 
 from fairseq_struct.modules.on_lstm_kernels import advance, retreat
 from fairseq_struct.modules.packed_product import PackedProduct
-from fairseq_struct.structure.compiled import prepare
 
 
 class ONLSTMSequence(torch.autograd.Function):
@@ -46,7 +45,6 @@ class ONLSTMSequence(torch.autograd.Function):
         recurrent = PackedProduct(weight_hh, batch)
         at = [array.numpy() for array in (gates, cells, distances)]
         first, before = hidden, cell.contiguous().numpy()
-        prepare(advance, 0, lengths, chunk, at[0][0], before, at[1][0], at[2][0])
         shortest = lengths.min(initial=steps)
         for t in range(steps):
             own = gates[t].add_(recurrent(hidden))
@@ -80,9 +78,6 @@ class ONLSTMSequence(torch.autograd.Function):
         recurrent = PackedProduct(weight_hh.t(), batch)
         at = [array.numpy() for array in (gates, cells, by_gates, by_cell, squashed)]
         before = cell.contiguous().numpy()
-        prepare(
-            retreat, 0, lengths, chunk, at[0][0], before, at[4], at[4], at[3], at[2][0]
-        )
         shortest = lengths.min(initial=steps)
         for t in range(steps - 1, -1, -1):
             by_hidden = by_hidden + by_states[t]

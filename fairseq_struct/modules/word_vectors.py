@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import reading
 
 
 def read_word_vectors(path: str | Path, words: Sequence[str], size: int) -> dict[str, Tensor]:
@@ -20,14 +21,12 @@ def read_word_vectors(path: str | Path, words: Sequence[str], size: int) -> dict
         size: numbers per word.
 
     Raises:
-        InputError: no such file, a line of another width, or one with something else than
-            numbers; with the line.
+        InputError: the file cannot be read, a line is of another width, or has something else
+            than numbers; with the line.
     """
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
     wanted, found = set(words), {}
-    with path.open(encoding="utf-8", errors="replace") as file:
+    with reading(path), path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
             # Some words of GloVe contain spaces of other kinds.
             word, *numbers = line.rstrip("\n ").split(" ")

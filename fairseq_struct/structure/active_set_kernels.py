@@ -69,7 +69,8 @@ def factorise(factor, size, trees, alpha, n, work):
     left, total = 0, 0.0
     for a in range(size):
         if append(factor, left, trees, trees[a], n, work):
-            trees[left, :n] = trees[a, :n]
+            for m in range(n):
+                trees[left, m] = trees[a, m]
             alpha[left] = alpha[a]
             total += alpha[a]
             left += 1

@@ -51,11 +51,6 @@ class ArcScores:
                     self._low = low
                     self.bounded = self.exact.masked_fill(low, LOWEST)
 
-    @property
-    def fit_float32(self) -> bool:
-        """Whether sums of scores stay far from overflow in float32."""
-        return self._low is None
-
     @cached_property
     def within(self) -> Tensor:
         """Which arcs are inside of their sentence, (batch, n, n) booleans."""

@@ -6,21 +6,18 @@ safe in forked data-loader workers (which start threads of their own) and under 
 threads, where Numba's own parallel loops are neither.
 """
 
-import functools
-import hashlib
 import os
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import NamedTuple
 
 import numba
 import numpy as np
 import torch
-from numba.core.caching import FunctionCache
 from torch import Tensor
+
+from fairseq_struct.structure.kernel_cache import cache_of
 
 # Additions may be reordered, which is what lets a sum be vectorised; NaN and infinity keep their
 # meaning, because kernels look for them.
@@ -30,35 +27,18 @@ REORDERED = {"reassoc", "contract", "nsz", "arcp"}
 # has to wake up, and torch's own threads may still be spinning (see ``zeros``).
 STEPS_WORTH_A_THREAD = 2.0**21
 
-_used: set[tuple] = set()  # kernels, and the kinds of arguments they are compiled for
 _pool: ThreadPoolExecutor | None = None
 _pool_threads = 0
 _lock = threading.Lock()
 _own = threading.local()
 
 
-class _Cache(FunctionCache):
-    """Numba's cache on disk, told apart by the text of all kernels and of this file.
-
-    Numba itself looks at the file of the function only, and would go on using machine code that
-    contains functions of other files as they were.
-    """
-
-    def _index_key(self, *arguments):
-        return (*super()._index_key(*arguments), _text_of_kernels())
-
-
-@functools.cache
-def _text_of_kernels() -> str:
-    package = Path(__file__).parent.parent
-    files = [Path(__file__), *sorted(package.glob("*/*_kernels.py"))]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-
-
 def compiled(function: Callable) -> Callable:
-    """Compile ``function`` at its first call; later processes load it from Numba's cache."""
-    dispatcher = numba.njit(function, nogil=True, error_model="numpy", fastmath=REORDERED)
-    dispatcher._cache = _Cache(function)
+    """Compile ``function`` at its first call; later processes load it from the cache."""
+    dispatcher = numba.njit(
+        function, nogil=True, error_model="numpy", fastmath=REORDERED, no_cfunc_wrapper=True
+    )
+    dispatcher._cache = cache_of(function)
     return dispatcher
 
 
@@ -78,14 +58,13 @@ def run(kernel: Callable, steps: np.ndarray, *arguments, workspace: Sequence[Spa
     """Call ``kernel(first, last, *arguments, *workspace)`` on all sentences, by torch's threads.
 
     Args:
-        kernel: a function made by :func:`compiled`.
+        kernel: a function made by :func:`compiled`, or one that only calls such functions.
         steps: (batch,) estimate of the elementary steps that each sentence takes.
         arguments: passed on; the kernel writes its results into arrays among them.
         workspace: arrays to work in; each thread has its own and keeps them, because the system
             takes longer to hand out fresh memory than the kernels to fill it.
     """
     batch = len(steps)
-    prepare(kernel, *arguments, workspace=workspace)
     total = np.concatenate([[0.0], np.cumsum(steps)])
     threads = min(batch, threads_for(total[-1]))
     if threads <= 1:
@@ -112,18 +91,6 @@ def run(kernel: Callable, steps: np.ndarray, *arguments, workspace: Sequence[Spa
     work()
     for helper in helpers:
         helper.result()
-
-
-def prepare(kernel: Callable, *arguments, workspace: Sequence[Space] = ()):
-    """Compile ``kernel`` for such arguments, and say so if that takes long.
-
-    :func:`run` does so by itself; this is for kernels that are too short to go through it.
-    """
-    kinds = (kernel, *(a.dtype if isinstance(a, np.ndarray) else type(a) for a in arguments))
-    if kinds not in _used:
-        with _announcement(kernel):
-            kernel(0, 0, *arguments, *_workspace(workspace))
-        _used.add(kinds)
 
 
 def threads_for(steps: float) -> int:
@@ -156,27 +123,6 @@ def zeros(shape: tuple[int, ...]) -> Tensor:
     environment spares that altogether.
     """
     return torch.from_numpy(np.zeros(shape))
-
-
-class _announcement:
-    """Say so when a kernel is not in the cache and its compilation takes longer than a second."""
-
-    def __init__(self, kernel: Callable):
-        self.kernel = kernel
-        self.timer = threading.Timer(1.0, self.say)
-        self.timer.daemon = True
-
-    def say(self):
-        if self.kernel.stats.cache_misses:
-            sys.stderr.write(
-                "fairseq-struct: compiling kernels for this machine (once, then cached) ...\n"
-            )
-
-    def __enter__(self):
-        self.timer.start()
-
-    def __exit__(self, *_):
-        self.timer.cancel()
 
 
 def _threads(number: int) -> ThreadPoolExecutor:

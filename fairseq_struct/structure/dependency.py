@@ -10,6 +10,7 @@ from fairseq_struct.structure import heads as heads_module
 from fairseq_struct.structure.arc_scores import ArcScores
 from fairseq_struct.structure.enumeration import all_heads
 from fairseq_struct.structure.log_partition import LogPartition, Marginals
+from fairseq_struct.structure.padded_sum import padded_sum
 from fairseq_struct.structure.sparsemap_gradient import Face, SparseMean
 
 # Best trees that score less than this, each word's best arc counting 0, are looked for in float64.
@@ -105,14 +106,15 @@ class DependencyTrees:
         scores = self._arc_scores.exact
         if self.backend == "torch" and self.projective:  # which is in the log domain, as sums are
             scores = self._arc_scores.bounded
-        how = self.lengths, self.single_root, self.backend
-        rough = self.backend == "compiled" and self.projective and self._arc_scores.fit_float32
-        if rough and self.scores.dtype != torch.float64:
-            best, heads = self._trees.best_heads(scores.float(), *how)
+        how, rough = (self.single_root, self.backend), self.scores.dtype != torch.float64
+        if rough and self.backend == "compiled" and self.projective:
+            best, heads = self._trees.best_heads(scores.float(), self.lengths, *how)
             # Arcs of very low scores, where a tree needs them, drown the digits of the others.
-            if not (best < LOWEST_IN_FLOAT32).any():
-                return best, heads
-        best, heads = self._trees.best_heads(scores, *how)
+            if (low := best < LOWEST_IN_FLOAT32).any():
+                again = self._trees.best_heads(scores[low], self.lengths[low], *how)
+                best[low], heads[low] = again
+        else:
+            best, heads = self._trees.best_heads(scores, self.lengths, *how)
         return self._require_trees(best), heads
 
     @property
@@ -157,7 +159,7 @@ class DependencyTrees:
     @property
     def log_partition(self) -> Tensor:
         """log Z, (batch,): log of the sum over all trees of exp(score)."""
-        value = self._log_partition(self._differentiable) + self._arc_scores.shift.sum(1)
+        value = self._log_partition(self._differentiable) + padded_sum(self._arc_scores.shift)
         return value.to(self.scores.dtype)
 
     @property
@@ -166,10 +168,9 @@ class DependencyTrees:
         return self._marginals(self._differentiable).to(self.scores.dtype)
 
     def _mean_score(self, scores: Tensor, marginals: Tensor) -> Tensor:
-        if self._arc_scores.any_forbidden:
-            # A forbidden arc has probability 0, and 0 times -inf counts as 0.
-            scores = scores.masked_fill(marginals.detach() == 0, 0.0)
-        return (scores * marginals).sum((1, 2))
+        # A forbidden arc has probability 0, and 0 times -inf counts as 0.
+        scores = scores.masked_fill(marginals.detach() == 0, 0.0)
+        return padded_sum(padded_sum(scores * marginals))
 
     @property
     def entropy(self) -> Tensor:
@@ -213,7 +214,7 @@ class DependencyTrees:
         picked = scores.expand(*heads.shape[:-1], *scores.shape[1:])
         own = picked.gather(-2, rows.unsqueeze(-2)).squeeze(-2)
         words = torch.arange(heads.size(-1), device=heads.device) < self.lengths[:, None]
-        return own.masked_fill(~words, 0.0).sum(-1)
+        return padded_sum(own.masked_fill(~words, 0.0))
 
     def log_prob(self, heads: Tensor) -> Tensor:
         """log p of given trees, (..., batch); -inf for heads that are no tree of this kind.
@@ -286,9 +287,10 @@ class DependencyTrees:
     def sparse_distribution(self) -> sparsemap.SparseDistribution:
         """The few trees whose mean is :attr:`sparsemap`, their weights, and the gap reached.
 
-        Scores near 0 (as of an untrained parser) ask for thousands of trees: a second for a
-        sentence of 40 words. A search that ended early, for want of ``sparsemap_steps``, is told
-        by a warning, ``gaps`` and ``converged``; :meth:`solve_sparsemap` can go on.
+        Scores near 0 (as of an untrained parser) ask for thousands of trees, which takes seconds
+        for long sentences (:func:`.sparsemap.solve`). A search that ended early, for want of
+        ``sparsemap_steps``, is told by a warning, ``gaps`` and ``converged``;
+        :meth:`solve_sparsemap` can go on.
         """
         return self.solve_sparsemap(most_steps=self.sparsemap_steps)
 

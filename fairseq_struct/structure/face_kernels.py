@@ -21,7 +21,7 @@ from fairseq_struct.structure.active_set_kernels import (
     upper_solve,
 )
 from fairseq_struct.structure.compiled import compiled
-from fairseq_struct.structure.random_kernels import seeded, uniform
+from fairseq_struct.structure.random_kernels import uniform
 from fairseq_struct.structure.spanning_tree_kernels import arborescence, row_of, tree_score
 from fairseq_struct.structure.sparsemap_kernels import best_projective, residual_scores
 
@@ -76,7 +76,8 @@ def _next_direction(n, size, trees, factor, amounts, direction):
 @compiled
 def complete_faces(
     first, last, block, scores, lengths, rooms, projective, single_root, trees, alpha, sizes, full,
-    factors, residuals, directions, nudged, charts, spread,
+    factors, numbers, residuals, directions, nudged, nudges, fresh, states, places, highest, heads,
+    stack, no_state, score, arcs, nodes, charts, spread, vectors,
 ):
     """Add trees of weight 0 to sentences ``first * block`` .. until their faces are complete.
 
@@ -86,15 +87,12 @@ def complete_faces(
         trees, alpha: (batch, most, n) and (batch, most): the solution and room for more.
         sizes: (batch,) number of trees, also as a result.
         full: (batch,) whether the search ended for want of room.
-        factors: (block, most, most), and residuals, directions, nudged: (block, n, n), to work in.
-        charts, spread: (4, n, n * block) and (2, n, n * block).
+        factors, numbers: see ``active_set.search``.
+        residuals, directions, nudged: (block, n, n), nudges, fresh: (block,), and states:
+            (block, 1), to work in; those that follow, see ``active_set.search_spaces``.
     """
-    batch, most, longest = scores.shape[0], trees.shape[1], scores.shape[1]
-    work, amounts, highest = np.empty(most), np.empty(most), np.empty(block)
-    unfinished, own = np.empty(block, np.int64), np.empty(block, np.int64)
-    nudges, fresh = np.empty(block), np.empty(block, np.bool_)
-    heads, states = np.empty((block, longest), np.int64), np.empty((block, 1), np.uint64)
-    stack = np.empty((3 * longest + 3, 3), np.int64)
+    batch, work, amounts = scores.shape[0], numbers[0], numbers[1]
+    own, unfinished = places[0], places[1]
     for group in range(first, last):
         start = group * block
         waiting = np.int64(0)  # for a plain 0 Numba would compile functions once more
@@ -102,10 +100,12 @@ def complete_faces(
             b = start + place
             n, residual = lengths[b], residuals[place]
             sizes[b] = factorise(factors[place], sizes[b], trees[b], alpha[b], n, work)
-            residual_scores(scores[b], n, single_root, sizes[b], trees[b], alpha[b], residual)
+            residual_scores(
+                scores[b], n, single_root, sizes[b], trees[b], alpha[b], residual, work
+            )
             nudges[place] = NUDGE * max(1.0, abs(tree_score(residual, n, trees[b, 0])))
             # Not the direction again that a search has used up that ended for want of room.
-            states[place] = seeded(SEED + np.uint64(sizes[b]))
+            states[place, 0] = SEED + np.uint64(sizes[b])
             _random_direction(
                 n, sizes[b], trees[b], factors[place], states[place], amounts, directions[place]
             )
@@ -122,10 +122,13 @@ def complete_faces(
                         nudge = nudges[place] * directions[place, h, m]
                         nudged[lane, h, m] = residuals[place, h, m] + nudge
                 if not projective:
-                    arborescence(nudged[lane], n, single_root, heads[lane])
+                    arborescence(
+                        nudged[lane], n, single_root, heads[lane], score, arcs, nodes
+                    )
             if projective:
                 best_projective(
-                    waiting, nudged, own, single_root, charts, spread, stack, highest, heads
+                    waiting, nudged, own, single_root, (charts, spread, vectors),
+                    (stack, no_state), highest, heads,
                 )
             left = 0
             for lane in range(waiting):
@@ -135,7 +138,8 @@ def complete_faces(
                     full[b] = True
                     continue
                 if append(factor, sizes[b], trees[b], heads[lane], n, work):
-                    trees[b, sizes[b], :n] = heads[lane, :n]
+                    for m in range(n):
+                        trees[b, sizes[b], m] = heads[lane, m]
                     alpha[b, sizes[b]] = 0.0
                     sizes[b] += 1
                     nudges[place] = abs(nudges[place])

@@ -4,6 +4,8 @@ There -inf would make differences that are no numbers. It is replaced by ``FORBI
 its exp is 0 beside any other score: those are at least ``LOWEST``, and 0 is each word's best.
 """
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
@@ -30,3 +32,12 @@ def no_tree(sums: Tensor) -> Tensor:
 def as_sums(sums: Tensor) -> Tensor:
     """The sums, -inf where there is no tree."""
     return sums.masked_fill(no_tree(sums), -torch.inf)
+
+
+def one_by_one(which: Tensor, lengths: Tensor) -> Iterator[tuple[slice, int]]:
+    """Where single sentences are, and their lengths: for sums that a batch must not change.
+
+    Few sentences need the log domain on a CPU; in a batch of them torch would add in another order.
+    """
+    for b in which.tolist():
+        yield slice(b, b + 1), int(lengths[b])

@@ -47,6 +47,14 @@ def swapped(i, n, last_word):
 
 
 @compiled
+def clear(matrix, rows, columns):
+    """Set the first rows and columns to 0."""
+    for i in range(rows):
+        for j in range(columns):
+            matrix[i, j] = 0.0
+
+
+@compiled
 def _eliminate(n, single_root, a, r, d):
     """Eliminate all words; rows and columns of eliminated ones keep their last values."""
     for k in range(n):
@@ -66,10 +74,11 @@ def _eliminate(n, single_root, a, r, d):
 @compiled
 def _derivatives(n, single_root, a, r, d, by_a, by_r, q):
     """Derivatives of sum_k log d(k) by the weights, after ``_eliminate``."""
-    by_a[:n, :n] = 0.0
+    clear(by_a, n, n)
     for k in range(n - 1, -1, -1):
         row, passed = a[k, k + 1 : n], q[: n - k - 1]
-        passed[:] = 0.0
+        for j in range(row.size):
+            passed[j] = 0.0
         to_root, through_root = r[k] / d[k], 0.0
         for i in range(k + 1, n):
             by = by_a[i, k + 1 : n]
@@ -93,12 +102,14 @@ def _derivatives(n, single_root, a, r, d, by_a, by_r, q):
 @compiled
 def log_partition_and_marginals(
     first, last, weights, lengths, single_root, last_words, want_marginals, log_partition,
-    marginals, done,
+    marginals, done, squares, rows,
 ):
-    """Sentence by sentence, from exp of shifted scores; ``done`` says where results are exact."""
-    size = weights.shape[1]
-    a, by_a = np.empty((size, size)), np.empty((size, size))
-    r, by_r, d, q = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    """Sentence by sentence, from exp of shifted scores; ``done`` says where results are exact.
+
+    ``squares`` (2, n, n) and ``rows`` (4, n) are to work in.
+    """
+    a, by_a = squares[0], squares[1]
+    r, by_r, d, q = rows[0], rows[1], rows[2], rows[3]
     for b in range(first, last):
         n, top = lengths[b], last_words[b]
         load(weights[b], n, top, a, r)
@@ -112,15 +123,13 @@ def log_partition_and_marginals(
             _derivatives(n, single_root, a, r, d, by_a, by_r, q)
             for i in range(n):
                 m = swapped(i, n, top)
-                marginals[b, m, m] = weights[b, m, m] * by_r[i]
-                total = marginals[b, m, m]
+                total = 0.0
                 for j in range(n):
-                    if j != i:
-                        h = swapped(j, n, top)
-                        # Rounding may leave a negative nothing.
-                        value = max(weights[b, h, m] * by_a[i, j], 0.0)
-                        marginals[b, h, m] = value
-                        total += value
+                    h, by = swapped(j, n, top), by_r[i] if j == i else by_a[i, j]
+                    # Rounding may leave a negative nothing.
+                    value = max(weights[b, h, m] * by, 0.0)
+                    marginals[b, h, m] = value
+                    total += value
                 good = good and abs(total - 1.0) < TOLERANCE
         done[b] = good
 
@@ -151,13 +160,13 @@ def _eliminate_tangents(n, single_root, a, da, r, dr, d, dd):
 def _derivatives_tangents(
     n, single_root, a, da, r, dr, d, dd, by_a, dby_a, by_r, dby_r, q, dq
 ):
-    by_a[:n, :n] = 0.0
-    dby_a[:n, :n] = 0.0
+    clear(by_a, n, n)
+    clear(dby_a, n, n)
     for k in range(n - 1, -1, -1):
         row, drow = a[k, k + 1 : n], da[k, k + 1 : n]
         passed, dpassed = q[: n - k - 1], dq[: n - k - 1]
-        passed[:] = 0.0
-        dpassed[:] = 0.0
+        for j in range(row.size):
+            passed[j], dpassed[j] = 0.0, 0.0
         to_root = r[k] / d[k]
         dto_root = (dr[k] - to_root * dd[k]) / d[k]
         through_root, dthrough_root = 0.0, 0.0
@@ -199,14 +208,19 @@ def _derivatives_tangents(
 
 @compiled
 def hessian_products(
-    first, last, weights, tangents, lengths, single_root, last_words, products, done
+    first, last, weights, tangents, lengths, single_root, last_words, products, done, squares,
+    rows, squares_of_tangents, rows_of_tangents,
 ):
-    """Hessian of the log-partition function times a direction; tangents = weights * direction."""
-    size = weights.shape[1]
-    a, da = np.empty((size, size)), np.empty((size, size))
-    by_a, dby_a = np.empty((size, size)), np.empty((size, size))
-    r, dr, by_r, dby_r = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    d, dd, q, dq = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    """Hessian of the log-partition function times a direction; tangents = weights * direction.
+
+    ``squares``, ``rows`` and so on, (2, n, n) and (4, n), are to work in.
+    """
+    a, by_a = squares[0], squares[1]
+    da, dby_a = squares_of_tangents[0], squares_of_tangents[1]
+    r, by_r, d, q = rows[0], rows[1], rows[2], rows[3]
+    dr, dby_r, dd, dq = (
+        rows_of_tangents[0], rows_of_tangents[1], rows_of_tangents[2], rows_of_tangents[3],
+    )  # fmt: skip
     for b in range(first, last):
         n, top = lengths[b], last_words[b]
         load(weights[b], n, top, a, r)
@@ -221,12 +235,11 @@ def hessian_products(
             )
             for i in range(n):
                 m = swapped(i, n, top)
-                products[b, m, m] = tangents[b, m, m] * by_r[i] + weights[b, m, m] * dby_r[i]
                 for j in range(n):
-                    if j != i:
-                        h = swapped(j, n, top)
-                        products[b, h, m] = (
-                            tangents[b, h, m] * by_a[i, j] + weights[b, h, m] * dby_a[i, j]
-                        )
-            good = np.isfinite(products[b, :n, :n].sum())
+                    h = swapped(j, n, top)
+                    by, change = by_a[i, j], dby_a[i, j]
+                    if j == i:
+                        by, change = by_r[i], dby_r[i]
+                    products[b, h, m] = tangents[b, h, m] * by + weights[b, h, m] * change
+                    good = good and np.isfinite(products[b, h, m])
         done[b] = good

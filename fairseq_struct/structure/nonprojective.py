@@ -17,11 +17,14 @@ from fairseq_struct.structure import (
     spanning_tree_kernels,
     spanning_tree_torch,
 )
-from fairseq_struct.structure.compiled import array, run, zeros
+from fairseq_struct.structure.active_set import arborescence_spaces
+from fairseq_struct.structure.compiled import Space, array, run, zeros
+from fairseq_struct.structure.log_domain import one_by_one
 from fairseq_struct.structure.log_partition import (
     hessian_product_by_autograd,
     marginals_by_autograd,
 )
+from fairseq_struct.structure.padded_sum import padded_sum
 
 # Random walks longer than this (they are, where arcs weigh much that do not lead to the root)
 # are given up; a walk of typical scores takes some steps per word.
@@ -48,15 +51,16 @@ def log_partition_and_marginals(
         matrix_tree_kernels.log_partition_and_marginals, _steps(lengths, 3),
         array(weights), array(lengths, np.int64), single_root, array(last, np.int64),
         want_marginals, array(log_partition), array(marginals), array(done, np.bool_),
+        workspace=_spaces_of_elimination(scores.size(1)),
     )
     log_partition += shift
     if possible is not None:
         log_partition.masked_fill_(~possible, -torch.inf)
         marginals[~possible] = 0.0
         done |= ~possible
-    if not done.all():
-        log_partition[~done], marginals[~done] = _in_log_domain(
-            scores[~done], lengths[~done], single_root
+    for one, n in one_by_one((~done).nonzero()[:, 0], lengths):
+        log_partition[one], marginals[one, :n, :n] = _in_log_domain(
+            scores[one, :n, :n], lengths[one], single_root
         )
     return log_partition, marginals
 
@@ -76,13 +80,14 @@ def hessian_product(
         matrix_tree_kernels.hessian_products, 3 * _steps(lengths, 3),
         array(weights), array(tangents), array(lengths, np.int64), single_root,
         array(last, np.int64), array(products), array(done, np.bool_),
+        workspace=2 * _spaces_of_elimination(scores.size(1)),
     )
     if possible is not None:
         products[~possible] = 0.0
         done |= ~possible
-    if not done.all():
-        products[~done] = _hessian_in_log_domain(
-            scores[~done], lengths[~done], single_root, direction[~done]
+    for one, n in one_by_one((~done).nonzero()[:, 0], lengths):
+        products[one, :n, :n] = _hessian_in_log_domain(
+            scores[one, :n, :n], lengths[one], single_root, direction[one, :n, :n]
         )
     return products
 
@@ -101,7 +106,7 @@ def best_heads(
     run(
         spanning_tree_kernels.best_trees, 4 * _steps(lengths, 2),
         array(scores), array(lengths, np.int64), single_root, array(best),
-        array(heads, np.int64),
+        array(heads, np.int64), workspace=arborescence_spaces(scores.size(1)),
     )
     return best, heads
 
@@ -128,12 +133,24 @@ def sample_heads(
             spanning_tree_kernels.samples, count * _steps(lengths, 2),
             array(weights), array(lengths, np.int64), single_root, array(roots), WALK_STEPS,
             array(seeds, np.int64), array(heads, np.int64), array(done, np.bool_),
+            workspace=_spaces_of_walks(scores.size(1)),
         )
-    for number in range(count if not done.all() else 0):
-        heads[number, ~done] = _word_by_word(
-            scores[~done], lengths[~done], single_root, generator, backend
-        )
+    if backend == "torch":
+        for number in range(count):
+            heads[number] = _word_by_word(scores, lengths, single_root, generator, backend)
+        return heads
+    for one, n in one_by_one((~done).nonzero()[:, 0], lengths):
+        for number in range(count):
+            heads[number, one, :n] = _word_by_word(
+                scores[one, :n, :n], lengths[one], single_root, generator, backend
+            )
     return heads
+
+
+def _spaces_of_walks(n: int) -> tuple[Space, ...]:
+    return (
+        Space((n,)), Space((n,), np.int64), Space((n + 1,), np.bool_), Space((1,), np.uint64),
+    )  # fmt: skip
 
 
 def _word_by_word(
@@ -169,14 +186,16 @@ def _weights(scores: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
     shift = (scores.masked_fill(own, -torch.inf) if single_root else scores).amax(1)
     shift = shift.masked_fill(shift.isinf(), 0.0)
     weights = scores - shift[:, None]
-    total = shift.sum(1)
+    total = padded_sum(shift)
     if single_root:
         root = weights.diagonal(0, 1, 2)
         root_shift = root.amax(1)
         root_shift = root_shift.masked_fill(root_shift.isinf(), 0.0)
         root -= root_shift[:, None]
         total = total + root_shift
-    return weights.exp_(), total
+    # By numpy, whose exp of a number does not depend on where it stands.
+    np.exp(weights.numpy(), out=weights.numpy())
+    return weights, total
 
 
 def _last_words(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -187,6 +206,10 @@ def _last_words(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     return best > -torch.inf, ((heads == 0) & words).int().argmax(1)
 
 
+def _spaces_of_elimination(n: int) -> tuple[Space, ...]:
+    return Space((2, n, n)), Space((4, n))
+
+
 def _steps(lengths: Tensor, power: int) -> np.ndarray:
     return lengths.cpu().numpy().astype(np.float64) ** power
 
@@ -195,7 +218,9 @@ def _in_log_domain(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[
     value, marginals = marginals_by_autograd(
         lambda given: log_partition_torch(given, lengths, single_root), scores
     )
-    # Where all trees need arcs far below the others, digits were lost.
+    # Where all trees need arcs far below the others, digits were lost; and rounding may leave a
+    # negative nothing.
+    marginals = marginals.clamp_min(0.0)
     total = marginals.sum(1, keepdim=True)
     return value, torch.where(total > 0, marginals / total, marginals)
 

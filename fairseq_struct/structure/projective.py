@@ -16,15 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.structure import (
-    eisner_kernels,
-    projective_kernels,
-    projective_tangent_kernels,
-    projective_torch,
-)
+from fairseq_struct.structure import projective_groups, projective_torch
 from fairseq_struct.structure.compiled import Space, array, run, threads_for, zeros
 from fairseq_struct.structure.heads import heads_of
-from fairseq_struct.structure.log_domain import as_sums, no_tree
+from fairseq_struct.structure.log_domain import as_sums, no_tree, one_by_one
+from fairseq_struct.structure.padded_sum import padded_sum
 
 # The charts of the sentences that share one should fit into a processor's second-level cache.
 CHART_BYTES = 2**22
@@ -52,19 +48,20 @@ def log_partition_and_marginals(
         logs = log_partition if everything else scores.new_empty(len(weights))
         results = marginals if everything else zeros(weights.shape)
         _run(
-            projective_kernels.log_partition_and_marginals, 2, own,
+            projective_groups.log_partition_and_marginals, 2, own,
             weights, array(own, np.int64), single_root, want_marginals,
             array(logs), array(results), array(done, np.bool_),
         )
-        logs += shift.sum(1)
+        logs += padded_sum(shift)
         if not everything:
             log_partition[which], marginals[which] = logs, results
         return done
 
     def in_log_domain(which: Tensor):
-        log_partition[which], marginals[which] = _in_log_domain(
-            scores[which], lengths[which], single_root
-        )
+        for one, n in one_by_one(which, lengths):
+            log_partition[one], marginals[one, :n, :n] = _in_log_domain(
+                scores[one, :n, :n], lengths[one], single_root
+            )
 
     def impossible(which: Tensor):
         log_partition[which], marginals[which] = -torch.inf, 0.0
@@ -89,7 +86,7 @@ def hessian_product(
         with np.errstate(over="ignore", invalid="ignore"):  # the kernel sees to it
             np.multiply(weights, array(direction[which]), out=tangents, where=weights > 0)
         _run(
-            projective_tangent_kernels.hessian_products, 4, own,
+            projective_groups.hessian_products, 4, own,
             weights, tangents, array(own, np.int64), single_root,
             array(results), array(done, np.bool_),
         )
@@ -97,9 +94,10 @@ def hessian_product(
         return done
 
     def in_log_domain(which: Tensor):
-        products[which] = _hessian_in_log_domain(
-            scores[which], lengths[which], single_root, direction[which]
-        )
+        for one, n in one_by_one(which, lengths):
+            products[one, :n, :n] = _hessian_in_log_domain(
+                scores[one, :n, :n], lengths[one], single_root, direction[one, :n, :n]
+            )
 
     def impossible(which: Tensor):
         products[which] = 0.0
@@ -126,9 +124,9 @@ def best_heads(
     best = torch.empty(len(scores), dtype=torch.float64)
     heads = torch.zeros(scores.shape[:2], dtype=torch.int64)
     _run(
-        eisner_kernels.best_trees, 1, lengths,
+        projective_groups.best_trees, 1, lengths,
         values, array(lengths, np.int64), single_root, array(best), array(heads, np.int64),
-        dtype=values.dtype.type,
+        dtype=values.dtype.type, states=0,
     )
     return best, heads
 
@@ -153,18 +151,19 @@ def sample_heads(
         own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
         results = torch.zeros(count, *weights.shape[:2], dtype=torch.int64)
         _run(
-            eisner_kernels.samples, 1, own,
+            projective_groups.samples, 1, own,
             weights, array(own, np.int64), single_root, array(seeds[which], np.int64),
-            array(results, np.int64), array(done, np.bool_),
+            array(results, np.int64), array(done, np.bool_), states=1,
         )
         heads[:, which] = results
         return done
 
     def in_log_domain(which: Tensor):
-        for number in range(count):
-            heads[number, which] = _sample_in_log_domain(
-                scores[which], lengths[which], single_root, generator
-            )
+        for one, n in one_by_one(which, lengths):
+            for number in range(count):
+                heads[number, one, :n] = _sample_in_log_domain(
+                    scores[one, :n, :n], lengths[one], single_root, generator
+                )
 
     _persist(scores, lengths, single_root, attempt, in_log_domain, lambda which: None)
     return heads
@@ -208,8 +207,21 @@ def _exp(scores: np.ndarray, shift: np.ndarray) -> np.ndarray:
         return np.exp(weights, out=weights)
 
 
-def _run(kernel: Callable, charts: int, lengths: Tensor, *arguments, dtype: type = np.float64):
-    """Run a kernel that has so many charts on groups of sentences that share them."""
+def _run(
+    kernel: Callable, charts: int, lengths: Tensor, *arguments, dtype: type = np.float64,
+    states: int | None = None,
+):  # fmt: skip
+    """Run a kernel that has so many charts on groups of sentences that share them.
+
+    Args:
+        kernel: the arrays that it works in are charts, scores spread out, vectors, (2, lanes) sums
+            and (lanes,) flags; and a stack and a random state, if it reads trees.
+        charts: how many.
+        lengths: (batch,).
+        arguments: further ones of the kernel.
+        dtype: of charts, scores and vectors.
+        states: numbers in the random state, for a kernel that reads trees.
+    """
     batch = len(lengths)
     if batch == 0:
         return
@@ -219,12 +231,13 @@ def _run(kernel: Callable, charts: int, lengths: Tensor, *arguments, dtype: type
     groups = max(-(-batch // fitting), min(threads_for(float(steps.sum())), batch))
     lanes = -(-batch // groups)
     steps = torch.nn.functional.pad(steps.double(), (0, -batch % lanes))
-    chart = Space((4, longest, longest * lanes), dtype)
-    spread = Space((2, longest, longest * lanes), dtype)
-    run(
-        kernel, steps.view(-1, lanes).sum(1).numpy(), lanes, *arguments,
-        workspace=(chart,) * charts + (spread,) * max(1, charts // 2),
-    )
+    workspace = [Space((4, longest, longest * lanes), dtype)] * charts
+    workspace += [Space((2, longest, longest * lanes), dtype)] * max(1, charts // 2)
+    workspace += [Space((3, longest + 2, lanes), dtype)] * charts
+    workspace += [Space((2, lanes)), Space((lanes,), np.bool_)]
+    if states is not None:
+        workspace += [Space((3 * longest + 3, 3), np.int64), Space((states,), np.uint64)]
+    run(kernel, steps.view(-1, lanes).sum(1).numpy(), lanes, *arguments, workspace=workspace)
 
 
 def _in_log_domain(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:

@@ -29,6 +29,7 @@ import numpy as np
 from fairseq_struct.structure.compiled import compiled
 
 RIGHT, LEFT, RIGHT_ARC, LEFT_ARC = 0, 1, 2, 3
+BETWEEN = RIGHT_ARC  # which is where these sums are first put
 RIGHT_WEIGHT, LEFT_WEIGHT = 0, 1
 PREFIX, ROOTED, ROOT_WEIGHT = 0, 1, 2
 
@@ -40,42 +41,47 @@ TOLERANCE = 1e-9
 
 
 @compiled
-def add_products(target, a, b):
-    """target += a * b, elementwise."""
-    for t in range(target.size):
-        target[t] += a[t] * b[t]
+def parts_of(kind, d):
+    """What ``add_splits`` sums up for spans of width d: charts a and b, rows in them, and shift.
+
+    Args:
+        kind: BETWEEN, RIGHT or LEFT.
+        d: 1 or more.
+    """
+    if kind == RIGHT:
+        return RIGHT_ARC, 1, RIGHT, d - 1, 1
+    if kind == LEFT:
+        return LEFT, 0, LEFT_ARC, d, 0
+    return RIGHT, 0, LEFT, d - 1, 1
 
 
 @compiled
-def add_two_products(target, a, b, c, d):
-    """target += a * b + c * d, elementwise: one way through memory less than one by one."""
-    for t in range(target.size):
-        target[t] += a[t] * b[t] + c[t] * d[t]
+def add_splits(target, a, a_row, b, b_row, shift, lanes, splits):
+    """target[t] = sum_{k < splits} a[a_row + k, t] * b[b_row - k, (shift + k) * lanes + t]."""
+    columns, odd = target.size, splits % 2
+    x, y = a[a_row, :columns], b[b_row, shift * lanes : shift * lanes + columns]
+    for t in range(columns):
+        target[t] = x[t] * y[t] if odd == 1 else 0.0
+    # Two at once: one way through memory less than one by one.
+    for k in range(odd, splits, 2):
+        start, next_start = (shift + k) * lanes, (shift + k + 1) * lanes
+        x, y = a[a_row + k, :columns], b[b_row - k, start : start + columns]
+        v, w = a[a_row + k + 1, :columns], b[b_row - k - 1, next_start : next_start + columns]
+        for t in range(columns):
+            target[t] += x[t] * y[t] + v[t] * w[t]
 
 
 @compiled
-def add_products_twice(target, other, by, a, b):
-    """target += by * a and other += by * b, elementwise."""
-    for t in range(by.size):
-        target[t] += by[t] * a[t]
-        other[t] += by[t] * b[t]
-
-
-@compiled
-def raise_to_sums(target, a, b):
-    """target = max(target, a + b), elementwise."""
-    for t in range(target.size):
-        value = a[t] + b[t]
-        target[t] = value if value > target[t] else target[t]
-
-
-@compiled
-def raise_to_two_sums(target, a, b, c, d):
-    """target = max(target, a + b, c + d), elementwise."""
-    for t in range(target.size):
-        first, second = a[t] + b[t], c[t] + d[t]
-        first = first if first > second else second
-        target[t] = first if first > target[t] else target[t]
+def pass_to_splits(by, a, by_a, a_row, b, by_b, b_row, shift, lanes, splits):
+    """Add to the derivatives by a and b what ``by``, that by :func:`add_splits`, makes of them."""
+    columns = by.size
+    for k in range(splits):
+        start = (shift + k) * lanes
+        x, y = a[a_row + k, :columns], b[b_row - k, start : start + columns]
+        by_x, by_y = by_a[a_row + k, :columns], by_b[b_row - k, start : start + columns]
+        for t in range(columns):
+            by_x[t] += by[t] * y[t]
+            by_y[t] += by[t] * x[t]
 
 
 @compiled
@@ -101,51 +107,19 @@ def load(values, lengths, first, lanes, padding, weights, root):
 @compiled
 def inside(n, lanes, weights, single_root, lengths, first, charts, vectors, partition):
     """Fill the charts and, lane by lane, ``partition``: the sum of all trees' weights."""
-    right, left = charts[RIGHT], charts[LEFT]
-    right_arc, left_arc = charts[RIGHT_ARC], charts[LEFT_ARC]
-    right[0, : n * lanes] = 1.0
-    left[0, : n * lanes] = 1.0
+    for t in range(n * lanes):
+        charts[RIGHT, 0, t] = charts[LEFT, 0, t] = 1.0
     for d in range(1, n):
         columns = (n - d) * lanes
-        between = right_arc[d, :columns]
-        between[:] = 0.0
-        for k in range(0, d - 1, 2):
-            start, next_start = (k + 1) * lanes, (k + 2) * lanes
-            add_two_products(
-                between,
-                right[k, :columns], left[d - 1 - k, start : start + columns],
-                right[k + 1, :columns], left[d - 2 - k, next_start : next_start + columns],
-            )
-        if d % 2 == 1:
-            start = d * lanes
-            add_products(between, right[d - 1, :columns], left[0, start : start + columns])
-        for t in range(columns):
-            left_arc[d, t] = between[t] * weights[LEFT_WEIGHT, d, t]
-            right_arc[d, t] = between[t] * weights[RIGHT_WEIGHT, d, t]
-        right[d, :columns] = 0.0
-        left[d, :columns] = 0.0
-        for k in range(0, d - 1, 2):
-            start, next_start = k * lanes, (k + 1) * lanes
-            add_two_products(
-                right[d, :columns],
-                right_arc[k + 1, :columns], right[d - 1 - k, next_start : next_start + columns],
-                right_arc[k + 2, :columns],
-                right[d - 2 - k, next_start + lanes : next_start + lanes + columns],
-            )
-            add_two_products(
-                left[d, :columns],
-                left[k, :columns], left_arc[d - k, start : start + columns],
-                left[k + 1, :columns], left_arc[d - 1 - k, next_start : next_start + columns],
-            )
-        if d % 2 == 1:
-            start = d * lanes
-            add_products(
-                right[d, :columns], right_arc[d, :columns], right[0, start : start + columns]
-            )
-            start -= lanes
-            add_products(
-                left[d, :columns], left[d - 1, :columns], left_arc[1, start : start + columns]
-            )
+        for kind in (BETWEEN, LEFT, RIGHT):
+            a, a_row, b, b_row, shift = parts_of(kind, d)
+            target = charts[kind, d, :columns]
+            add_splits(target, charts[a], a_row, charts[b], b_row, shift, lanes, d)
+            for t in range(columns if kind == BETWEEN else 0):
+                between = target[t]
+                charts[LEFT_ARC, d, t] = between * weights[LEFT_WEIGHT, d, t]
+                target[t] = between * weights[RIGHT_WEIGHT, d, t]
+    right, left = charts[RIGHT], charts[LEFT]
     prefix, rooted, root = vectors[PREFIX], vectors[ROOTED], vectors[ROOT_WEIGHT]
     if single_root:
         for lane in range(lanes):
@@ -155,34 +129,36 @@ def inside(n, lanes, weights, single_root, lengths, first, charts, vectors, part
                 rooted[j, lane] = left[j, lane] * right[own - 1 - j, j * lanes + lane]
                 partition[lane] += root[j, lane] * rooted[j, lane]
         return
-    prefix[0] = 1.0
+    zero = np.int64(0)  # for a plain 0 Numba would compile functions once more
+    for lane in range(lanes):
+        prefix[0, lane] = 1.0
     for j in range(n):
-        rooted[j] = 0.0
-        for k in range(j + 1):
-            add_products(rooted[j], prefix[k], left[j - k, k * lanes : (k + 1) * lanes])
-        rooted[j] *= root[j]
-        prefix[j + 1] = 0.0
-        for k in range(j + 1):
-            add_products(prefix[j + 1], rooted[k], right[j - k, k * lanes : (k + 1) * lanes])
+        add_splits(rooted[j, :lanes], prefix, zero, left, j, zero, lanes, j + 1)
+        for lane in range(lanes):
+            rooted[j, lane] *= root[j, lane]
+        add_splits(prefix[j + 1, :lanes], rooted, zero, right, j, zero, lanes, j + 1)
     for lane in range(lanes):
         partition[lane] = prefix[lengths[first + lane], lane]
 
 
 @compiled
-def outside(n, lanes, weights, single_root, lengths, first, charts, vectors, partition, outer, by):
+def outside_of_root(
+    n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by
+):
     """Derivatives of log-partition by the charts' entries; marginals are entry * derivative.
 
-    Args:
-        outer, by: the derivatives by ``charts`` and by ``vectors``, to be filled.
+    Here those that come from the root, ``by`` ``vectors``, and where they reach ``charts``,
+    ``outer``; :func:`outside` goes on from there.
     """
-    right, left = charts[RIGHT], charts[LEFT]
-    right_arc, left_arc = charts[RIGHT_ARC], charts[LEFT_ARC]
-    by_right, by_left = outer[RIGHT], outer[LEFT]
-    by_right_arc, by_left_arc = outer[RIGHT_ARC], outer[LEFT_ARC]
     for chart in range(4):
         for d in range(n):
-            outer[chart, d, : (n - d) * lanes] = 0.0
-    by[:, : n + 1] = 0.0
+            for t in range((n - d) * lanes):
+                outer[chart, d, t] = 0.0
+    for kind in range(3):
+        for j in range(n + 1):
+            for lane in range(lanes):
+                by[kind, j, lane] = 0.0
+    right, left, by_right, by_left = charts[RIGHT], charts[LEFT], outer[RIGHT], outer[LEFT]
     prefix, rooted, root = vectors[PREFIX], vectors[ROOTED], vectors[ROOT_WEIGHT]
     by_prefix, by_rooted, by_root = by[PREFIX], by[ROOTED], by[ROOT_WEIGHT]
     if single_root:
@@ -195,58 +171,52 @@ def outside(n, lanes, weights, single_root, lengths, first, charts, vectors, par
                 each = scale * root[j, lane]
                 by_left[j, lane] += each * right[own - 1 - j, column]
                 by_right[own - 1 - j, column] += each * left[j, lane]
-    else:
+        return
+    zero = np.int64(0)  # as in ``inside``
+    for lane in range(lanes):
+        by_prefix[lengths[first + lane], lane] = 1.0 / partition[lane]
+    for j in range(n - 1, -1, -1):
+        by_own = by_rooted[j, :lanes]
+        pass_to_splits(
+            by_prefix[j + 1, :lanes], rooted, by_rooted, zero, right, by_right, j, zero, lanes,
+            j + 1,
+        )
         for lane in range(lanes):
-            by_prefix[lengths[first + lane], lane] = 1.0 / partition[lane]
-        for j in range(n - 1, -1, -1):
-            for k in range(j + 1):
-                here = slice(k * lanes, (k + 1) * lanes)
-                add_products_twice(
-                    by_rooted[k], by_right[j - k, here], by_prefix[j + 1], right[j - k, here],
-                    rooted[k],
-                )
-            for lane in range(lanes):
-                # rooted = root * total, and what is passed on is the derivative by the total.
-                weight = root[j, lane]
-                total = rooted[j, lane] / weight if weight > 0.0 else 0.0
-                by_root[j, lane] = by_rooted[j, lane] * total
-            by_total = by_rooted[j] * root[j]
-            for k in range(j + 1):
-                here = slice(k * lanes, (k + 1) * lanes)
-                add_products_twice(
-                    by_prefix[k], by_left[j - k, here], by_total, left[j - k, here], prefix[k]
-                )
+            # rooted = root * total, and what is passed on is the derivative by the total.
+            weight = root[j, lane]
+            total = rooted[j, lane] / weight if weight > 0.0 else 0.0
+            by_root[j, lane] = by_own[lane] * total
+            by_own[lane] *= weight
+        pass_to_splits(
+            by_own, prefix, by_prefix, zero, left, by_left, j, zero, lanes, j + 1
+        )
+
+
+@compiled
+def outside(n, lanes, weights, charts, outer):
+    """What follows from :func:`outside_of_root`, down to single arcs."""
     for d in range(n - 1, 0, -1):
         columns = (n - d) * lanes
-        for k in range(1, d + 1):
-            there = slice(k * lanes, k * lanes + columns)
-            add_products_twice(
-                by_right_arc[k, :columns], by_right[d - k, there], by_right[d, :columns],
-                right[d - k, there], right_arc[k, :columns],
-            )
-        for k in range(d):
-            there = slice(k * lanes, k * lanes + columns)
-            add_products_twice(
-                by_left[k, :columns], by_left_arc[d - k, there], by_left[d, :columns],
-                left_arc[d - k, there], left[k, :columns],
-            )
-        by_between = by_right[d, :columns]  # not needed any more
-        for t in range(columns):
-            by_between[t] = (
-                by_right_arc[d, t] * weights[RIGHT_WEIGHT, d, t]
-                + by_left_arc[d, t] * weights[LEFT_WEIGHT, d, t]
-            )
-        for k in range(d):
-            there = slice((k + 1) * lanes, (k + 1) * lanes + columns)
-            add_products_twice(
-                by_right[k, :columns], by_left[d - 1 - k, there], by_between,
-                left[d - 1 - k, there], right[k, :columns],
+        for kind in (RIGHT, LEFT, BETWEEN):
+            # The row of RIGHT is passed on first, and then free for the derivatives by BETWEEN.
+            own = outer[LEFT if kind == LEFT else RIGHT, d, :columns]
+            for t in range(columns if kind == BETWEEN else 0):
+                own[t] = (
+                    outer[RIGHT_ARC, d, t] * weights[RIGHT_WEIGHT, d, t]
+                    + outer[LEFT_ARC, d, t] * weights[LEFT_WEIGHT, d, t]
+                )
+            a, a_row, b, b_row, shift = parts_of(kind, d)
+            pass_to_splits(
+                own, charts[a], outer[a], a_row, charts[b], outer[b], b_row, shift, lanes, d
             )
 
 
 @compiled
-def unload_marginals(n, lanes, lengths, first, charts, vectors, outer, by, marginals):
-    """Put the marginals of sentences ``first`` and so on, lane by lane, into ``marginals``."""
+def unload_marginals(n, lanes, lengths, first, charts, vectors, outer, by, marginals, good):
+    """Put the marginals of sentences ``first`` and so on, lane by lane, into ``marginals``.
+
+    ``good`` (lanes,) stays where those of each word sum to 1.
+    """
     for h in range(n):
         for lane in range(lanes):
             within = lengths[first + lane]
@@ -260,77 +230,31 @@ def unload_marginals(n, lanes, lengths, first, charts, vectors, outer, by, margi
             for m in range(h + 1, within):
                 d, t = m - h, h * lanes + lane
                 row[m] = charts[RIGHT_ARC, d, t] * outer[RIGHT_ARC, d, t]
+    totals = outer[RIGHT, 0, :n]  # a row that is free
+    for lane in range(lanes):
+        own = lengths[first + lane]
+        for m in range(own):
+            totals[m] = 0.0
+        for h in range(own):
+            row = marginals[first + lane, h]
+            for m in range(own):
+                totals[m] += row[m]
+        for m in range(own):
+            good[lane] &= abs(totals[m] - 1.0) < TOLERANCE
 
 
 @compiled
-def sum_to_one(n, marginals):
-    """Whether the marginals of every word's heads sum to 1."""
-    totals = np.zeros(n)
-    for h in range(n):
-        row = marginals[h]
-        for m in range(n):
-            totals[m] += row[m]
-    good = True
-    for m in range(n):
-        good = good and abs(totals[m] - 1.0) < TOLERANCE
-    return good
-
-
-@compiled
-def within_range(n, lanes, charts, lengths, first, within):
-    """Note in ``within`` (lanes,) whose entries are all numbers, and none too large."""
+def within_range(n, lanes, charts, lengths, first, good):
+    """``good`` (lanes,) stays where entries are all numbers, and none too large."""
     excess = 0
     for chart in range(charts.shape[0]):
         for d in range(1, n):
             row = charts[chart, d, : (n - d) * lanes]
             for t in range(row.size):
                 excess += 0 if row[t] < LARGEST else 1
-    within[:lanes] = True
-    if excess == 0:
-        return
     for lane in range(lanes):
-        own = lengths[first + lane]
+        own = lengths[first + lane] if excess > 0 else 0
         for chart in range(charts.shape[0]):
             for d in range(1, own):
                 for i in range(own - d):
-                    if not charts[chart, d, i * lanes + lane] < LARGEST:
-                        within[lane] = False
-
-
-@compiled
-def log_partition_and_marginals(
-    first, last, lanes, weights, lengths, single_root, want_marginals, log_partition, marginals,
-    done, charts, outer, spread,
-):
-    """Inside and outside algorithm over groups ``first`` .. ``last - 1`` of sentences.
-
-    Args:
-        weights: (batch, n, n) exp of shifted scores.
-        log_partition, marginals, done: results; ``done`` says where they are exact.
-        charts, outer, spread: (4 or 2, n, n * lanes) arrays to work in.
-    """
-    batch, size = weights.shape[0], weights.shape[1]
-    partition = np.empty(lanes)
-    within, within_too = np.empty(lanes, np.bool_), np.empty(lanes, np.bool_)
-    for group in range(first, last):
-        start = group * lanes
-        used = min(lanes, batch - start)
-        vectors, by = np.empty((3, size + 1, used)), np.empty((3, size + 1, used))
-        n = load(weights, lengths, start, used, 0.0, spread, vectors[ROOT_WEIGHT])
-        inside(n, used, spread, single_root, lengths, start, charts, vectors, partition)
-        for lane in range(used):
-            log_partition[start + lane] = np.log(partition[lane])
-        if want_marginals:
-            outside(
-                n, used, spread, single_root, lengths, start, charts, vectors, partition, outer,
-                by,
-            )
-        within_range(n, used, charts, lengths, start, within)
-        if want_marginals:
-            within_range(n, used, outer, lengths, start, within_too)
-            unload_marginals(n, used, lengths, start, charts, vectors, outer, by, marginals)
-        for lane in range(used):
-            b = start + lane
-            done[b] = within[lane] and 0.0 < partition[lane] < LARGEST
-            if want_marginals and done[b]:
-                done[b] = within_too[lane] and sum_to_one(lengths[b], marginals[b])
+                    good[lane] &= charts[chart, d, i * lanes + lane] < LARGEST

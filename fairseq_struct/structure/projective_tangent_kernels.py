@@ -10,6 +10,7 @@ import numpy as np
 
 from fairseq_struct.structure.compiled import compiled
 from fairseq_struct.structure.projective_kernels import (
+    BETWEEN,
     LEFT,
     LEFT_ARC,
     LEFT_WEIGHT,
@@ -19,10 +20,7 @@ from fairseq_struct.structure.projective_kernels import (
     RIGHT_WEIGHT,
     ROOT_WEIGHT,
     ROOTED,
-    load,
-    sum_to_one,
-    unload_marginals,
-    within_range,
+    parts_of,
 )
 
 # Partition functions from here on have squares that are not denormal.
@@ -30,242 +28,180 @@ SMALLEST_PARTITION = 1e-140
 
 
 @compiled
-def _row(dual, kind, row, start, stop):
-    """Value and tangent of a part of one row of charts or vectors."""
-    return dual[0][kind, row, start:stop], dual[1][kind, row, start:stop]
+def _add_splits(target, row, columns, a, a_row, b, b_row, shift, lanes, splits):
+    """``projective_kernels.add_splits`` into a row; all are pairs of values and tangents."""
+    t, dt = target[0][row, :columns], target[1][row, :columns]
+    for i in range(columns):
+        t[i], dt[i] = 0.0, 0.0
+    for k in range(splits):
+        start = (shift + k) * lanes
+        x, dx = a[0][a_row + k, :columns], a[1][a_row + k, :columns]
+        y = b[0][b_row - k, start : start + columns]
+        dy = b[1][b_row - k, start : start + columns]
+        for i in range(columns):
+            t[i] += x[i] * y[i]
+            dt[i] += dx[i] * y[i] + x[i] * dy[i]
 
 
 @compiled
-def _add_products(target, a, b):
-    """target += a * b, each a pair of value and tangent."""
-    t, dt = target
-    x, dx = a
-    y, dy = b
-    for i in range(t.size):
-        t[i] += x[i] * y[i]
-        dt[i] += dx[i] * y[i] + x[i] * dy[i]
+def _pass_to_splits(by, row, columns, a, by_a, a_row, b, by_b, b_row, shift, lanes, splits):
+    """``projective_kernels.pass_to_splits`` from a row of ``by``, on pairs."""
+    z, dz = by[0][row, :columns], by[1][row, :columns]
+    for k in range(splits):
+        start = (shift + k) * lanes
+        x, dx = a[0][a_row + k, :columns], a[1][a_row + k, :columns]
+        y = b[0][b_row - k, start : start + columns]
+        dy = b[1][b_row - k, start : start + columns]
+        by_x, dby_x = by_a[0][a_row + k, :columns], by_a[1][a_row + k, :columns]
+        by_y = by_b[0][b_row - k, start : start + columns]
+        dby_y = by_b[1][b_row - k, start : start + columns]
+        for i in range(columns):
+            by_x[i] += z[i] * y[i]
+            dby_x[i] += dz[i] * y[i] + z[i] * dy[i]
+            by_y[i] += z[i] * x[i]
+            dby_y[i] += dz[i] * x[i] + z[i] * dx[i]
 
 
 @compiled
-def _add_products_twice(target, other, by, a, b):
-    """target += by * a and other += by * b."""
-    t, dt = target
-    o, do = other
-    z, dz = by
-    x, dx = a
-    y, dy = b
-    for i in range(z.size):
-        t[i] += z[i] * x[i]
-        dt[i] += dz[i] * x[i] + z[i] * dx[i]
-        o[i] += z[i] * y[i]
-        do[i] += dz[i] * y[i] + z[i] * dy[i]
-
-
-@compiled
-def _set_product(target, a, b):
-    """target = a * b; target may be a."""
-    t, dt = target
-    x, dx = a
-    y, dy = b
-    for i in range(t.size):
-        dt[i] = dx[i] * y[i] + x[i] * dy[i]
-        t[i] = x[i] * y[i]
-
-
-@compiled
-def _clear(target):
-    target[0][:] = 0.0
-    target[1][:] = 0.0
-
-
-@compiled
-def _inside(n, lanes, weights, single_root, lengths, first, charts, vectors, partition):
-    """``projective_kernels.inside`` on pairs of values and tangents."""
-    for chart in (RIGHT, LEFT):
-        charts[0][chart, 0, : n * lanes] = 1.0
-        charts[1][chart, 0, : n * lanes] = 0.0
+def inside(n, lanes, weights, charts):
+    """``projective_kernels.inside`` on pairs of values and tangents, but for the root's part."""
+    values, tangents = charts
+    for t in range(n * lanes):
+        for side in (RIGHT, LEFT):
+            values[side, 0, t], tangents[side, 0, t] = 1.0, 0.0
     for d in range(1, n):
         columns = (n - d) * lanes
-        right, left = _row(charts, RIGHT, d, 0, columns), _row(charts, LEFT, d, 0, columns)
-        right_arc = _row(charts, RIGHT_ARC, d, 0, columns)
-        between = right_arc
-        _clear(between)
-        for k in range(d):
-            start = (k + 1) * lanes
-            _add_products(
-                between,
-                _row(charts, RIGHT, k, 0, columns),
-                _row(charts, LEFT, d - 1 - k, start, start + columns),
+        for kind in (BETWEEN, LEFT, RIGHT):
+            a, a_row, b, b_row, shift = parts_of(kind, d)
+            target = values[kind], tangents[kind]
+            _add_splits(
+                target, d, columns, (values[a], tangents[a]), a_row, (values[b], tangents[b]),
+                b_row, shift, lanes, d,
             )
-        _set_product(
-            _row(charts, LEFT_ARC, d, 0, columns), between,
-            _row(weights, LEFT_WEIGHT, d, 0, columns),
-        )
-        _set_product(right_arc, between, _row(weights, RIGHT_WEIGHT, d, 0, columns))
-        _clear(right)
-        _clear(left)
-        for k in range(1, d + 1):
-            start = k * lanes
-            _add_products(
-                right,
-                _row(charts, RIGHT_ARC, k, 0, columns),
-                _row(charts, RIGHT, d - k, start, start + columns),
-            )
-        for k in range(d):
-            start = k * lanes
-            _add_products(
-                left,
-                _row(charts, LEFT, k, 0, columns),
-                _row(charts, LEFT_ARC, d - k, start, start + columns),
-            )
-    _clear(partition)
+            for t in range(columns if kind == BETWEEN else 0):
+                between, change = values[RIGHT_ARC, d, t], tangents[RIGHT_ARC, d, t]
+                w, dw = weights[0][LEFT_WEIGHT, d, t], weights[1][LEFT_WEIGHT, d, t]
+                values[LEFT_ARC, d, t] = between * w
+                tangents[LEFT_ARC, d, t] = change * w + between * dw
+                w, dw = weights[0][RIGHT_WEIGHT, d, t], weights[1][RIGHT_WEIGHT, d, t]
+                values[RIGHT_ARC, d, t] = between * w
+                tangents[RIGHT_ARC, d, t] = change * w + between * dw
+
+
+@compiled
+def inside_of_root(n, lanes, single_root, lengths, first, charts, vectors, partition):
+    """The root's part of it."""
+    right, left = (charts[0][RIGHT], charts[1][RIGHT]), (charts[0][LEFT], charts[1][LEFT])
+    values, tangents = vectors
+    prefix, rooted = (values[PREFIX], tangents[PREFIX]), (values[ROOTED], tangents[ROOTED])
+    root, droot = values[ROOT_WEIGHT], tangents[ROOT_WEIGHT]
+    zero = np.int64(0)  # as in ``projective_kernels.inside``
     if single_root:
         for lane in range(lanes):
-            own = lengths[first + lane]
-            total = partition[0][lane : lane + 1], partition[1][lane : lane + 1]
+            own, total, change = lengths[first + lane], 0.0, 0.0
             for j in range(own):
+                x, dx = left[0][j, lane], left[1][j, lane]
                 column = j * lanes + lane
-                rooted = _row(vectors, ROOTED, j, lane, lane + 1)
-                _set_product(
-                    rooted,
-                    _row(charts, LEFT, j, lane, lane + 1),
-                    _row(charts, RIGHT, own - 1 - j, column, column + 1),
-                )
-                _add_products(total, _row(vectors, ROOT_WEIGHT, j, lane, lane + 1), rooted)
+                y, dy = right[0][own - 1 - j, column], right[1][own - 1 - j, column]
+                z, dz = x * y, dx * y + x * dy
+                rooted[0][j, lane], rooted[1][j, lane] = z, dz
+                total += root[j, lane] * z
+                change += droot[j, lane] * z + root[j, lane] * dz
+            partition[0][lane], partition[1][lane] = total, change
         return
-    vectors[0][PREFIX, 0] = 1.0
-    vectors[1][PREFIX, 0] = 0.0
+    for lane in range(lanes):
+        prefix[0][0, lane], prefix[1][0, lane] = 1.0, 0.0
     for j in range(n):
-        rooted = _row(vectors, ROOTED, j, 0, lanes)
-        _clear(rooted)
-        for k in range(j + 1):
-            _add_products(
-                rooted,
-                _row(vectors, PREFIX, k, 0, lanes),
-                _row(charts, LEFT, j - k, k * lanes, (k + 1) * lanes),
-            )
-        _set_product(rooted, rooted, _row(vectors, ROOT_WEIGHT, j, 0, lanes))
-        prefix = _row(vectors, PREFIX, j + 1, 0, lanes)
-        _clear(prefix)
-        for k in range(j + 1):
-            _add_products(
-                prefix,
-                _row(vectors, ROOTED, k, 0, lanes),
-                _row(charts, RIGHT, j - k, k * lanes, (k + 1) * lanes),
-            )
-    for lane in range(lanes):
-        partition[0][lane] = vectors[0][PREFIX, lengths[first + lane], lane]
-        partition[1][lane] = vectors[1][PREFIX, lengths[first + lane], lane]
-
-
-@compiled
-def _outside_root(n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by):
-    """The root's part of ``_outside``: all that depends on ``vectors``."""
-    scale = np.empty(lanes), np.empty(lanes)  # 1 / partition
-    for lane in range(lanes):
-        scale[0][lane] = 1.0 / partition[0][lane]
-        scale[1][lane] = -partition[1][lane] / partition[0][lane] ** 2
-    if single_root:
-        each = np.empty(1), np.empty(1)
+        _add_splits(rooted, j, lanes, prefix, zero, left, j, zero, lanes, j + 1)
         for lane in range(lanes):
-            own = lengths[first + lane]
-            by_partition = scale[0][lane : lane + 1], scale[1][lane : lane + 1]
-            for j in range(own):
-                column = j * lanes + lane
-                root = _row(vectors, ROOT_WEIGHT, j, lane, lane + 1)
-                rooted = _row(vectors, ROOTED, j, lane, lane + 1)
-                _set_product(_row(by, ROOT_WEIGHT, j, lane, lane + 1), by_partition, rooted)
-                _set_product(each, by_partition, root)
-                _add_products_twice(
-                    _row(outer, LEFT, j, lane, lane + 1),
-                    _row(outer, RIGHT, own - 1 - j, column, column + 1),
-                    each,
-                    _row(charts, RIGHT, own - 1 - j, column, column + 1),
-                    _row(charts, LEFT, j, lane, lane + 1),
-                )
-        return
+            total, change = rooted[0][j, lane], rooted[1][j, lane]
+            rooted[0][j, lane] = total * root[j, lane]
+            rooted[1][j, lane] = change * root[j, lane] + total * droot[j, lane]
+        _add_splits(prefix, j + 1, lanes, rooted, zero, right, j, zero, lanes, j + 1)
     for lane in range(lanes):
-        by[0][PREFIX, lengths[first + lane], lane] = scale[0][lane]
-        by[1][PREFIX, lengths[first + lane], lane] = scale[1][lane]
-    total = np.empty(lanes), np.empty(lanes)
-    for j in range(n - 1, -1, -1):
-        for k in range(j + 1):
-            start, stop = k * lanes, (k + 1) * lanes
-            _add_products_twice(
-                _row(by, ROOTED, k, 0, lanes),
-                _row(outer, RIGHT, j - k, start, stop),
-                _row(by, PREFIX, j + 1, 0, lanes),
-                _row(charts, RIGHT, j - k, start, stop),
-                _row(vectors, ROOTED, k, 0, lanes),
-            )
-        by_rooted = _row(by, ROOTED, j, 0, lanes)
-        _clear(total)
-        for k in range(j + 1):
-            _add_products(
-                total,
-                _row(vectors, PREFIX, k, 0, lanes),
-                _row(charts, LEFT, j - k, k * lanes, (k + 1) * lanes),
-            )
-        _set_product(_row(by, ROOT_WEIGHT, j, 0, lanes), by_rooted, total)
-        _set_product(total, by_rooted, _row(vectors, ROOT_WEIGHT, j, 0, lanes))
-        for k in range(j + 1):
-            start, stop = k * lanes, (k + 1) * lanes
-            _add_products_twice(
-                _row(by, PREFIX, k, 0, lanes),
-                _row(outer, LEFT, j - k, start, stop),
-                total,
-                _row(charts, LEFT, j - k, start, stop),
-                _row(vectors, PREFIX, k, 0, lanes),
-            )
+        own = lengths[first + lane]
+        partition[0][lane], partition[1][lane] = prefix[0][own, lane], prefix[1][own, lane]
 
 
 @compiled
-def _outside(n, lanes, weights, single_root, lengths, first, charts, vectors, partition, outer, by):
-    """``projective_kernels.outside`` on pairs of values and tangents."""
+def outside_of_root(
+    n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by
+):
+    """``projective_kernels.outside_of_root`` on pairs of values and tangents."""
     for part in range(2):
-        outer[part][:, :n, : n * lanes] = 0.0
-        by[part][:, : n + 1] = 0.0
-    _outside_root(n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by)
+        for chart in range(4):
+            for d in range(n):
+                for t in range((n - d) * lanes):
+                    outer[part][chart, d, t] = 0.0
+        for kind in range(3):
+            for j in range(n + 1):
+                for lane in range(lanes):
+                    by[part][kind, j, lane] = 0.0
+    right, left = (charts[0][RIGHT], charts[1][RIGHT]), (charts[0][LEFT], charts[1][LEFT])
+    by_right, by_left = (outer[0][RIGHT], outer[1][RIGHT]), (outer[0][LEFT], outer[1][LEFT])
+    values, tangents = vectors
+    prefix, rooted = (values[PREFIX], tangents[PREFIX]), (values[ROOTED], tangents[ROOTED])
+    root, droot = values[ROOT_WEIGHT], tangents[ROOT_WEIGHT]
+    by_prefix, by_rooted = (by[0][PREFIX], by[1][PREFIX]), (by[0][ROOTED], by[1][ROOTED])
+    by_root, dby_root = by[0][ROOT_WEIGHT], by[1][ROOT_WEIGHT]
+    zero = np.int64(0)  # as in ``projective_kernels.inside``
+    for lane in range(lanes):
+        own = lengths[first + lane]
+        scale = 1.0 / partition[0][lane]
+        dscale = -partition[1][lane] * scale * scale
+        by_prefix[0][own, lane], by_prefix[1][own, lane] = scale, dscale
+        for j in range(own if single_root else 0):
+            z, dz = rooted[0][j, lane], rooted[1][j, lane]
+            by_root[j, lane], dby_root[j, lane] = scale * z, dscale * z + scale * dz
+            each = scale * root[j, lane]
+            change = dscale * root[j, lane] + scale * droot[j, lane]
+            column = j * lanes + lane
+            x, dx = left[0][j, lane], left[1][j, lane]
+            y, dy = right[0][own - 1 - j, column], right[1][own - 1 - j, column]
+            by_left[0][j, lane] += each * y
+            by_left[1][j, lane] += change * y + each * dy
+            by_right[0][own - 1 - j, column] += each * x
+            by_right[1][own - 1 - j, column] += change * x + each * dx
+    for j in range(-1 if single_root else n - 1, -1, -1):
+        _pass_to_splits(
+            by_prefix, j + 1, lanes, rooted, by_rooted, zero, right, by_right, j, zero, lanes,
+            j + 1,
+        )
+        # rooted = root * total; a free row of the vectors takes the total.
+        _add_splits(prefix, n + 1, lanes, prefix, zero, left, j, zero, lanes, j + 1)
+        for lane in range(lanes):
+            total, dtotal = prefix[0][n + 1, lane], prefix[1][n + 1, lane]
+            z, dz = by_rooted[0][j, lane], by_rooted[1][j, lane]
+            by_root[j, lane], dby_root[j, lane] = z * total, dz * total + z * dtotal
+            by_rooted[0][j, lane] = z * root[j, lane]
+            by_rooted[1][j, lane] = dz * root[j, lane] + z * droot[j, lane]
+        _pass_to_splits(
+            by_rooted, j, lanes, prefix, by_prefix, zero, left, by_left, j, zero, lanes, j + 1
+        )
+
+
+@compiled
+def outside(n, lanes, weights, charts, outer):
+    """``projective_kernels.outside`` on pairs of values and tangents."""
+    values, tangents = charts
+    outer_values, outer_tangents = outer
     for d in range(n - 1, 0, -1):
         columns = (n - d) * lanes
-        by_right, by_left = _row(outer, RIGHT, d, 0, columns), _row(outer, LEFT, d, 0, columns)
-        for k in range(1, d + 1):
-            start, stop = k * lanes, k * lanes + columns
-            _add_products_twice(
-                _row(outer, RIGHT_ARC, k, 0, columns),
-                _row(outer, RIGHT, d - k, start, stop),
-                by_right,
-                _row(charts, RIGHT, d - k, start, stop),
-                _row(charts, RIGHT_ARC, k, 0, columns),
-            )
-        for k in range(d):
-            start, stop = k * lanes, k * lanes + columns
-            _add_products_twice(
-                _row(outer, LEFT, k, 0, columns),
-                _row(outer, LEFT_ARC, d - k, start, stop),
-                by_left,
-                _row(charts, LEFT_ARC, d - k, start, stop),
-                _row(charts, LEFT, k, 0, columns),
-            )
-        by_between = by_right  # which is not needed any more
-        _set_product(
-            by_between,
-            _row(outer, RIGHT_ARC, d, 0, columns),
-            _row(weights, RIGHT_WEIGHT, d, 0, columns),
-        )
-        _add_products(
-            by_between,
-            _row(outer, LEFT_ARC, d, 0, columns),
-            _row(weights, LEFT_WEIGHT, d, 0, columns),
-        )
-        for k in range(d):
-            start, stop = (k + 1) * lanes, (k + 1) * lanes + columns
-            _add_products_twice(
-                _row(outer, RIGHT, k, 0, columns),
-                _row(outer, LEFT, d - 1 - k, start, stop),
-                by_between,
-                _row(charts, LEFT, d - 1 - k, start, stop),
-                _row(charts, RIGHT, k, 0, columns),
+        for kind in (RIGHT, LEFT, BETWEEN):
+            # The row of RIGHT is passed on first, and then free for the derivatives by BETWEEN.
+            own = LEFT if kind == LEFT else RIGHT
+            for t in range(columns if kind == BETWEEN else 0):
+                x, dx = outer_values[RIGHT_ARC, d, t], outer_tangents[RIGHT_ARC, d, t]
+                y, dy = outer_values[LEFT_ARC, d, t], outer_tangents[LEFT_ARC, d, t]
+                w, dw = weights[0][RIGHT_WEIGHT, d, t], weights[1][RIGHT_WEIGHT, d, t]
+                v, dv = weights[0][LEFT_WEIGHT, d, t], weights[1][LEFT_WEIGHT, d, t]
+                outer_values[RIGHT, d, t] = x * w + y * v
+                outer_tangents[RIGHT, d, t] = dx * w + x * dw + dy * v + y * dv
+            a, a_row, b, b_row, shift = parts_of(kind, d)
+            _pass_to_splits(
+                (outer_values[own], outer_tangents[own]), d, columns, (values[a], tangents[a]),
+                (outer_values[a], outer_tangents[a]), a_row, (values[b], tangents[b]),
+                (outer_values[b], outer_tangents[b]), b_row, shift, lanes, d,
             )
 
 
@@ -278,57 +214,19 @@ def _tangent_of_marginal(entries, derivatives, kind, row, column):
 
 
 @compiled
-def _unload(own, lanes, lane, charts, vectors, outer, by, product):
-    """Tangents of the marginals, entry * derivative, of one lane."""
-    for i in range(own):
-        product[i, i] = _tangent_of_marginal(vectors, by, ROOT_WEIGHT, i, lane)
-        for d in range(1, own - i):
-            column = i * lanes + lane
-            product[i, i + d] = _tangent_of_marginal(charts, outer, RIGHT_ARC, d, column)
-            product[i + d, i] = _tangent_of_marginal(charts, outer, LEFT_ARC, d, column)
+def unload(n, lanes, lengths, first, charts, vectors, outer, by, partition, products, good):
+    """Tangents of the marginals, entry * derivative, of the lanes that are ``good``.
 
-
-@compiled
-def hessian_products(
-    first, last, lanes, weights, tangents, lengths, single_root, products, done,
-    charts_value, charts_tangent, outer_value, outer_tangent, spread_value, spread_tangent,
-):
-    """Hessian of the log-partition function times a direction, sentence by sentence.
-
-    Args:
-        weights: (batch, n, n) exp of shifted scores.
-        tangents: (batch, n, n) weights times direction.
-        products, done: results; ``done`` says where they are exact.
-        charts_value and so on: (4 or 2, n, n * lanes) arrays to work in.
+    ``good`` stays where they are all finite, and exact.
     """
-    batch, size = weights.shape[0], weights.shape[1]
-    charts, outer = (charts_value, charts_tangent), (outer_value, outer_tangent)
-    spread = spread_value, spread_tangent
-    within, within_too = np.empty(lanes, np.bool_), np.empty(lanes, np.bool_)
-    for group in range(first, last):
-        start = group * lanes
-        used = min(lanes, batch - start)
-        few = (3, size + 1, used)
-        vectors, by = (np.empty(few), np.empty(few)), (np.empty(few), np.empty(few))
-        partition = np.empty(used), np.empty(used)
-        n = load(weights, lengths, start, used, 0.0, spread[0], vectors[0][ROOT_WEIGHT])
-        load(tangents, lengths, start, used, 0.0, spread[1], vectors[1][ROOT_WEIGHT])
-        _inside(n, used, spread, single_root, lengths, start, charts, vectors, partition)
-        _outside(
-            n, used, spread, single_root, lengths, start, charts, vectors, partition, outer, by
-        )
-        within_range(n, used, charts[0], lengths, start, within)
-        within_range(n, used, outer[0], lengths, start, within_too)
-        # The products' place serves for the marginals until they have been looked at.
-        unload_marginals(
-            n, used, lengths, start, charts[0], vectors[0], outer[0], by[0], products
-        )
-        for lane in range(used):
-            b = start + lane
-            own = lengths[b]
-            done[b] = within[lane] and within_too[lane] and sum_to_one(own, products[b])
-            # Its square is divided by.
-            done[b] &= partition[0][lane] > SMALLEST_PARTITION
-            if done[b]:
-                _unload(own, used, lane, charts, vectors, outer, by, products[b])
-                done[b] = np.isfinite(products[b, :own, :own].sum())
+    for lane in range(lanes):
+        own, product = lengths[first + lane], products[first + lane]
+        good[lane] &= partition[0][lane] > SMALLEST_PARTITION  # whose square is divided by
+        for i in range(own if good[lane] else 0):
+            product[i, i] = _tangent_of_marginal(vectors, by, ROOT_WEIGHT, i, lane)
+            good[lane] &= np.isfinite(product[i, i])
+            for d in range(1, own - i):
+                column = i * lanes + lane
+                product[i, i + d] = _tangent_of_marginal(charts, outer, RIGHT_ARC, d, column)
+                product[i + d, i] = _tangent_of_marginal(charts, outer, LEFT_ARC, d, column)
+                good[lane] &= np.isfinite(product[i, i + d] + product[i + d, i])

@@ -6,16 +6,12 @@ from fairseq_struct.structure.compiled import compiled
 
 
 @compiled
-def seeded(seed):
-    """State of a SplitMix64 stream (Steele, Lea and Flood, 2014)."""
-    state = np.empty(1, np.uint64)
-    state[0] = np.uint64(seed)
-    return state
-
-
-@compiled
 def uniform(state):
-    """The stream's next number, uniform on [0, 1) with 53 bits."""
+    """The next number of a SplitMix64 stream (Steele, Lea and Flood, 2014), uniform on [0, 1).
+
+    Args:
+        state: (1,) unsigned; the seed to begin with.
+    """
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     bits = state[0]
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

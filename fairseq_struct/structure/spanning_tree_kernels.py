@@ -9,7 +9,7 @@ them. A sample is drawn by Wilson's algorithm (1996), by loop-erased random walk
 import numpy as np
 
 from fairseq_struct.structure.compiled import compiled
-from fairseq_struct.structure.random_kernels import seeded, uniform
+from fairseq_struct.structure.random_kernels import uniform
 
 MANY = 1 << 40
 
@@ -33,35 +33,40 @@ def _best_head(score, roots, active, slot, size):
 
 
 @compiled
-def arborescence(scores, n, single_root, heads):
+def arborescence(scores, n, single_root, heads, score, arcs, nodes):
     """Best tree of one sentence into ``heads`` (1-based, 0 the root); whether there is one.
 
     Slot 0 is the root, slot i + 1 starts as word i; a contracted node takes the slot of one of
     its members. Nodes, unlike slots, are never used twice: 0 .. n, then contracted ones.
+
+    Args:
+        score: (n + 1, n + 1) to work in: score[m, h] of slot h as head of slot m.
+        arcs: (3, n + 1, n + 1) integers to work in, for each such arc: the word at its upper end,
+            the word at its lower end, and how many arcs from the root it counts for.
+        nodes: (11, 2 n + 1) integers to work in.
     """
-    size, nodes = n + 1, 2 * n + 1
-    score = np.full((size, size), -np.inf)  # score[m, h] of slot h as head of slot m
-    source = np.empty((size, size), np.int64)  # word at the arc's upper end
-    target = np.empty((size, size), np.int64)  # word at its lower end
-    roots = np.zeros((size, size), np.int64)  # arcs from the root, more than instead of it
-    if single_root:
-        roots[1:, 0] = 1
-    for m in range(n):
-        for h in range(n):
-            if h == m:
-                score[m + 1, 0] = scores[m, m]
-            else:
-                score[m + 1, h + 1] = scores[h, m]
-            source[m + 1, h + 1], target[m + 1, h + 1] = h + 1, m
-        source[m + 1, 0], target[m + 1, 0] = 0, m
-    active = np.ones(size, np.bool_)
-    node = np.arange(size)  # the node in each slot
-    parent, child, sibling = np.full(nodes, -1), np.full(nodes, -1), np.full(nodes, -1)
-    in_source, in_target = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
-    best = np.zeros(size, np.int64)
-    state = np.zeros(size, np.int64)  # 0 not seen, 1 on the path, 2 settled
+    size = n + 1
+    source, target, roots = arcs[0], arcs[1], arcs[2]
+    parent, child, sibling, in_source, in_target, stack = (
+        nodes[0], nodes[1], nodes[2], nodes[3], nodes[4], nodes[5],
+    )  # fmt: skip
+    # By slot: whether it is used, its node, its best head, the path, and whether it was not seen
+    # yet (0), is on the path (1) or settled (2).
+    active, node, best, path, state = nodes[6], nodes[7], nodes[8], nodes[9], nodes[10]
+    for k in range(2 * n + 1):
+        parent[k], child[k], sibling[k] = -1, -1, -1
+        active[k], node[k], best[k], state[k] = 1, k, 0, 0
     state[0] = 2
-    path = np.empty(size, np.int64)
+    for m in range(size):
+        for h in range(size):
+            score[m, h], roots[m, h] = -np.inf, 0
+            if m > 0:
+                row = m - 1 if h == 0 else h - 1
+                source[m, h], target[m, h] = h, m - 1
+                if h != m:
+                    score[m, h] = scores[row, m - 1]
+        if single_root and m > 0:
+            roots[m, 0] = 1
     used = size
     for begin in range(1, size):
         if not active[begin] or state[begin] != 0:
@@ -116,14 +121,13 @@ def arborescence(scores, n, single_root, heads):
                 source[kept, h], target[kept, h] = into_source, into_target
                 source[h, kept], target[h, kept] = out_source, out_target
             for k in range(start + 1, length):
-                active[path[k]] = False
+                active[path[k]] = 0
             node[kept] = new
             length = start + 1
             slot = kept
         for k in range(length):
             state[path[k]] = 2
     # Open the nodes from above: each is entered by one arc, which settles one of its members.
-    stack = np.empty(nodes, np.int64)
     depth = 0
     for slot in range(1, size):
         if active[slot]:
@@ -146,12 +150,10 @@ def arborescence(scores, n, single_root, heads):
             stack[depth] = below
             depth += 1
             below = sibling[below]
-    if single_root:
-        roots = 0
-        for m in range(n):
-            roots += heads[m] == 0
-        return roots == 1
-    return True
+    modifiers = 0
+    for m in range(n):
+        modifiers += heads[m] == 0
+    return modifiers == 1 or not single_root
 
 
 @compiled
@@ -177,15 +179,20 @@ def tree_score(scores, n, heads):
 
 
 @compiled
-def best_trees(first, last, scores, lengths, single_root, best, heads):
-    """``best`` (batch,) scores, -inf where there is no tree, and ``heads`` (batch, n)."""
+def best_trees(
+    first, last, scores, lengths, single_root, best, heads, score, arcs, nodes
+):
+    """``best`` (batch,) scores, -inf where there is no tree, and ``heads`` (batch, n).
+
+    ``score``, ``arcs`` and ``nodes`` are as for :func:`arborescence`.
+    """
     for b in range(first, last):
         n = lengths[b]
-        if arborescence(scores[b], n, single_root, heads[b]):
-            best[b] = tree_score(scores[b], n, heads[b])
-        else:
-            best[b] = -np.inf
-            heads[b, :] = 0
+        found = arborescence(scores[b], n, single_root, heads[b], score, arcs, nodes)
+        best[b] = tree_score(scores[b], n, heads[b]) if found else -np.inf
+        if not found:
+            for m in range(n):
+                heads[b, m] = 0
 
 
 @compiled
@@ -205,18 +212,17 @@ def _step(weights, total, m, n, root_allowed, state):
 
 @compiled
 def samples(
-    first, last, weights, lengths, single_root, root_marginals, most_steps, seeds, heads, done
+    first, last, weights, lengths, single_root, root_marginals, most_steps, seeds, heads, done,
+    total, chosen, inside, state,
 ):
     """Exact samples, ``heads`` (count, batch, n), where walks take no more than ``most_steps``.
 
     With a single root its modifier is drawn first, from ``root_marginals`` (batch, n).
+    ``total`` (n,), ``chosen`` (n,), ``inside`` (n + 1,) and ``state`` (1,) are to work in.
     """
-    size = weights.shape[1]
-    inside = np.empty(size + 1, np.bool_)
-    total, chosen = np.empty(size), np.empty(size, np.int64)
     for b in range(first, last):
         n = lengths[b]
-        state = seeded(seeds[b])
+        state[0] = seeds[b]
         for m in range(n):
             total[m] = 0.0
             for h in range(n):
@@ -224,7 +230,8 @@ def samples(
                     total[m] += weights[b, h, m]
         done[b] = True
         for count in range(heads.shape[0]):
-            inside[:] = False
+            for m in range(n):
+                inside[m] = False
             inside[n] = True
             top = -1
             if single_root:

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure import face_kernels, sparsemap_kernels
-from fairseq_struct.structure.active_set import ActiveSets, charts, search
+from fairseq_struct.structure.active_set import ActiveSets, charts, search, search_spaces
 from fairseq_struct.structure.compiled import Space, array, run
 from fairseq_struct.structure.heads import rows_of
+from fairseq_struct.structure.padded_sum import padded_sum
 from fairseq_struct.structure.sparsemap import EXACT_GAP, SparseDistribution
 
 
@@ -53,12 +54,15 @@ class Face:
         rows = rows_of(self.solution.trees[:, 0], self.lengths)
         picked = self.scores.gather(1, rows[:, None])[:, 0]
         words = torch.arange(picked.size(1), device=picked.device) < self.lengths[:, None]
-        return array(picked.masked_fill(~words, 0.0).abs().sum(1))
+        return array(padded_sum(picked.masked_fill(~words, 0.0).abs()))
 
 
 def _spaces(n: int, block: int) -> tuple[Space, ...]:
     work = Space((block, n, n))
-    return (work, work, work, *charts(n, block))
+    return (
+        work, work, work, Space((block,)), Space((block,), np.bool_), Space((block, 1), np.uint64),
+        *search_spaces(n, block), *charts(n, block),
+    )  # fmt: skip
 
 
 class SparseMean(torch.autograd.Function):
@@ -90,11 +94,12 @@ class JacobianProduct(torch.autograd.Function):
         context.save_for_backward(lengths, trees, sizes)
         product = torch.zeros(direction.shape, dtype=torch.float64)
         own = array(lengths, np.int64)
-        count = array(sizes, np.float64)
+        count, (_, most, n) = array(sizes, np.float64), trees.shape
         steps = (own + count) * count**2
         run(
             sparsemap_kernels.jacobian_products, steps, own,
             array(trees, np.int64), array(sizes, np.int64), array(direction), array(product),
+            workspace=(Space((most, most)), Space((4, most)), Space((most, n), np.int64)),
         )
         return product.to(direction.device)
 

@@ -27,8 +27,8 @@ from fairseq_struct.structure.spanning_tree_kernels import arborescence, row_of,
 
 
 @compiled
-def residual_scores(scores, n, single_root, size, trees, alpha, residual):
-    """residual = scores - mu, shifted such that every word's maximum is 0.
+def residual_scores(scores, n, single_root, size, trees, alpha, residual, highest):
+    """residual = scores - mu, shifted such that every word's maximum is 0; ``highest`` is for work.
 
     A tree has one arc into every word and, with a single root, one from the root: both shifts are
     the same for all trees, and small numbers keep more of their digits, above all in float32.
@@ -39,7 +39,8 @@ def residual_scores(scores, n, single_root, size, trees, alpha, residual):
     for a in range(size):
         for m in range(n):
             residual[row_of(trees[a], m), m] -= alpha[a]
-    highest = np.full(n, -np.inf)
+    for m in range(n):
+        highest[m] = -np.inf
     for h in range(n):
         for m in range(h):
             highest[m] = max(highest[m], residual[h, m])
@@ -61,12 +62,15 @@ def residual_scores(scores, n, single_root, size, trees, alpha, residual):
 
 
 @compiled
-def best_projective(
-    waiting, residuals, lengths, single_root, charts, spread, stack, highest, heads
-):
-    """The best tree of each of the first ``waiting`` residuals, in the charts' precision."""
-    no_state = np.empty(0, np.uint64)
-    vectors = np.empty((3, residuals.shape[1] + 1, waiting), charts.dtype)
+def best_projective(waiting, residuals, lengths, single_root, eisner, reading, highest, heads):
+    """The best tree of each of the first ``waiting`` residuals, in the charts' precision.
+
+    Args:
+        eisner: charts, scores spread out, vectors.
+        reading: stack, random state.
+    """
+    charts, spread, vectors = eisner
+    stack, no_state = reading
     first = np.int64(0)  # for a plain 0 Numba would compile these functions once more
     n = load(residuals, lengths, first, waiting, -np.inf, spread, vectors[ROOT_WEIGHT])
     inside_maximum(n, waiting, spread, single_root, lengths, first, charts, vectors, highest)
@@ -81,37 +85,36 @@ def best_projective(
 @compiled
 def _pursue(
     start, waiting, unfinished, scores, lengths, rooms, projective, single_root, most_steps,
-    tolerance, trees, alpha, sizes, gaps, steps, full, factors, residuals, charts, spread,
-    rough_charts, rough_spread, rough,
+    tolerance, trees, alpha, sizes, gaps, steps, full, factors, numbers, residuals, own, highest,
+    heads, reading, exactly, roughly, search, rough,
 ):
     """Add best trees to the ``waiting`` sentences ``start + unfinished`` until none is better.
 
     A search that is only ``rough`` leaves one step for another one.
     """
-    longest, most = scores.shape[1], trees.shape[1]
-    work, ones, highest = np.empty(most), np.empty(most), np.empty(waiting)
-    pulls = np.empty(most)
-    heads, own = np.empty((waiting, longest), np.int64), np.empty(waiting, np.int64)
-    stack = np.empty((3 * longest + 3, 3), np.int64)
+    pulls, work, ones = numbers[0], numbers[1], numbers[2]
+    score, arcs, nodes = search
     while waiting > 0:
         for lane in range(waiting):
             b = start + unfinished[lane]
             own[lane] = lengths[b]
             residual_scores(
-                scores[b], own[lane], single_root, sizes[b], trees[b], alpha[b], residuals[lane]
+                scores[b], own[lane], single_root, sizes[b], trees[b], alpha[b], residuals[lane],
+                work,
             )
         if not projective:
             for lane in range(waiting):
-                found = arborescence(residuals[lane], own[lane], single_root, heads[lane])
+                found = arborescence(
+                    residuals[lane], own[lane], single_root, heads[lane], score, arcs, nodes
+                )
                 highest[lane] = 0.0 if found else -np.inf
         elif rough:
             best_projective(
-                waiting, residuals, own, single_root, rough_charts, rough_spread, stack, highest,
-                heads,
+                waiting, residuals, own, single_root, roughly, reading, highest, heads
             )
         else:
             best_projective(
-                waiting, residuals, own, single_root, charts, spread, stack, highest, heads
+                waiting, residuals, own, single_root, exactly, reading, highest, heads
             )
         left = 0
         for lane in range(waiting):
@@ -139,7 +142,8 @@ def _pursue(
                 continue
             if not append(factors[place], size, trees[b], heads[lane], n, work):
                 continue
-            trees[b, size, :n] = heads[lane, :n]
+            for m in range(n):
+                trees[b, size, m] = heads[lane, m]
             alpha[b, size] = 0.0 if size > 0 else 1.0
             pulls[size] = tree_score(residual, n, heads[lane])
             sizes[b] = improve(
@@ -153,8 +157,8 @@ def _pursue(
 @compiled
 def sparsemap(
     first, last, block, scores, lengths, rooms, most_steps, gaps, steps, projective, single_root,
-    tolerance, trees, alpha, sizes, full, factors, residuals, charts, spread, rough_charts,
-    rough_spread,
+    tolerance, trees, alpha, sizes, full, factors, numbers, residuals, own, highest, heads, stack,
+    state, score, arcs, nodes, charts, spread, vectors, rough_charts, rough_spread, rough_vectors,
 ):
     """SparseMAP of sentences ``first * block`` .. ``last * block - 1``.
 
@@ -171,13 +175,10 @@ def sparsemap(
         trees, alpha, sizes: (batch, most, n), (batch, most), (batch,): the trees and weights to
             begin with, and the results.
         full: (batch,) whether the search ended for want of room.
-        factors, residuals, charts, spread: (block, most, most), (block, n, n),
-            (4, n, n * block) and (2, n, n * block) arrays to work in.
-        rough_charts, rough_spread: as charts and spread, in float32.
+        factors and so on: arrays to work in, see ``active_set.search`` and ``sparsemap``.
     """
-    batch, most = scores.shape[0], trees.shape[1]
-    pulls, work, ones = np.empty(most), np.empty(most), np.empty(most)
-    unfinished = np.empty(block, np.int64)
+    batch, unfinished = scores.shape[0], own[1]
+    pulls, work, ones = numbers[0], numbers[1], numbers[2]
     for group in range(first, last):
         start = group * block
         count = min(block, batch - start)
@@ -187,7 +188,8 @@ def sparsemap(
             sizes[b] = factorise(factors[place], sizes[b], trees[b], alpha[b], n, work)
             if sizes[b] > 0:
                 residual_scores(
-                    scores[b], n, single_root, sizes[b], trees[b], alpha[b], residuals[place]
+                    scores[b], n, single_root, sizes[b], trees[b], alpha[b], residuals[place],
+                    work,
                 )
                 for a in range(sizes[b]):
                     pulls[a] = tree_score(residuals[place], n, trees[b, a])
@@ -203,8 +205,9 @@ def sparsemap(
                     waiting += 1
             _pursue(
                 start, waiting, unfinished, scores, lengths, rooms, projective, single_root,
-                most_steps, tolerance, trees, alpha, sizes, gaps, steps, full, factors, residuals,
-                charts, spread, rough_charts, rough_spread, rough,
+                most_steps, tolerance, trees, alpha, sizes, gaps, steps, full, factors, numbers,
+                residuals, own[0], highest, heads, (stack, state), (charts, spread, vectors),
+                (rough_charts, rough_spread, rough_vectors), (score, arcs, nodes), rough,
             )
 
 
@@ -218,21 +221,22 @@ def means(first, last, lengths, trees, alpha, sizes, mu):
 
 
 @compiled
-def jacobian_products(first, last, lengths, trees, sizes, direction, products):
+def jacobian_products(
+    first, last, lengths, trees, sizes, direction, products, factor, numbers, chosen
+):
     """Jacobian of mu by the scores (symmetric) times a direction, at the trees found.
 
     Within the face that the trees M span, mu = M alpha and G alpha = M' s - tau, so that the
-    Jacobian is M (G^-1 - G^-1 1 1' G^-1 / 1' G^-1 1) M'.
+    Jacobian is M (G^-1 - G^-1 1 1' G^-1 / 1' G^-1 1) M'. ``factor`` (most, most), ``numbers``
+    (4, most) and ``chosen`` (most, n) are to work in.
     """
-    most = trees.shape[1]
-    factor, pulls = np.empty((most, most)), np.empty(most)
-    change, ones, work = np.empty(most), np.empty(most), np.empty(most)
+    pulls, change, ones, work = numbers[0], numbers[1], numbers[2], numbers[3]
     for b in range(first, last):
         n, size = lengths[b], 0
-        chosen = np.empty((sizes[b], n), np.int64)
         for a in range(sizes[b]):
             if append(factor, size, chosen, trees[b, a], n, work):
-                chosen[size] = trees[b, a, :n]
+                for m in range(n):
+                    chosen[size, m] = trees[b, a, m]
                 pulls[size] = tree_score(direction[b], n, trees[b, a])
                 size += 1
         if size < 2:

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from fairseq import utils
 from fairseq.data import iterators
 from fairseq.distributed import utils as distributed_utils
 from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
 
+from fairseq_struct.data.dictionary_file import check_dictionary
 from fairseq_struct.data.indexed_lines import load_lines
 from fairseq_struct.data.token_streams import TokenStreams
 from fairseq_struct.errors import InputError
@@ -49,6 +51,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
     """
 
     own_criterion = "recurrent_language_modeling"
+    needs, models = "progress", "on_lstm_lm and awd_lstm_lm"
 
     def __init__(self, args, dictionary, output_dictionary=None, targets=None):
         super().__init__(args, dictionary, output_dictionary, targets)
@@ -59,6 +62,17 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         self._model = None  # of the last validation
         if args.tokens_per_sample < 1:
             raise InputError(f"--tokens-per-sample must be 1 or more, not {args.tokens_per_sample}")
+
+    @classmethod
+    def setup_dictionary(cls, args, **kwargs):
+        """Load the dictionary.
+
+        Raises:
+            InputError: it is missing or damaged.
+        """
+        if args.data:
+            check_dictionary(Path(utils.split_paths(args.data)[0]) / "dict.txt")
+        return super().setup_dictionary(args, **kwargs)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **_):
         """Load a split.

@@ -10,6 +10,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
+from fairseq_struct.data.dictionary_file import load_dictionary
 from fairseq_struct.data.labelled_sentences import LabelledSentences
 from fairseq_struct.data.reserved_words import MASK, index_of, refuse_reserved
 from fairseq_struct.data.sentence_pairs import HIGHEST, read_pairs
@@ -63,7 +64,7 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
         if not cfg.data or not path.is_file():
             how = "fairseq-struct prepare sentence_similarity"
             raise InputError(f"{path}: no such file; {how} makes it")
-        return cls(cfg, Dictionary.load(str(path)))
+        return cls(cfg, load_dictionary(path))
 
     def build_model(self, cfg, from_checkpoint: bool = False):
         """Build the model, its parser frozen if that is asked for.

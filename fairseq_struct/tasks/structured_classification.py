@@ -7,17 +7,20 @@ from pathlib import Path
 from typing import Optional  # which fairseq can read; it cannot read "str | None"
 
 import torch
-from fairseq.data import Dictionary, data_utils
+from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
 from fairseq_struct.data.conllu import read_conllu
+from fairseq_struct.data.dictionary_file import load_dictionary
+from fairseq_struct.data.indexed_lines import open_lines
 from fairseq_struct.data.labelled_folder import OPTIONS
 from fairseq_struct.data.labelled_sentences import UNKNOWN_HEAD, LabelledSentences
 from fairseq_struct.errors import InputError
 from fairseq_struct.tasks.own_criterion import OwnCriterion
+from fairseq_struct.text_files import read_lines, read_text
 
 
 @dataclass
@@ -60,6 +63,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "structured_classification"
+    needs, models = "sides", "classifiers of this package such as latent_tree_classifier"
 
     def __init__(
         self, cfg: StructuredClassificationConfig, words: Dictionary, labels: Dictionary
@@ -71,10 +75,13 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
             raise InputError("--truncate needs --longest-sentence")
         self.words = words
         self.labels = labels
+        self._model = None  # knows how many sentences an instance has
         options = Path(cfg.data) / OPTIONS
         try:
-            self.lower = options.is_file() and bool(json.loads(options.read_text())["lower"])
-        except (ValueError, KeyError, TypeError):
+            self.lower = options.is_file() and bool(json.loads(read_text(options))["lower"])
+        except InputError:
+            raise
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise InputError(f"{options}: damaged, prepare the data anew") from None
         self.gold = [] if not cfg.heads_path else list(read_conllu(Path(cfg.heads_path)))
         if cfg.heads_path and not self.gold:
@@ -96,15 +103,22 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
                     f"{folder / name}: no such file; "
                     "fairseq-struct prepare labelled_text makes such folders"
                 )
-        words, labels = (
-            Dictionary.load(str(folder / name)) for name in ("dict.txt", "dict.label.txt")
-        )
+        words, labels = (load_dictionary(folder / name) for name in ("dict.txt", "dict.label.txt"))
         return cls(cfg, words, labels)
 
     @property
     def label_names(self) -> list[str]:
         """The labels, in the order of their numbers."""
         return self.labels.symbols[self.labels.nspecial :]
+
+    def build_model(self, cfg, from_checkpoint: bool = False):
+        """Build the model.
+
+        Raises:
+            InputError: it is no classifier of sentences.
+        """
+        self._model = super().build_model(cfg, from_checkpoint)
+        return self._model
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
         """Make a split of the folder available.
@@ -118,6 +132,11 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
         names = [name for name in names if Path(f"{name}.idx").is_file()]
         if not names:
             raise InputError(f"{prefix}.sentence1.idx: no such file; there is no split {split!r}")
+        if self._model is not None and self._model.sides != len(names):
+            raise InputError(
+                f"{prefix}: this model reads {self._model.sides} sentence(s) per instance, the "
+                f"data have {len(names)}"
+            )
         sides = [
             [self._cut(tensor, name, line) for line, tensor in enumerate(_load(name), 1)]
             for name in names
@@ -167,7 +186,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
         path = Path(self.cfg.data).absolute().parent / "text" / f"train.sentence{side}"
         if not path.is_file():
             raise InputError(f"{path}: no such file, by which --heads-path finds its sentences")
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        lines = read_lines(path)
         if len(lines) != count:
             raise InputError(f"{path}: {len(lines)} sentences, but data-bin has {count}")
         return [tuple(line.split()) for line in lines]
@@ -199,7 +218,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
 
 
 def _load(prefix: str):
-    found = data_utils.load_indexed_dataset(prefix, None, "mmap")
+    found = open_lines(prefix)
     if found is None:
         raise InputError(f"{prefix}.idx: no such file")
     return found

@@ -16,6 +16,7 @@ from fairseq_struct.data.dependency_treebank import (
     read_treebank,
     without_punctuation,
 )
+from fairseq_struct.data.dictionary_file import load_dictionary
 from fairseq_struct.data.indexed_lines import load_lines
 from fairseq_struct.data.masked_sentences import MaskedSentences
 from fairseq_struct.data.reserved_words import MASK, index_of
@@ -75,6 +76,7 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "structured_masked_lm"
+    needs, models = "check_length", "masked language models such as udgn"
 
     def __init__(self, cfg: StructuredMaskedLMConfig, words: Dictionary):
         super().__init__(cfg)
@@ -103,7 +105,7 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
         path = Path(cfg.data) / "dict.txt"
         if not path.is_file():
             raise InputError(f"{path}: no such file; fairseq-preprocess --only-source makes it")
-        words = Dictionary.load(str(path))
+        words = load_dictionary(path)
         if MASK in words:
             raise InputError(f"{path}: has {MASK} as a word, which it is not")
         return cls(cfg, words)

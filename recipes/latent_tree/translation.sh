@@ -2,7 +2,8 @@
 # Translation along latent trees, on the generated corpus (beyond the paper).
 #   recipes/latent_tree/translation.sh METHOD
 # METHOD is as for sst.sh; baseline is fairseq's Transformer of the same size. Environment: OUT,
-# THREADS and RECORD as in common.sh; SEEDS: the first one; UPDATES (700).
+# THREADS and RECORD as in common.sh; SEEDS: the first one; UPDATES (700). Its eta is our own choice,
+# the default: 0.1, for the gradient of a sentence's loss, the sum over its words.
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 

@@ -12,8 +12,9 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 from fairseq_struct.errors import InputError, report_plainly  # noqa: E402
 
-CURVES = {"uuas": "UUAS", "uas": "UAS", "uas_argmax": "argmax"}
-COLOURS = dict(zip(CURVES, ("#1b6ca8", "#c44536", "#2a8c4a"), strict=True))
+CURVES = {"uuas": "UUAS", "uas": "UAS", "uas_argmax": "argmax",
+          "uas_argmax_root": "argmax or root"}  # fmt: skip
+COLOURS = dict(zip(CURVES, ("#1b6ca8", "#c44536", "#2a8c4a", "#8a6fae"), strict=True))
 
 
 def main():
@@ -36,6 +37,8 @@ def main():
         for row in rows:
             if name in row["metrics"]:
                 found[float(row["variant"])].append(row["metrics"][name])
+        if not found:  # older records have one of them only
+            continue
         rates = sorted(found)
         means = [sum(found[rate]) / len(found[rate]) for rate in rates]
         axes.plot(rates, means, marker="o", label=label, color=COLOURS[name])

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from fairseq_struct.data.labelled_folder import write_labelled_folder
 from fairseq_struct.data.labelled_text import Instance, LabelledCorpus
-from fairseq_struct.data.parallel_text import read_lines
 from fairseq_struct.data.preparation_script import at_least, say
 from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
 
 LEAST_INSTANCES = 10
 

@@ -1,0 +1,67 @@
+"""fairseq's dictionary files, ``word count`` a line; fairseq itself does not say which line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_text
+
+OVERWRITE = " #fairseq:overwrite"
+
+
+def require_words(counts: Mapping[str, int], least_count: int) -> None:
+    """Make sure that a dictionary of the words that are frequent enough is not empty.
+
+    Args:
+        counts: of the training split's words.
+        least_count: rarer ones are unknown.
+
+    Raises:
+        InputError: all of them are.
+    """
+    word, most = max(counts.items(), key=lambda item: item[1])
+    if most < least_count:
+        raise InputError(
+            f"--least-count {least_count}: no word of the training split is known then; the most "
+            f"frequent one, {word!r}, is there {most} times"
+        )
+
+
+def load_dictionary(path: str | Path):
+    """fairseq's ``Dictionary`` of a file.
+
+    Raises:
+        InputError: as for :func:`check_dictionary`.
+    """
+    from fairseq.data import Dictionary
+
+    check_dictionary(path)
+    return Dictionary.load(str(path))
+
+
+def check_dictionary(path: str | Path) -> None:
+    """Make sure that fairseq can load a dictionary.
+
+    Raises:
+        InputError: the file cannot be read, a line is not a word and a count, or a word stands
+            there twice; with the line.
+    """
+    # As fairseq reads them: Python's lines, of which three kinds of ends make one.
+    text = read_text(path).replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.removesuffix("\n").split("\n") if text else []
+    found = dict.fromkeys(("<s>", "<pad>", "</s>", "<unk>"), 0)
+    for number, line in enumerate(lines, 1):
+        again = line.rstrip().endswith(OVERWRITE)
+        word, _, count = line.rstrip().removesuffix(OVERWRITE).rpartition(" ")
+        try:
+            int(count)
+        except ValueError:
+            word = ""
+        if not word:
+            raise InputError(f"{path}:{number}: no word and its count, as dictionaries have")
+        if word in found and not again:
+            where = f"line {found[word]}" if found[word] else "every dictionary without it"
+            raise InputError(f"{path}:{number}: the word {word!r} is in {where}, too")
+        found[word] = number

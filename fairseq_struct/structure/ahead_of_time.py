@@ -1,0 +1,41 @@
+"""Every compiled kernel of inference, called once on next to nothing, so that it is compiled."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from fairseq_struct.structure.compiled import compiled
+from fairseq_struct.structure.dependency import DependencyTrees
+from fairseq_struct.structure.kernel_cache import KernelCache
+
+
+def uses() -> dict[str, Callable[[], object]]:
+    """What needs kernels of its own, by name: calls that compile them, or load them if they are."""
+    found: dict[str, Callable[[], object]] = {}
+    for projective, name in ((True, "projective trees"), (False, "trees with crossing arcs")):
+
+        def trees(dtype: torch.dtype = torch.float64, projective=projective) -> DependencyTrees:
+            scores = torch.zeros(2, 3, 3, dtype=dtype, requires_grad=True)
+            return DependencyTrees(scores, projective=projective)
+
+        found |= {
+            f"best {name}": lambda trees=trees: trees(torch.float32).heads,
+            f"best {name} in float64": lambda trees=trees: trees().heads,
+            f"marginals of {name}": lambda trees=trees: trees().marginals,
+            f"samples of {name}": lambda trees=trees: trees().sample_heads(),
+            f"gradients of marginals of {name}": lambda trees=trees: _gradient(trees().marginals),
+            f"SparseMAP of {name}": lambda trees=trees: trees().sparsemap,
+            f"gradient of SparseMAP of {name}": lambda trees=trees: _gradient(trees().sparsemap),
+        }
+    return found
+
+
+def folder() -> str | None:
+    """Where compiled kernels are kept; None if they cannot be."""
+    cache = compiled(folder)._cache
+    return cache.cache_path if isinstance(cache, KernelCache) else None
+
+
+def _gradient(value: Tensor):
+    value.square().sum().backward()

@@ -1,0 +1,169 @@
+"""Compiled kernels: kept from process to process, told about once, and compiled when asked for."""
+
+import errno
+import importlib
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+from numba.core import caching
+from numba.core.registry import CPUDispatcher
+from tree_kinds import KINDS, random_scores
+
+from fairseq_struct.cli.main import main
+from fairseq_struct.modules.on_lstm import ONLSTM
+from fairseq_struct.structure import ahead_of_time, kernel_cache
+from fairseq_struct.structure.compiled import compiled
+from fairseq_struct.structure.dependency import DependencyTrees
+
+
+@pytest.fixture
+def announcement(monkeypatch):
+    """As in a process that has said nothing yet."""
+    for name in ("_said", "_complained", "muted"):
+        monkeypatch.setattr(kernel_cache.announcement, name, False)
+    return kernel_cache.announcement
+
+
+def successor():
+    """A function that nobody has compiled."""
+
+    def kernel(x):
+        return x + 1
+
+    return kernel
+
+
+def signatures() -> set[tuple[str, str]]:
+    """What this process has compiled or loaded, of all kernels."""
+    names = {
+        ".".join(file.relative_to(kernel_cache.PACKAGE.parent).with_suffix("").parts)
+        for file in kernel_cache.PACKAGE.rglob("*_kernels.py")
+    }
+    return {
+        (kernel.__name__, str(signature))
+        for name in names
+        for kernel in vars(importlib.import_module(name)).values()
+        if isinstance(kernel, CPUDispatcher)
+        for signature in kernel.signatures
+    }
+
+
+def test_two_processes_on_an_empty_cache_and_a_third(tmp_path):
+    """At once, and without a home; inference needs no fairseq, and says nothing the third time."""
+    script = (
+        "import sys, torch\n"
+        "from fairseq_struct.structure.dependency import DependencyTrees\n"
+        "scores = torch.eye(3)[None].double()\n"
+        "trees = [DependencyTrees(scores, projective=False), DependencyTrees(2 * scores)]\n"
+        "print(trees[0].heads.tolist(), trees[0].log_partition.tolist(), trees[1].heads.tolist())\n"
+        "assert 'fairseq' not in sys.modules\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "HOME"}
+    environment["NUMBA_CACHE_DIR"] = str(tmp_path)
+    command = [sys.executable, "-c", script]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    both = [subprocess.Popen(command, env=environment, **pipes) for _ in range(2)]
+    said = [process.communicate() for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert said[0][0] == said[1][0]
+    for _, errors in said:
+        assert errors.count("compiling for this processor") == errors.count("\n") == 1
+        assert str(tmp_path) in errors and "doctor --compile" in errors
+    third = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert (third.stdout, third.stderr) == (said[0][0], "")
+
+
+def test_no_process_can_hide_what_another_one_keeps(tmp_path):
+    ours, theirs = (kernel_cache._Files(str(tmp_path), "f", None) for _ in range(2))
+    assert ours.load(("float32",)) is None
+    ours.save(("float32",), "a")
+    theirs.save(("float64",), "b")
+    ours.save(("float32",), "a")
+    for files in (ours, theirs):
+        assert (files.load(("float32",)), files.load(("float64",))) == ("a", "b")
+    for file in tmp_path.iterdir():
+        file.write_bytes(file.read_bytes()[:-3])
+    assert ours.load(("float32",)) is None
+    ours.save(("float32",), "a")
+    assert theirs.load(("float32",)) == "a"
+
+
+def test_where_no_folder_can_be_written_everything_works_and_says_so(
+    monkeypatch, announcement, capsys
+):
+    def ensure_cache_path(self):
+        raise PermissionError
+
+    monkeypatch.setattr(caching._CacheLocator, "ensure_cache_path", ensure_cache_path)
+    first, second = compiled(successor()), compiled(successor())
+    assert (first(1), second(2)) == (2, 3)
+    said = capsys.readouterr().err
+    assert said.count("compiling for this processor") == said.count("cannot be kept") == 1
+    assert "not kept" in said and "set NUMBA_CACHE_DIR" in said
+    assert ahead_of_time.folder() is None
+    assert main(["doctor", "--compile"]) == 2
+    assert "NUMBA_CACHE_DIR" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_told_of_once(monkeypatch, announcement, capsys, tmp_path):
+    def save(self, key, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(kernel_cache._Files, "save", save)
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    assert compiled(successor())(1) == compiled(successor())(1) == 2
+    said = capsys.readouterr().err
+    assert said.count("cannot be kept") == said.count("No space left on device") == 1
+
+
+def test_a_user_without_a_home_gets_no_folder_of_that_name(monkeypatch, tmp_path):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", "")
+    monkeypatch.setattr(caching.InTreeCacheLocator, "from_function", lambda *_: None)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as for an unknown user
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert isinstance(kernel_cache.cache_of(successor()), kernel_cache.NoCache)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path.replace("~", str(tmp_path)))
+    assert kernel_cache.cache_of(successor()).cache_path.startswith(str(tmp_path))
+
+
+def test_machine_code_is_that_of_all_kernels_however_deep_they_lie(tmp_path):
+    hash_of = kernel_cache.text_of_kernels.__wrapped__
+    deep = tmp_path / "structure" / "dependency" / "projective" / "sum_kernels.py"
+    deep.parent.mkdir(parents=True)
+    deep.write_text("a")
+    other = tmp_path / "structure" / "plain.py"
+    other.write_text("a")
+    before = hash_of(tmp_path)
+    other.write_text("b")
+    assert hash_of(tmp_path) == before
+    deep.write_text("b")
+    assert hash_of(tmp_path) != before
+    here = hash_of()
+    assert kernel_cache.text_of_kernels() == here
+    assert len(set(kernel_cache.PACKAGE.rglob("*_kernels.py"))) > 5
+
+
+def test_compiling_ahead_of_time_leaves_nothing_to_compile(announcement, capsys):
+    assert main(["doctor", "--compile"]) == 0
+    report = capsys.readouterr()
+    assert report.err == ""
+    lines = report.out.splitlines()
+    assert str(ahead_of_time.folder()) in lines[0]
+    assert all(re.fullmatch(rf" *{i}/{len(lines) - 2}  .* +[\d.]+ s", lines[i])
+               for i in range(1, len(lines) - 1))  # fmt: skip
+    known = signatures()
+    for param in KINDS:
+        for dtype in (torch.float16, torch.float32, torch.float64):
+            scores = random_scores(3, 6, 6, dtype=dtype).requires_grad_()
+            trees = DependencyTrees(scores, torch.tensor([6, 4, 1]), *param.values[0].values())
+            trees.sample(2)
+            sums = trees.entropy.sum() + (trees.marginals**2).sum() + trees.max.sum()
+            (sums + (trees.sparsemap**2).sum()).backward()
+    ONLSTM(4, [4, 6], chunk_size=2)(torch.randn(3, 2, 4))[0].sum().backward()
+    assert signatures() == known
