@@ -2,48 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from tqdm import tqdm
 
-_LOGGED = re.compile(r"\| (?P<split>[\w-]+) \| (?P<values>\{\"epoch\".*\})\s*$")
-
-
-@dataclass(frozen=True)
-class Logged:
-    """One line of numbers.
-
-    Attributes:
-        split: ``train_inner`` within an epoch, ``train`` at its end, or a validated split.
-        update: number of updates so far.
-        values: name to value, without the split's name before it.
-    """
-
-    split: str
-    update: int
-    values: dict[str, float]
-
-
-def logged(lines: Iterable[str]) -> Iterator[Logged]:
-    """The lines of numbers among the lines of a log."""
-    for line in lines:
-        match = _LOGGED.search(line)
-        if not match:
-            continue
-        split = match["split"]
-        prefix = "" if split == "train_inner" else f"{split}_"
-        values = {
-            name.removeprefix(prefix): float(value)
-            for name, value in json.loads(match["values"]).items()
-            if value is not None
-        }
-        if "num_updates" in values:
-            yield Logged(split, int(values["num_updates"]), values)
+from fairseq_struct.metrics.training_log import logged
 
 
 def show_progress(
@@ -61,18 +26,39 @@ def show_progress(
         file: where to (standard error).
     """
     file = file or sys.stderr
+    show = _bar if file.isatty() else _lines
+    show(_numbers(lines, shown), updates, file)
+
+
+def _numbers(lines: Iterable[str], shown: Sequence[str]):
+    """The update and the latest of the numbers to show, for each line that tells its update."""
     latest: dict[str, float] = {}
-    with tqdm(total=updates, desc="training", unit="update", file=file,
-              disable=not file.isatty(), dynamic_ncols=True) as bar:  # fmt: skip
-        tenths = 0
-        for entry in logged(lines):
-            prefix = "" if entry.split.startswith("train") else f"{entry.split}_"
-            named = {f"{prefix}{name}": value for name, value in entry.values.items()}
-            latest |= {name: named[name] for name in shown if name in named}
-            if not bar.disable:
-                bar.set_postfix(latest, refresh=False)
-                bar.update(entry.update - bar.n)
-            elif 10 * entry.update // updates > tenths:
-                tenths = 10 * entry.update // updates
-                numbers = "".join(f", {name} {value:g}" for name, value in latest.items())
-                print(f"  update {entry.update} of {updates}{numbers}", file=file, flush=True)
+    for entry in logged(lines):
+        prefix = "" if entry.split.startswith("train") else f"{entry.split}_"
+        named = {f"{prefix}{name}": value for name, value in entry.values.items()}
+        latest |= {name: named[name] for name in shown if name in named}
+        if entry.update is not None:
+            yield entry.update, latest
+
+
+def _bar(numbers, updates: int, file: TextIO) -> None:
+    with tqdm(total=updates, desc="training", unit="update", file=file, dynamic_ncols=True,
+              mininterval=0) as bar:  # fmt: skip
+        begun = False
+        for update, latest in numbers:
+            if not begun:  # the time left is reckoned from here: without imports, from a checkpoint
+                bar.reset()
+                bar.initial = bar.n = update
+                begun = True
+            bar.set_postfix(latest, refresh=False)
+            bar.update(update - bar.n)
+            bar.refresh()
+
+
+def _lines(numbers, updates: int, file: TextIO) -> None:
+    tenths = 0
+    for update, latest in numbers:
+        if 10 * update // updates > tenths:
+            tenths = 10 * update // updates
+            told = "".join(f", {name} {value:g}" for name, value in latest.items())
+            print(f"  update {update} of {updates}{told}", file=file, flush=True)

@@ -9,18 +9,20 @@ translations and the BLEU of all. Every command is printed before it runs and ca
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
-from fairseq_struct.errors import InputError, report_plainly
+from fairseq_struct.errors import InputError, run_plainly
 from fairseq_struct.metrics.bleu import corpus_bleu
-from fairseq_struct.metrics.results import Result, append_result, device_name
+from fairseq_struct.metrics.training_log import read_log
 from fairseq_struct.metrics.training_progress import show_progress
 
 HERE = Path(__file__).resolve().parent
@@ -59,7 +61,7 @@ def training_options(updates: int) -> list[str]:
 
 
 def train(data: Path, folder: Path, updates: int, seed: int):
-    """Train in ``folder``, from the start, with a bar of what is left.
+    """Train in ``folder``, from the start, and show how far it has come.
 
     Raises:
         InputError: fairseq-train failed.
@@ -75,16 +77,19 @@ def train(data: Path, folder: Path, updates: int, seed: int):
     command += ["--no-progress-bar", "--log-format", "json", "--log-interval", "10"]
     log = folder / "train.log"
     with log.open("w", encoding="utf-8") as copy, subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-    ) as process:
-
-        def lines():
-            for line in process.stdout:
-                copy.write(line)
-                yield line
-
-        show_progress(lines(), updates, ("loss", "teacher_forcing"))
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        encoding="utf-8", errors="replace",
+    ) as process:  # fmt: skip
+        show_progress(copied(process.stdout, copy), updates, ("loss", "teacher_forcing"))
     check(process.returncode, "training", log)
+
+
+def copied(lines: Iterable[str], copy: TextIO) -> Iterator[str]:
+    """Pass lines on and write them to a file at once."""
+    for line in lines:
+        copy.write(line)
+        copy.flush()
+        yield line
 
 
 def translate(data: Path, checkpoint: Path, log: Path) -> list[Translation]:
@@ -96,7 +101,8 @@ def translate(data: Path, checkpoint: Path, log: Path) -> list[Translation]:
     command = [
         "fairseq-generate", str(data / "data-bin"), "--user-dir", str(ROOT / "user_dir"),
         "--source-lang", "src", "--target-lang", "tgt", "--path", str(checkpoint),
-        "--beam", "5", "--required-batch-size-multiple", "1",
+        "--beam", "5", "--max-len-a", "1.2", "--max-len-b", "10",
+        "--required-batch-size-multiple", "1",
     ]  # fmt: skip
     announce(command)
     with log.open("w", encoding="utf-8") as file:
@@ -126,10 +132,11 @@ def announce(command: Sequence[str]):
 
 
 def check(status: int, what: str, log: Path):
-    """Raise InputError with the end of the log if a command failed."""
+    """Raise InputError with the last line of the log if a command failed."""
     if status:
-        tail = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
-        raise InputError(f"the {what} failed, see {log}: {''.join(tail)}")
+        lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+        last = next((line for line in reversed(lines) if line.strip()), f"status {status}")
+        raise InputError(f"the {what} failed, see {log}: {last}")
 
 
 def examples(translations: Sequence[Translation], count: int = 3) -> str:
@@ -142,13 +149,14 @@ def examples(translations: Sequence[Translation], count: int = 3) -> str:
     )
 
 
-def main(argv: Sequence[str] | None = None):
-    report_plainly()
+def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The options; without them, the demonstration as its expected result was recorded."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, default=ROOT / "runs/demo", help="folder to work in")
     parser.add_argument("--seed", type=int, default=1, help="of the training (default: 1)")
+    parser.add_argument("--threads", type=int, default=2, help="of the processor (default: 2)")
     parser.add_argument("--updates", type=int, default=UPDATES, help=f"default: {UPDATES}")
     parser.add_argument(
         "--sentences", type=int, nargs=3, default=SENTENCES, metavar=("TRAIN", "VALID", "TEST"),
@@ -156,34 +164,52 @@ def main(argv: Sequence[str] | None = None):
     )  # fmt: skip
     parser.add_argument("--results", type=Path, help="file of records to append to")
     args = parser.parse_args(argv)
+    if min(args.threads, args.updates, *args.sentences) < 1:
+        parser.error("threads, updates and sentences must be above 0")
+    return args
+
+
+def record(path: Path, bleu: float, run: Path, args: argparse.Namespace):
+    """Append the result of this run to a file of records."""
+    # Imports torch, which nothing else here needs.
+    from fairseq_struct.metrics.results import Result, append_result, device_name
+
+    append_result(path, Result(
+        experiment="demo", variant=f"top_k, {args.threads} thread{'s' * (args.threads > 1)}",
+        metrics={"bleu_test": round(bleu, 2)}, seed=args.seed, updates=args.updates,
+        data=f"generated corpus of depth {DEPTH}, {args.sentences[0]:,} training pairs",
+        device=device_name(args.threads), minutes=round(read_log(run / "train.log").minutes, 1),
+        command=f"recipes/scheduled_sampling/demo.py --seed {args.seed} --threads {args.threads}",
+    ))  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None):
+    args = parse_arguments(argv)
+    os.environ["OMP_NUM_THREADS"] = str(args.threads)
+    os.environ["PATH"] += os.pathsep + str(Path(sys.executable).parent)
     if shutil.which("fairseq-train") is None:
         raise InputError("fairseq-struct is not installed: make install")
     data = args.out / "_".join(map(str, ("data", *args.sentences)))
     prepare = [
-        "python", str(ROOT / "preprocess/synthetic_translation.py"), str(data),
+        "fairseq-struct", "prepare", "synthetic_translation", str(data),
         "--sentences", *map(str, args.sentences), "--max-depth", str(DEPTH),
     ]  # fmt: skip
     announce(prepare)
-    if subprocess.run([sys.executable, *prepare[1:]]).returncode:
+    if subprocess.run(prepare).returncode:
         raise InputError("the corpus could not be made, for the reason above")
     run = args.out / "run"
     train(data, run, args.updates, args.seed)
     translations = translate(data, run / "checkpoint_last.pt", run / "generate.log")
     bleu = corpus_bleu(
         [one.hypothesis for one in translations], [one.reference for one in translations]
-    )
-    print(f"\n{examples(translations)}\n")
+    ).score
     own = args.updates == UPDATES and tuple(args.sentences) == SENTENCES
-    beside = f"expected {EXPECTED[0]} to {EXPECTED[1]}" if own else "not the demo's own size"
-    print(f"BLEU {bleu.score:.1f} ({beside})")
-    if args.results and own:
-        append_result(args.results, Result(
-            experiment="demo", variant="top_k", seed=args.seed, updates=args.updates,
-            metrics={"bleu_test": round(bleu.score, 2)}, device=device_name(),
-            data=f"generated corpus of depth {DEPTH}, {SENTENCES[0]} training pairs",
-            command=f"python recipes/scheduled_sampling/demo.py --seed {args.seed}",
-        ))  # fmt: skip
+    if args.results:
+        record(args.results, bleu, run, args)
+    print(f"\n{examples(translations)}\n")
+    expected = f"expected {EXPECTED[0]} to {EXPECTED[1]}" if own else "not the demo's own size"
+    print(f"BLEU {bleu:.1f} ({expected})")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_plainly(main))
