@@ -54,7 +54,10 @@ def test_from_nothing_to_bleu_with_three_translations(tmp_path, demo):
     data = tmp_path / "data_120_6_10/raw"
     for name, attribute in (("src", "source"), ("tgt", "reference")):
         texts = (data / f"test.{name}").read_text().splitlines()
-        assert [getattr(one, attribute) for one in translations] == texts and len(texts) == 10
+        assert len(translations) == len(texts) == 10
+        for one, text in zip(translations, texts, strict=True):
+            words = zip(getattr(one, attribute).split(), text.split(), strict=True)
+            assert all(word == original or "<unk>" in word for word, original in words)
     three = re.findall(r"^source +(.*)\nreference +(.*)\ntranslation +(.*)$", output, re.M)
     assert len(three) == 3
     assert set(three) <= {(x.source, x.reference, x.hypothesis) for x in translations}
@@ -70,7 +73,7 @@ def test_from_nothing_to_bleu_with_three_translations(tmp_path, demo):
 
     entries = list(logged((tmp_path / "run/train.log").read_text().splitlines()))
     sampled = [x.values for x in entries if x.split == "train_inner"]
-    assert sampled[-1]["teacher_forcing"] < 0.75 and sampled[-1]["replaced"] > 0
+    assert sampled[-1]["teacher_forcing"] <= 0.75 and sampled[-1]["replaced"] > 0
 
 
 def test_what_fails_is_told_in_one_line(tmp_path, demo, monkeypatch):
