@@ -43,16 +43,17 @@ def _numbers(lines: Iterable[str], shown: Sequence[str]):
 
 def _bar(numbers, updates: int, file: TextIO) -> None:
     with tqdm(total=updates, desc="training", unit="update", file=file, dynamic_ncols=True,
-              mininterval=0) as bar:  # fmt: skip
+              mininterval=0, miniters=1) as bar:  # fmt: skip
         begun = False
         for update, latest in numbers:
-            if not begun:  # the time left is reckoned from here: without imports, from a checkpoint
-                bar.reset()
-                bar.initial = bar.n = update
-                begun = True
             bar.set_postfix(latest, refresh=False)
-            bar.update(update - bar.n)
-            bar.refresh()
+            if begun:
+                bar.update(update - bar.n)
+            else:  # the time left is reckoned from here: without imports, or from a checkpoint
+                bar.reset()
+                bar.initial = bar.n = bar.last_print_n = update
+                bar.refresh()
+                begun = True
 
 
 def _lines(numbers, updates: int, file: TextIO) -> None:
