@@ -140,6 +140,7 @@ class Terminal(io.StringIO):
 
 LOG = [
     "loading\n",
+    line("valid", 4, loss=9, bleu=0.5),
     line("train_inner", 5, loss=7, teacher_forcing=1),
     line("train_inner", 10, loss=6.25),
     "2026-01-01 00:00:00 | INFO | train_inner | {\"epoch\": 1, \"loss\n",
@@ -154,9 +155,9 @@ LOG = [
 
 def test_elsewhere_than_on_a_terminal_a_line_for_each_tenth():
     told = io.StringIO()
-    show_progress(LOG, 100, ("loss", "valid_bleu"), told)
+    show_progress(LOG, 100, ("loss", "valid_bleu", "none"), told)
     assert told.getvalue().splitlines() == [
-        "  update 10 of 100, loss 6.25",
+        "  update 10 of 100, loss 6.25, valid_bleu 0.5",
         "  update 20 of 100, loss 3, valid_bleu 31.5",
     ]
     again = io.StringIO()

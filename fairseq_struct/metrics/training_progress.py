@@ -36,9 +36,9 @@ def _numbers(lines: Iterable[str], shown: Sequence[str]):
     for entry in logged(lines):
         prefix = "" if entry.split.startswith("train") else f"{entry.split}_"
         named = {f"{prefix}{name}": value for name, value in entry.values.items()}
-        latest |= {name: named[name] for name in shown if name in named}
+        latest |= named
         if entry.update is not None:
-            yield entry.update, latest
+            yield entry.update, {name: latest[name] for name in shown if name in latest}
 
 
 def _bar(numbers, updates: int, file: TextIO) -> None:
