@@ -94,7 +94,11 @@ def test_zeros_behind_numbers_do_not_change_their_sum():
     for more in (1, 2, 27, 300):
         padded = torch.nn.functional.pad(numbers, (0, more))
         assert torch.equal(padded_sum(padded), padded_sum(numbers))
+        square = torch.nn.functional.pad(numbers, (0, more, 0, more + 1))
+        assert torch.equal(padded_sum(square, 2), padded_sum(numbers, 2))
     torch.testing.assert_close(padded_sum(numbers), numbers.sum(-1))
-    given = random_scores(2, 5).requires_grad_()
-    assert torch.autograd.gradcheck(padded_sum, given)
-    assert torch.autograd.gradgradcheck(padded_sum, given)
+    torch.testing.assert_close(padded_sum(numbers, 2), numbers.sum())
+    for dimensions in (1, 2):
+        given = random_scores(2, 5, 3).requires_grad_()
+        assert torch.autograd.gradcheck(lambda x, d=dimensions: padded_sum(x, d), given)
+        assert torch.autograd.gradgradcheck(lambda x, d=dimensions: padded_sum(x, d), given)

@@ -106,8 +106,8 @@ class DependencyTrees:
         scores = self._arc_scores.exact
         if self.backend == "torch" and self.projective:  # which is in the log domain, as sums are
             scores = self._arc_scores.bounded
-        how, rough = (self.single_root, self.backend), self.scores.dtype != torch.float64
-        if rough and self.backend == "compiled" and self.projective:
+        how, kernels = (self.single_root, self.backend), self.backend == "compiled"
+        if kernels and self.projective and self.scores.dtype != torch.float64:
             best, heads = self._trees.best_heads(scores.float(), self.lengths, *how)
             # Arcs of very low scores, where a tree needs them, drown the digits of the others.
             if (low := best < LOWEST_IN_FLOAT32).any():
@@ -168,9 +168,10 @@ class DependencyTrees:
         return self._marginals(self._differentiable).to(self.scores.dtype)
 
     def _mean_score(self, scores: Tensor, marginals: Tensor) -> Tensor:
-        # A forbidden arc has probability 0, and 0 times -inf counts as 0.
-        scores = scores.masked_fill(marginals.detach() == 0, 0.0)
-        return padded_sum(padded_sum(scores * marginals))
+        if self._arc_scores.any_forbidden:
+            # A forbidden arc has probability 0, and 0 times -inf counts as 0.
+            scores = scores.masked_fill((marginals == 0) & (scores == -torch.inf), 0.0)
+        return padded_sum(scores * marginals, 2)
 
     @property
     def entropy(self) -> Tensor:
@@ -295,11 +296,9 @@ class DependencyTrees:
         return self.solve_sparsemap(most_steps=self.sparsemap_steps)
 
     def solve_sparsemap(
-        self,
-        tolerance: float = 1e-15,
-        most_steps: int | None = None,
+        self, tolerance: float = 1e-15, most_steps: int | None = None,
         start: sparsemap.SparseDistribution | None = None,
-    ) -> sparsemap.SparseDistribution:
+    ) -> sparsemap.SparseDistribution:  # fmt: skip
         """As :attr:`sparse_distribution`, with options of :func:`.sparsemap.solve`."""
         with torch.inference_mode(False):  # as in _known
             solution = sparsemap.solve(

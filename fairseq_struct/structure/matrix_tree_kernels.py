@@ -123,13 +123,15 @@ def log_partition_and_marginals(
             _derivatives(n, single_root, a, r, d, by_a, by_r, q)
             for i in range(n):
                 m = swapped(i, n, top)
-                total = 0.0
+                # Rounding may leave a negative nothing.
+                total = max(weights[b, m, m] * by_r[i], 0.0)
+                marginals[b, m, m] = total
                 for j in range(n):
-                    h, by = swapped(j, n, top), by_r[i] if j == i else by_a[i, j]
-                    # Rounding may leave a negative nothing.
-                    value = max(weights[b, h, m] * by, 0.0)
-                    marginals[b, h, m] = value
-                    total += value
+                    if j != i:
+                        h = swapped(j, n, top)
+                        value = max(weights[b, h, m] * by_a[i, j], 0.0)
+                        marginals[b, h, m] = value
+                        total += value
                 good = good and abs(total - 1.0) < TOLERANCE
         done[b] = good
 

@@ -8,21 +8,29 @@ import torch
 from torch import Tensor
 
 
-def padded_sum(values: Tensor) -> Tensor:
-    """Sum over the last dimension, one by one: on a CPU the same however many zeros follow.
+def padded_sum(values: Tensor, dimensions: int = 1) -> Tensor:
+    """Sum over the last dimensions: on a CPU the same however many zeros follow in each of them.
 
     Args:
-        values: (..., n), n >= 1.
+        values: (..., n) or (..., n, n), n >= 1.
+        dimensions: 1 or 2.
     """
-    return _PaddedSum.apply(values)
+    return _PaddedSum.apply(values, dimensions)
 
 
 class _PaddedSum(torch.autograd.Function):
     @staticmethod
-    def forward(context, values: Tensor) -> Tensor:
+    def forward(context, values: Tensor, dimensions: int) -> Tensor:
         context.shape = values.shape
-        return values.cumsum(-1)[..., -1]
+        if dimensions == 2:  # first row by row, in pairs, which is faster than one after the other
+            while (rows := values.size(-2)) > 1:
+                pairs = values[..., 0 : rows - 1 : 2, :] + values[..., 1::2, :]
+                left = [values[..., rows - 1 :, :]] if rows % 2 else []
+                values = torch.cat([pairs, *left], -2) if left else pairs
+            values = values.squeeze(-2)
+        return values.cumsum(-1)[..., -1]  # one by one
 
     @staticmethod
-    def backward(context, gradient: Tensor) -> Tensor:
-        return gradient.unsqueeze(-1).expand(context.shape)
+    def backward(context, gradient: Tensor):
+        added = [1] * (len(context.shape) - gradient.dim())
+        return gradient.reshape(*gradient.shape, *added).expand(context.shape), None

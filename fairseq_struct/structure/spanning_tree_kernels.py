@@ -57,16 +57,15 @@ def arborescence(scores, n, single_root, heads, score, arcs, nodes):
         parent[k], child[k], sibling[k] = -1, -1, -1
         active[k], node[k], best[k], state[k] = 1, k, 0, 0
     state[0] = 2
-    for m in range(size):
-        for h in range(size):
-            score[m, h], roots[m, h] = -np.inf, 0
-            if m > 0:
-                row = m - 1 if h == 0 else h - 1
-                source[m, h], target[m, h] = h, m - 1
-                if h != m:
-                    score[m, h] = scores[row, m - 1]
-        if single_root and m > 0:
-            roots[m, 0] = 1
+    for h in range(size):
+        score[0, h], roots[0, h] = -np.inf, 0
+    for m in range(n):
+        for h in range(n):
+            score[m + 1, h + 1], roots[m + 1, h + 1] = scores[h, m], 0
+            source[m + 1, h + 1], target[m + 1, h + 1] = h + 1, m
+        score[m + 1, m + 1] = -np.inf
+        score[m + 1, 0], roots[m + 1, 0] = scores[m, m], 1 if single_root else 0
+        source[m + 1, 0], target[m + 1, 0] = 0, m
     used = size
     for begin in range(1, size):
         if not active[begin] or state[begin] != 0:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.structure import sparsemap_kernels
+from fairseq_struct.structure import sparsemap_groups
 from fairseq_struct.structure.active_set import ActiveSets, charts, search, search_spaces
 from fairseq_struct.structure.checks import above_zero, whole_number
 from fairseq_struct.structure.compiled import Space, array
@@ -96,7 +96,7 @@ def solve(
         sets = ActiveSets.of(start.trees, start.weights, start.sizes)
     gaps, steps = np.zeros(batch), np.zeros(batch, np.int64)
     search(
-        sparsemap_kernels.sparsemap, sets, (array(scores), own, limit, gaps, steps),
+        sparsemap_groups.sparsemap, sets, (array(scores), own, limit, gaps, steps),
         (projective, single_root, tolerance), _spaces,
     )
     if ((steps >= limit) & (gaps > max(tolerance, EXACT_GAP))).any():

@@ -83,7 +83,7 @@ def best_projective(waiting, residuals, lengths, single_root, eisner, reading, h
 
 
 @compiled
-def _pursue(
+def pursue(
     start, waiting, unfinished, scores, lengths, rooms, projective, single_root, most_steps,
     tolerance, trees, alpha, sizes, gaps, steps, full, factors, numbers, residuals, own, highest,
     heads, reading, exactly, roughly, search, rough,
@@ -155,59 +155,24 @@ def _pursue(
 
 
 @compiled
-def sparsemap(
-    first, last, block, scores, lengths, rooms, most_steps, gaps, steps, projective, single_root,
-    tolerance, trees, alpha, sizes, full, factors, numbers, residuals, own, highest, heads, stack,
-    state, score, arcs, nodes, charts, spread, vectors, rough_charts, rough_spread, rough_vectors,
+def begin(
+    start, count, scores, lengths, single_root, trees, alpha, sizes, gaps, factors, numbers,
+    residuals,
 ):
-    """SparseMAP of sentences ``first * block`` .. ``last * block - 1``.
-
-    Projective trees are first looked for in float32, which is faster; the last ones, and with
-    them the gaps, come from a search in float64.
-
-    Args:
-        scores: (batch, n, n), every word's shifted by their maximum.
-        rooms: (batch,) most trees at hand.
-        most_steps: (batch,) most trees to ask for.
-        gaps: (batch,) gaps at the end; infinite where there is no tree.
-        steps: (batch,) trees asked for.
-        tolerance: gap at which to stop.
-        trees, alpha, sizes: (batch, most, n), (batch, most), (batch,): the trees and weights to
-            begin with, and the results.
-        full: (batch,) whether the search ended for want of room.
-        factors and so on: arrays to work in, see ``active_set.search`` and ``sparsemap``.
-    """
-    batch, unfinished = scores.shape[0], own[1]
+    """Solve on the trees that ``count`` sentences from ``start`` on begin with."""
     pulls, work, ones = numbers[0], numbers[1], numbers[2]
-    for group in range(first, last):
-        start = group * block
-        count = min(block, batch - start)
-        for place in range(count):
-            b = start + place
-            n, gaps[b] = lengths[b], np.inf
-            sizes[b] = factorise(factors[place], sizes[b], trees[b], alpha[b], n, work)
-            if sizes[b] > 0:
-                residual_scores(
-                    scores[b], n, single_root, sizes[b], trees[b], alpha[b], residuals[place],
-                    work,
-                )
-                for a in range(sizes[b]):
-                    pulls[a] = tree_score(residuals[place], n, trees[b, a])
-                sizes[b] = improve(
-                    n, sizes[b], trees[b], alpha[b], pulls, factors[place], work, ones
-                )
-        for rough in (True, False):
-            waiting = np.int64(0)  # as above
-            for place in range(count):
-                enough = steps[start + place] + 1 < most_steps[start + place]
-                if not full[start + place] and (not rough or (projective and enough)):
-                    unfinished[waiting] = place
-                    waiting += 1
-            _pursue(
-                start, waiting, unfinished, scores, lengths, rooms, projective, single_root,
-                most_steps, tolerance, trees, alpha, sizes, gaps, steps, full, factors, numbers,
-                residuals, own[0], highest, heads, (stack, state), (charts, spread, vectors),
-                (rough_charts, rough_spread, rough_vectors), (score, arcs, nodes), rough,
+    for place in range(count):
+        b = start + place
+        n, gaps[b] = lengths[b], np.inf
+        sizes[b] = factorise(factors[place], sizes[b], trees[b], alpha[b], n, work)
+        if sizes[b] > 0:
+            residual_scores(
+                scores[b], n, single_root, sizes[b], trees[b], alpha[b], residuals[place], work
+            )
+            for a in range(sizes[b]):
+                pulls[a] = tree_score(residuals[place], n, trees[b, a])
+            sizes[b] = improve(
+                n, sizes[b], trees[b], alpha[b], pulls, factors[place], work, ones
             )
 
 
