@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
@@ -9,6 +10,8 @@ from typing import TextIO
 from tqdm import tqdm
 
 from fairseq_struct.metrics.training_log import logged
+
+_BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
 
 
 def show_progress(
@@ -42,8 +45,10 @@ def _numbers(lines: Iterable[str], shown: Sequence[str]):
 
 
 def _bar(numbers, updates: int, file: TextIO) -> None:
-    with tqdm(total=updates, desc="training", unit="update", file=file, dynamic_ncols=True,
-              mininterval=0, miniters=1) as bar:  # fmt: skip
+    # tqdm by itself shows nothing on a terminal that does not tell its size.
+    size = shutil.get_terminal_size()
+    with tqdm(total=updates, desc="training", file=file, mininterval=0, miniters=1,
+              ncols=size.columns - 1, nrows=size.lines, bar_format=_BAR) as bar:  # fmt: skip
         begun = False
         for update, latest in numbers:
             bar.set_postfix(latest, refresh=False)
