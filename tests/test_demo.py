@@ -5,6 +5,7 @@ import io
 import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
 import sacrebleu
@@ -94,6 +95,8 @@ def test_what_fails_is_told_in_one_line(tmp_path, demo, monkeypatch):
     program.rename(program.with_name("fairseq-generate"))
     with pytest.raises(InputError, match=r"^the translation failed, see .*: error: no such arch$"):
         demo.translate(tmp_path, tmp_path / "x.pt", tmp_path / "generate.log")
+    with pytest.raises(InputError, match="^the training was ended by signal 9, see train.log$"):
+        demo.check(-9, "training", Path("train.log"))
 
 
 @pytest.mark.parametrize("option", ["--updates", "--threads"])

@@ -133,6 +133,8 @@ def announce(command: Sequence[str]):
 
 def check(status: int, what: str, log: Path):
     """Raise InputError with the last line of the log if a command failed."""
+    if status < 0:
+        raise InputError(f"the {what} was ended by signal {-status}, see {log}")
     if status:
         lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
         last = next((line for line in reversed(lines) if line.strip()), f"status {status}")
