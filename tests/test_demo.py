@@ -152,7 +152,8 @@ LOG = [
     line("valid", 13, loss=4, bleu=31.5, best="None").replace('"None"', "null"),
     line("train", loss=6),
     line("train_inner", 20, loss=3),
-    line("train", 20, loss=4.5),
+    line("train", 20, loss=4.5),  # of the epoch
+    line("train", 30, loss=2),  # of one so short that nothing was told within it
 ]  # fmt: skip
 
 
@@ -162,6 +163,7 @@ def test_elsewhere_than_on_a_terminal_a_line_for_each_tenth():
     assert told.getvalue().splitlines() == [
         "  update 10 of 100, loss 6.25, valid_bleu 0.5",
         "  update 20 of 100, loss 3, valid_bleu 31.5",
+        "  update 30 of 100, loss 2, valid_bleu 31.5",
     ]
     again = io.StringIO()
     show_progress([line("train_inner", update) for update in (75, 79, 100)], 100, file=again)
@@ -170,7 +172,7 @@ def test_elsewhere_than_on_a_terminal_a_line_for_each_tenth():
 
 def test_on_a_terminal_a_bar_that_goes_on_where_a_training_was_resumed():
     told = Terminal()
-    show_progress(LOG[-2:-1] + [line("train_inner", 40, loss=2.5)], 100, ("loss",), told)
+    show_progress(LOG[-3:-1] + [line("train_inner", 40, loss=2.5)], 100, ("loss",), told)
     shown = re.split(r"[\r\n]+", told.getvalue().strip())
     bars = [text for text in shown if "/100 [" in text]
     assert re.match(r"training: +0%.* 0/100 \[00:00<\?", bars[0])

@@ -36,10 +36,14 @@ def show_progress(
 def _numbers(lines: Iterable[str], shown: Sequence[str]):
     """The update and the latest of the numbers to show, for each line that tells its update."""
     latest: dict[str, float] = {}
+    told_within = False
     for entry in logged(lines):
         prefix = "" if entry.split.startswith("train") else f"{entry.split}_"
-        named = {f"{prefix}{name}": value for name, value in entry.values.items()}
-        latest |= named
+        # The averages of a whole epoch are older than what was told within it.
+        if not (entry.split == "train" and told_within):
+            latest |= {f"{prefix}{name}": value for name, value in entry.values.items()}
+        if not prefix:
+            told_within = entry.split == "train_inner"
         if entry.update is not None:
             yield entry.update, {name: latest[name] for name in shown if name in latest}
 
