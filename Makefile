@@ -33,7 +33,7 @@ help: ## list the targets
 demo test: export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 demo: packages ## train and evaluate a small translation model with scheduled sampling
-	@RECORD=0 bash recipes/scheduled_sampling/synthetic.sh top_k
+	@python recipes/scheduled_sampling/demo.py
 
 test: install ## ruff, then the whole test suite
 	@ruff check .

@@ -122,13 +122,13 @@ def test_score_prints_the_papers_row_and_appends_a_record(tmp_path):
             (tmp_path / name / f"{split}.en").write_text("one two three four five\n")
     log = tmp_path / "train.log"
     entries = [
-        '{"epoch": 1, "update": 0.3, "num_updates": "3", "train_wall": "90", "wall": "0"}',
-        '{"epoch": 1, "valid_bleu": "41.5", "valid_num_updates": "3"}',
-        '{"epoch": 2, "valid_bleu": "40.25", "valid_num_updates": "5"}',
-        '{"epoch": 2, "update": 1.1, "num_updates": "5", "train_wall": "30", "wall": "0"}',
-        '{"epoch": 2, "train_num_updates": "5", "train_wall": "120"}',
+        'train_inner | {"epoch": 1, "update": 0.3, "num_updates": "3", "train_wall": "90"}',
+        'valid | {"epoch": 1, "valid_bleu": "41.5", "valid_num_updates": "3"}',
+        'valid | {"epoch": 2, "valid_bleu": "40.25", "valid_num_updates": "5"}',
+        'train_inner | {"epoch": 2, "update": 1.1, "num_updates": "5", "train_wall": "30"}',
+        'train | {"epoch": 2, "train_num_updates": "5", "train_train_wall": "120"}',
     ]
-    log.write_text("".join(f"2020-01-01 | INFO | valid | {entry}\n" for entry in entries))
+    log.write_text("".join(f"2020-01-01 | INFO | {entry}\n" for entry in entries))
     command = [
         sys.executable, ROOT / "recipes/scheduled_sampling/score.py", "--experiment",
         "kftt_ja_en", "--variant", "top_k", "--seed", "3", "--updates", "5", "--scale", "reduced",

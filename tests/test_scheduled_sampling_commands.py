@@ -208,8 +208,10 @@ def test_the_recipe_goes_from_nothing_to_bleu(tmp_path):
     output = process.communicate()[0]
     assert process.returncode == 0, output
     last = output.strip().splitlines()[-1]
-    match = re.fullmatch(r"BLEU dev ([\d.]+) test ([\d.]+) \(paper: not on this corpus\)", last)
+    match = re.fullmatch(r"BLEU dev ([\d.]+) test ([\d.]+)", last)
     assert match, output
+    told = re.findall(r"^  update (\d+ of \d+), loss [\d.]+", output, re.M)
+    assert "40 of 40" in told and told[-1] == "60 of 60" and len(set(told)) == len(told)
     assert "nrefs:1|case:mixed" in output
     run_folder = tmp_path / "seed_1" / "warmup_40" / "updates_60.decay_100" / "top_k"
     for subset, printed in zip(("valid", "test"), match.groups(), strict=True):

@@ -4,11 +4,48 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.text_files import reading
+
+# Of a line that a kill cut off and the next run went on with, the second part.
+_NUMBERS = re.compile(r"^.*\| (?P<split>[\w-]+) \| (?P<values>\{\"epoch\".*\})\s*$")
+
+
+@dataclass(frozen=True)
+class Logged:
+    """One line of numbers.
+
+    Attributes:
+        split: ``train_inner`` within an epoch, ``train`` at its end, or a validated split.
+        values: name to value, without the split's name before it.
+    """
+
+    split: str
+    values: dict[str, float]
+
+    @property
+    def update(self) -> int | None:
+        """Number of updates so far, where the line tells it."""
+        number = self.values.get("num_updates")
+        return None if number is None else int(number)
+
+
+def logged(lines: Iterable[str]) -> Iterator[Logged]:
+    """The lines of numbers among the lines of a log; all others are passed over."""
+    for match in filter(None, map(_NUMBERS.match, lines)):
+        try:
+            values = {name: float(value) for name, value in json.loads(match["values"]).items()
+                      if value is not None}  # fmt: skip
+        except ValueError:
+            continue
+        prefix = f"{match['split']}_"
+        yield Logged(
+            match["split"], {name.removeprefix(prefix): value for name, value in values.items()}
+        )
 
 
 @dataclass(frozen=True)
@@ -64,13 +101,9 @@ def read_log(path: str | Path) -> TrainingLog:
     with reading(path):
         text = path.read_text(errors="replace")
     splits: dict[str, dict[int, dict[str, float]]] = {}
-    for split, line in re.findall(r"\| ([\w-]+) \| (\{\"epoch\".*\})$", text, re.M):
-        if split == "train_inner":
-            continue
-        values = {name: float(value) for name, value in json.loads(line).items()
-                  if value is not None}  # fmt: skip
-        own = {name.removeprefix(f"{split}_"): value for name, value in values.items()}
-        splits.setdefault(split, {})[int(values["epoch"])] = own
+    for entry in logged(text.splitlines()):
+        if entry.split != "train_inner":
+            splits.setdefault(entry.split, {})[int(entry.values["epoch"])] = entry.values
     if "done training in" not in text or "train" not in splits:
         raise InputError(f"{path}: the training did not end")
     return TrainingLog(splits)

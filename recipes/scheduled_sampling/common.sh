@@ -111,8 +111,7 @@ train() {
         --max-update "$max_update" --no-epoch-checkpoints --no-progress-bar --log-format json \
         --log-interval 100 "${setting[@]}" "$@" 2>&1 |
         tee -a "$save_dir/train.log" |
-        { grep --line-buffered -oE 'num_updates": "[0-9]*00"|valid_bleu": "[^"]*"' || true; } |
-        sed -u 's/num_updates": /  update /; s/valid_bleu": /  BLEU on the validation set /' ||
+        python "$root/recipes/progress.py" --updates "$max_update" --show loss valid_bleu ||
         { tail -n 3 "$save_dir/train.log" >&2; fail "training failed, see $save_dir/train.log"; }
     touch "$save_dir/finished"
 }

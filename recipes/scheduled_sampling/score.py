@@ -2,13 +2,12 @@
 
 import argparse
 import csv
-import json
-import re
 from pathlib import Path
 
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.metrics.bleu import Bleu, corpus_bleu
 from fairseq_struct.metrics.results import Result, append_result, device_name
+from fairseq_struct.metrics.training_log import logged
 
 TABLE = Path(__file__).with_name("table_3_2.tsv")
 
@@ -39,16 +38,14 @@ def training_facts(logs: list[Path]) -> dict[str, float]:
         best checkpoint, and ``bleu_dev_greedy_last``, the greedy BLEU after the last update.
     """
     text = "\n".join(log.read_text(errors="replace") for log in logs)
-    entries = [json.loads(line) for line in re.findall(r"\| (\{\"epoch\".*\})$", text, re.M)]
+    entries = list(logged(text.splitlines()))
     # "wall" starts anew when a training resumes; the entries within epochs hold their own share.
-    seconds = sum(float(entry["train_wall"]) for entry in entries if "update" in entry)
-    facts = {"minutes": round(seconds / 60, 1)}
-    validations = [
-        (float(x["valid_bleu"]), int(x["valid_num_updates"])) for x in entries if "valid_bleu" in x
-    ]
+    within = [entry.values for entry in entries if entry.split == "train_inner"]
+    facts = {"minutes": round(sum(values["train_wall"] for values in within) / 60, 1)}
+    validations = [x for x in entries if x.split == "valid" and "bleu" in x.values]
     if validations:
-        facts["bleu_dev_greedy_last"] = validations[-1][0]
-        facts["best_update"] = max(validations, key=lambda pair: pair[0])[1]
+        facts["bleu_dev_greedy_last"] = validations[-1].values["bleu"]
+        facts["best_update"] = max(validations, key=lambda entry: entry.values["bleu"]).update
     return facts
 
 
@@ -93,11 +90,8 @@ def main():
             command=args.command,
         )
         append_result(args.results, result)
-    if paper:
-        beside = f"paper: dev {paper['bleu_dev']:.2f} test {paper['bleu_test']:.2f}"
-    else:
-        beside = "paper: not on this corpus"
-    print(f"BLEU dev {scores['dev'].score:.2f} test {scores['test'].score:.2f} ({beside})")
+    beside = f" (paper: dev {paper['bleu_dev']:.2f} test {paper['bleu_test']:.2f})" if paper else ""
+    print(f"BLEU dev {scores['dev'].score:.2f} test {scores['test'].score:.2f}{beside}")
 
 
 if __name__ == "__main__":
