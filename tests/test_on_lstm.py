@@ -219,9 +219,15 @@ def test_dropouts_keep_the_mean_and_lock_what_they_should():
         LockedDropout(1)
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_packed_products_are_products(known, monkeypatch):
-    if not known:
+@pytest.mark.parametrize("instructions", ["avx512", "avx2", "none that are known"])
+def test_packed_products_are_products(instructions, monkeypatch):
+    monkeypatch.setattr(packed_product, "own_instructions", lambda: instructions)
+    for operators in (packed_product._operators, packed_product._convolutions):
+        operators.cache_clear()
+        monkeypatch.setattr(packed_product, operators.__name__, operators.__wrapped__)
+    if instructions == "avx2":
+        assert packed_product._convolutions() is not None
+    if instructions.startswith("none"):
         monkeypatch.setattr(packed_product, "_operators", lambda: None)
     for dtype in (torch.float32, torch.float64):
         for outputs, size, rows in ((7, 5, 3), (5, 7, 1), (1, 4, 2), (4, 1, 3)):

@@ -17,8 +17,8 @@ from fairseq_struct.metrics.results import (
     fill_tables,
     markdown_table,
     read_results,
-    vector_instructions,
 )
+from fairseq_struct.processor import vector_instructions
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -175,9 +175,7 @@ def test_records_name_the_processor_with_its_vector_instructions(monkeypatch, tm
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
     info = "processor\t: 0\nmodel name\t: A Processor \nflags\t\t: fpu avx avx2 avx512f\n\n"
     (tmp_path / "cpuinfo").write_text(info * 2)
-    monkeypatch.setattr(
-        "fairseq_struct.metrics.results.Path", lambda _: tmp_path / "cpuinfo"
-    )
+    monkeypatch.setattr("fairseq_struct.processor.CPU_INFO", tmp_path / "cpuinfo")
     assert device_name(1) == "A Processor, avx512, 1 thread"
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     assert device_name(2) == "A Processor, avx2, 2 threads"

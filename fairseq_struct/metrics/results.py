@@ -8,7 +8,6 @@ written again from the records and compared with them.
 import fcntl
 import json
 import os
-import platform
 import re
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -17,13 +16,10 @@ import torch
 
 from fairseq_struct import __version__
 from fairseq_struct.errors import InputError
+from fairseq_struct.processor import own_instructions, processor_name
 from fairseq_struct.text_files import read_lines, writing
 
 SCALES = ("paper", "reduced")
-# Vector instructions by their width: what records call them, and their flag.
-VECTORS = (("avx", "avx"), ("avx2", "avx2"), ("avx512", "avx512f"), ("amx", "amx_tile"))
-# How many of them each value of ONEDNN_MAX_CPU_ISA leaves, told by the first part that it has.
-LIMITS = (("AMX", 4), ("AVX10", 3), ("AVX512", 3), ("AVX2", 2), ("AVX", 1), ("SSE", 0))
 MARKED = re.compile(
     r"(?P<start><!-- results: (?P<name>[\w/.-]+) -->\n).*?(?P<end><!-- end of results -->)",
     re.DOTALL,
@@ -69,37 +65,12 @@ class Result:
 
 
 def device_name(threads: int | None = None) -> str:
-    """Name of the accelerator, or ``PROCESSOR, VECTOR INSTRUCTIONS, N threads`` in use.
-
-    Of the instructions the widest are named, on x86-64: ``avx2``, ``avx512`` or ``amx``. Those that
-    ``ONEDNN_MAX_CPU_ISA`` keeps from the library that computes most do not count.
-    """
+    """Name of the accelerator, or ``PROCESSOR, VECTOR INSTRUCTIONS, N threads`` in use."""
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
     threads = threads or torch.get_num_threads()
-    cpu_info = Path("/proc/cpuinfo")
-    text = cpu_info.read_text() if cpu_info.exists() else ""
-    name, flags = (
-        re.search(rf"^{key}\s*:\s*(.*\S)", text, re.MULTILINE) for key in ("model name", "flags")
-    )
-    parts = (
-        name[1] if name else platform.processor() or platform.machine(),
-        vector_instructions(flags[1] if flags else "", os.environ.get("ONEDNN_MAX_CPU_ISA", "")),
-        f"{threads} thread{'s' if threads > 1 else ''}",
-    )
+    parts = processor_name(), own_instructions(), f"{threads} thread{'s' if threads > 1 else ''}"
     return ", ".join(filter(None, parts))
-
-
-def vector_instructions(flags: str, limit: str = "") -> str:
-    """The widest vector instructions of a processor, "" where it has none of ``VECTORS``.
-
-    Args:
-        flags: of the processor, as Linux lists them.
-        limit: value of oneDNN's variable; what it does not know forbids nothing.
-    """
-    widest = next((n for part, n in LIMITS if part in limit.upper()), len(VECTORS))
-    found = [name for name, flag in VECTORS[:widest] if flag in flags.split()]
-    return found[-1] if found else ""
 
 
 def append_result(path: str | Path, result: Result):

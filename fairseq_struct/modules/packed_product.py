@@ -7,10 +7,16 @@ reaches that way through operators of its compiler, which are not promised to st
 are missing, or tensors are not in float32 on a CPU, ``mm`` does the work.
 """
 
-from functools import cache
+from functools import cache, partial
 
 import torch
 from torch import Tensor
+
+from fairseq_struct.processor import own_instructions
+
+# Rows up to which weights are laid out as those of a convolution, on processors without AVX-512:
+# oneDNN's products of few rows keep fewer sums in registers there than its convolutions do.
+FEW_ROWS = 64
 
 
 @cache
@@ -19,11 +25,55 @@ def _operators():
     try:
         product = torch.ops.mkldnn._linear_pointwise
         layout = torch.ops.mkldnn._reorder_linear_weight
-        weight, given = torch.ones(3, 5), torch.ones(2, 5)
-        result = product(given, layout(weight, 2), None, "none", [], "")
-    except (AttributeError, RuntimeError, TypeError):
+        return _if_right(_Linear, product, layout)
+    except AttributeError:
         return None
-    return (product, layout) if torch.equal(result, torch.full((2, 3), 5.0)) else None
+
+
+@cache
+def _convolutions():
+    """The same of its convolutions; None where they serve nothing."""
+    if own_instructions() not in ("avx", "avx2"):
+        return None
+    try:
+        product = torch.ops.mkldnn._convolution_pointwise
+        layout = torch.ops.mkldnn._reorder_convolution_weight
+        return _if_right(_Convolution, product, layout)
+    except AttributeError:
+        return None
+
+
+def _if_right(kind, *operators):
+    """A maker of products with these operators, None if they are no longer what they were."""
+    try:
+        result = kind(torch.ones(3, 5), 2, *operators)(torch.ones(2, 5), torch.ones(3))
+    except (RuntimeError, TypeError):
+        return None
+    right = torch.equal(result, torch.full((2, 3), 6.0))
+    return partial(kind, product=operators[0], layout=operators[1]) if right else None
+
+
+class _Linear:
+    def __init__(self, weight: Tensor, rows: int, product, layout):
+        self.product, self.weight = product, layout(weight, rows)
+
+    def __call__(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        return self.product(x, self.weight, bias, "none", [], "")
+
+
+class _Convolution:
+    """The same product: rows are points of a picture, columns its channels, the kernel a point."""
+
+    sliding = [0, 0], [1, 1], [1, 1], 1  # padding, stride, dilation, groups
+
+    def __init__(self, weight: Tensor, rows: int, product, layout):
+        size = [1, weight.size(1), rows, 1]
+        self.product, self.weight = product, layout(weight[:, :, None, None], *self.sliding, size)
+
+    def __call__(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        points = x.contiguous().t()[None, :, :, None]  # of memory as channels-last has it
+        made = self.product(points, self.weight, bias, *self.sliding, "none", [], "")
+        return made[0, :, :, 0].t()
 
 
 class PackedProduct:
@@ -35,16 +85,13 @@ class PackedProduct:
     """
 
     def __init__(self, weight: Tensor, rows: int):
-        self._product = None
-        self._weight = weight.t()
+        self._product, self._weight = None, weight.t()
         if weight.device.type == "cpu" and weight.dtype == torch.float32 and min(weight.shape) > 1:
-            operators = _operators()
-            if operators is not None:
-                self._product, layout = operators
-                self._weight = layout(weight, rows)
+            make = (_convolutions() if rows <= FEW_ROWS else None) or _operators()
+            self._product = make(weight, rows) if make else None
 
     def __call__(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
         """(rows, outputs) of x, (rows, inputs), and of a bias (outputs,) to be added."""
-        if self._product is None:
-            return torch.mm(x, self._weight) if bias is None else bias.addmm(x, self._weight)
-        return self._product(x, self._weight, bias, "none", [], "")
+        if self._product is not None:
+            return self._product(x, bias)
+        return torch.mm(x, self._weight) if bias is None else bias.addmm(x, self._weight)
