@@ -204,7 +204,7 @@ def test_the_recipe_goes_from_nothing_to_bleu(tmp_path):
     recipe = ROOT / "recipes/scheduled_sampling/synthetic.sh"
     size = {"UPDATES": "60", "WARMUP": "40", "DECAY_END": "100"}
     process = start("bash", "-c", SMALL_RECIPE, recipe, "top_k", OUT=str(tmp_path), RECORD="0",
-                    THREADS="2", **size)  # fmt: skip
+                    THREADS="1", **size)  # fmt: skip
     output = process.communicate()[0]
     assert process.returncode == 0, output
     last = output.strip().splitlines()[-1]
