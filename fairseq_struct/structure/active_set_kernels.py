@@ -66,7 +66,7 @@ def factorise(factor, size, trees, alpha, n, work):
 
     Weights become those of a distribution; equal ones where those that are left have none.
     """
-    left, total = 0, 0.0
+    left, total = np.int64(0), 0.0  # for a plain 0 Numba would compile functions once more
     for a in range(size):
         if append(factor, left, trees, trees[a], n, work):
             for m in range(n):
@@ -126,7 +126,7 @@ def improve(n, size, trees, alpha, pulls, factor, change, ones):
     """
     while True:
         change_of_weights(factor, size, pulls, change, ones)
-        step, blocking = 1.0, -1
+        step, blocking = 1.0, np.int64(-1)  # as in ``factorise``
         for a in range(size):
             if alpha[a] + change[a] <= 0.0:
                 bound = alpha[a] / -change[a] if alpha[a] > 0.0 else 0.0
