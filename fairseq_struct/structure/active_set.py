@@ -109,15 +109,20 @@ def search_spaces(n: int, block: int) -> tuple[Space, ...]:
     """What else searches for best trees work in.
 
     Lengths and numbers of sentences (2, block), scores of best trees (block,), whether there is
-    one (block,), heads (block, n), a stack and no random state; and what ``spanning_tree_kernels.arborescence`` needs.
+    one (block,), heads (block, n), a stack and no random state; and what
+    ``spanning_tree_kernels.arborescence`` needs.
     """
     return (
         Space((2, block), np.int64), Space((block,)), Space((block,), np.bool_),
-        Space((block, n), np.int64), Space((3 * n + 3, 3), np.int64), Space((0,), np.uint64), *arborescence_spaces(n),
+        Space((block, n), np.int64), Space((3 * n + 3, 3), np.int64), Space((0,), np.uint64),
+        *arborescence_spaces(n),
     )  # fmt: skip
 
 
 def arborescence_spaces(n: int) -> tuple[Space, ...]:
     """What ``spanning_tree_kernels.arborescence`` works in."""
     square = n + 1, n + 1
-    return Space(square), Space((3, *square), np.int64), Space((11, 2 * n + 1), np.int64)
+    return (
+        Space(square), Space((3, *square), np.int64), Space((10, 2 * n + 1), np.int64),
+        Space((n + 1,), np.bool_),
+    )  # fmt: skip

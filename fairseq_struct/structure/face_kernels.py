@@ -15,7 +15,7 @@ after some dozens of trees; then another direction is drawn.
 import numpy as np
 
 from fairseq_struct.structure.active_set_kernels import append, lower_solve, upper_solve
-from fairseq_struct.structure.compiled import compiled
+from fairseq_struct.structure.compiled import compiled, inner
 from fairseq_struct.structure.random_kernels import uniform
 from fairseq_struct.structure.spanning_tree_kernels import row_of, tree_score
 
@@ -25,7 +25,7 @@ NUDGE = 1e-10
 SEED = np.uint64(1)
 
 
-@compiled
+@inner
 def _subtract(n, size, trees, amounts, direction):
     """direction - sum_a amounts_a z_a, its largest entry scaled to 1."""
     for a in range(size):
@@ -40,7 +40,7 @@ def _subtract(n, size, trees, amounts, direction):
             direction[h, m] /= largest
 
 
-@compiled
+@inner
 def _random_direction(n, size, trees, factor, state, amounts, direction):
     """A random direction that is orthogonal to the trees at hand."""
     for h in range(n):
@@ -53,7 +53,7 @@ def _random_direction(n, size, trees, factor, state, amounts, direction):
     _subtract(n, size, trees, amounts, direction)
 
 
-@compiled
+@inner
 def _next_direction(n, size, trees, factor, amounts, direction):
     """The same, orthogonal to the last of the trees, too."""
     last = size - 1
@@ -68,34 +68,28 @@ def _next_direction(n, size, trees, factor, amounts, direction):
 
 
 @compiled
-def draw(
+def nudge(
     start, waiting, unfinished, lengths, residuals, trees, sizes, factors, directions, nudges,
-    fresh, due, states, amounts,
+    fresh, due, states, amounts, nudged, own,
 ):
-    """Random directions where they are ``due``; where there is no nudge yet, the first of them."""
+    """nudged = residual + nudge * direction, a random one where that is ``due``; and lengths, own.
+
+    Where the nudge is 0, it is set before.
+    """
     for lane in range(waiting):
         place = unfinished[lane]
         b = start + place
-        n = lengths[b]
-        if not due[place]:
-            continue
+        n = own[lane] = lengths[b]
         if nudges[place] == 0.0:
             magnitude = abs(tree_score(residuals[place], n, trees[b, 0]))
             nudges[place] = NUDGE * max(1.0, magnitude)
             # Not the direction again that a search has used up that ended for want of room.
             states[place, 0] = SEED + np.uint64(sizes[b])
-        _random_direction(
-            n, sizes[b], trees[b], factors[place], states[place], amounts, directions[place]
-        )
-        fresh[place], due[place] = True, False
-
-
-@compiled
-def nudge(start, waiting, unfinished, lengths, residuals, directions, nudges, nudged, own):
-    """nudged = residual + nudge * direction, and the sentences' lengths, ``own``."""
-    for lane in range(waiting):
-        place = unfinished[lane]
-        n = own[lane] = lengths[start + place]
+        if due[place]:
+            _random_direction(
+                n, sizes[b], trees[b], factors[place], states[place], amounts, directions[place]
+            )
+            fresh[place], due[place] = True, False
         for h in range(n):
             for m in range(n):
                 amount = nudges[place] * directions[place, h, m]

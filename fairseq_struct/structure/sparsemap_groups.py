@@ -13,7 +13,7 @@ from fairseq_struct.structure.spanning_tree_kernels import best_trees
 def sparsemap(
     first, last, block, scores, lengths, rooms, most_steps, gaps, steps, projective, single_root,
     tolerance, trees, alpha, sizes, full, factors, numbers, residuals, places, highest, found,
-    heads, stack, no_state, score, arcs, nodes, charts, spread, vectors, rough_charts,
+    heads, stack, no_state, score, arcs, nodes, active, charts, spread, vectors, rough_charts,
     rough_spread, rough_vectors,
 ):  # fmt: skip
     """SparseMAP of sentences ``first * block`` .. ``last * block - 1``.
@@ -35,49 +35,46 @@ def sparsemap(
     """
     kernels, (own, unfinished) = sparsemap_kernels, places
     work, ones, pulls = numbers[0], numbers[1], numbers[2:]
+    problem, sets = (scores, lengths, single_root), (trees, alpha, sizes)
     exactly, roughly = (charts, spread, vectors), (rough_charts, rough_spread, rough_vectors)
     for start, count, part in _blocks(first, last, block, len(scores)):
-
-        def residuals_of_left(start=start):
-            kernels.residuals_of(
-                start, waiting, unfinished, scores, lengths, single_root, trees, alpha, sizes,
-                residuals, own, work,
-            )  # fmt: skip
-
-        def settle(start=start):
-            kernels.settle(
-                start, waiting, unfinished, lengths, trees, alpha, sizes, pulls, factors, work, ones
-            )
-
         gaps[part] = np.inf
         if sizes[part].any():
-            kernels.factorise_all(start, count, lengths, trees, alpha, sizes, factors, work)
+            kernels.factorise_all(start, count, lengths, *sets, factors, work)
             waiting = _put(unfinished, sizes[part] > 0)
-            residuals_of_left()
+            kernels.residuals_of(
+                start, waiting, unfinished, *problem, *sets, residuals, own, work
+            )
             kernels.pulls_of(start, waiting, unfinished, residuals, lengths, trees, sizes, pulls)
-            settle()
+            kernels.settle(start, waiting, unfinished, lengths, *sets, pulls, factors, work, ones)
         for rough in (True, False) if projective else (False,):
             left = ~full[part]
             if rough:
                 left &= steps[part] + 1 < most_steps[part]
             waiting = _put(unfinished, left)
             while waiting > 0:
-                residuals_of_left()
+                kernels.residuals_of(
+                    start, waiting, unfinished, *problem, *sets, residuals, own, work
+                )
                 _best_trees(
                     waiting, residuals, own, projective, single_root, highest, found, heads,
-                    (stack, no_state), roughly if rough else exactly, (score, arcs, nodes),
+                    (stack, no_state), roughly if rough else exactly,
+                    (score, arcs, nodes, active),
                 )  # fmt: skip
                 waiting = kernels.extend(
-                    start, waiting, unfinished, rooms, most_steps, tolerance, trees, alpha, sizes,
-                    gaps, steps, full, factors, pulls, work, residuals, own, highest, heads, rough,
+                    start, waiting, unfinished, rooms, most_steps, tolerance, *sets, gaps, steps,
+                    full, factors, pulls, work, residuals, own, highest, heads, rough,
                 )  # fmt: skip
-                settle()
+                if waiting > 0:
+                    kernels.settle(
+                        start, waiting, unfinished, lengths, *sets, pulls, factors, work, ones
+                    )
 
 
 def complete_faces(
     first, last, block, scores, lengths, rooms, projective, single_root, trees, alpha, sizes, full,
     factors, numbers, residuals, directions, nudged, nudges, flags, states, places, highest, found,
-    heads, stack, no_state, score, arcs, nodes, charts, spread, vectors,
+    heads, stack, no_state, score, arcs, nodes, active, charts, spread, vectors,
 ):  # fmt: skip
     """Add trees of weight 0 to sentences ``first * block`` .. until their faces are complete.
 
@@ -102,16 +99,13 @@ def complete_faces(
         )  # fmt: skip
         nudges[:], due[:] = 0.0, True
         while waiting > 0:
-            kernels.draw(
-                start, waiting, unfinished, lengths, residuals, trees, sizes, factors, directions,
-                nudges, fresh, due, states, amounts,
-            )  # fmt: skip
             kernels.nudge(
-                start, waiting, unfinished, lengths, residuals, directions, nudges, nudged, own
-            )
+                start, waiting, unfinished, lengths, residuals, trees, sizes, factors, directions,
+                nudges, fresh, due, states, amounts, nudged, own,
+            )  # fmt: skip
             _best_trees(
                 waiting, nudged, own, projective, single_root, highest, found, heads,
-                (stack, no_state), (charts, spread, vectors), (score, arcs, nodes),
+                (stack, no_state), (charts, spread, vectors), (score, arcs, nodes, active),
             )  # fmt: skip
             waiting = kernels.extend(
                 start, waiting, unfinished, rooms, trees, alpha, sizes, full, factors, directions,

@@ -20,11 +20,11 @@ from fairseq_struct.structure.active_set_kernels import (
     factorise,
     improve,
 )
-from fairseq_struct.structure.compiled import compiled
+from fairseq_struct.structure.compiled import compiled, inner
 from fairseq_struct.structure.spanning_tree_kernels import row_of, tree_score
 
 
-@compiled
+@inner
 def residual_scores(scores, n, single_root, size, trees, alpha, residual, highest):
     """residual = scores - mu, shifted such that every word's maximum is 0; ``highest`` is for work.
 
