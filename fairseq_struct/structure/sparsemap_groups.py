@@ -36,26 +36,23 @@ def sparsemap(
     kernels, (own, unfinished) = sparsemap_kernels, places
     work, ones, pulls = numbers[0], numbers[1], numbers[2:]
     problem, sets = (scores, lengths, single_root), (trees, alpha, sizes)
+    spaces = pulls, factors, residuals, own, work, ones
     exactly, roughly = (charts, spread, vectors), (rough_charts, rough_spread, rough_vectors)
     for start, count, part in _blocks(first, last, block, len(scores)):
         gaps[part] = np.inf
         if sizes[part].any():
             kernels.factorise_all(start, count, lengths, *sets, factors, work)
             waiting = _put(unfinished, sizes[part] > 0)
-            kernels.residuals_of(
-                start, waiting, unfinished, *problem, *sets, residuals, own, work
-            )
+            kernels.renew(start, waiting, unfinished, *problem, *sets, *spaces, False)
             kernels.pulls_of(start, waiting, unfinished, residuals, lengths, trees, sizes, pulls)
-            kernels.settle(start, waiting, unfinished, lengths, *sets, pulls, factors, work, ones)
+            kernels.renew(start, waiting, unfinished, *problem, *sets, *spaces, True)
         for rough in (True, False) if projective else (False,):
             left = ~full[part]
             if rough:
                 left &= steps[part] + 1 < most_steps[part]
-            waiting = _put(unfinished, left)
+            waiting, added = _put(unfinished, left), False
             while waiting > 0:
-                kernels.residuals_of(
-                    start, waiting, unfinished, *problem, *sets, residuals, own, work
-                )
+                kernels.renew(start, waiting, unfinished, *problem, *sets, *spaces, added)
                 _best_trees(
                     waiting, residuals, own, projective, single_root, highest, found, heads,
                     (stack, no_state), roughly if rough else exactly,
@@ -65,10 +62,7 @@ def sparsemap(
                     start, waiting, unfinished, rooms, most_steps, tolerance, *sets, gaps, steps,
                     full, factors, pulls, work, residuals, own, highest, heads, rough,
                 )  # fmt: skip
-                if waiting > 0:
-                    kernels.settle(
-                        start, waiting, unfinished, lengths, *sets, pulls, factors, work, ones
-                    )
+                added = True
 
 
 def complete_faces(
@@ -93,9 +87,9 @@ def complete_faces(
     for start, count, _ in _blocks(first, last, block, len(scores)):
         sparsemap_kernels.factorise_all(start, count, lengths, trees, alpha, sizes, factors, work)
         waiting = _put(unfinished, np.ones(count, np.bool_))
-        sparsemap_kernels.residuals_of(
+        sparsemap_kernels.renew(
             start, waiting, unfinished, scores, lengths, single_root, trees, alpha, sizes,
-            residuals, own, work,
+            numbers[2:], factors, residuals, own, work, amounts, False,
         )  # fmt: skip
         nudges[:], due[:] = 0.0, True
         while waiting > 0:

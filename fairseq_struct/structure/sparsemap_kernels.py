@@ -60,16 +60,24 @@ def residual_scores(scores, n, single_root, size, trees, alpha, residual, highes
 
 
 @compiled
-def residuals_of(
-    start, waiting, unfinished, scores, lengths, single_root, trees, alpha, sizes, residuals, own,
-    work,
+def renew(
+    start, waiting, unfinished, scores, lengths, single_root, trees, alpha, sizes, pulls, factors,
+    residuals, own, work, ones, added,
 ):
-    """``residual_scores`` and lengths, ``own``, of the sentences ``start + unfinished``."""
+    """Residuals and lengths, ``own``, of the sentences ``start + unfinished``.
+
+    If trees were ``added``, whose ``pulls`` (block, most) are known, weights come first.
+    """
     for lane in range(waiting):
-        b = start + unfinished[lane]
-        own[lane] = lengths[b]
+        place = unfinished[lane]
+        b = start + place
+        n = own[lane] = lengths[b]
+        if added:
+            sizes[b] = improve(
+                n, sizes[b], trees[b], alpha[b], pulls[place], factors[place], work, ones
+            )
         residual_scores(
-            scores[b], own[lane], single_root, sizes[b], trees[b], alpha[b], residuals[lane], work
+            scores[b], n, single_root, sizes[b], trees[b], alpha[b], residuals[lane], work
         )
 
 
@@ -118,17 +126,6 @@ def extend(
         unfinished[left] = place
         left += 1
     return left
-
-
-@compiled
-def settle(start, waiting, unfinished, lengths, trees, alpha, sizes, pulls, factors, change, ones):
-    """Solve on the trees at hand, whose ``pulls`` (block, most) are known."""
-    for lane in range(waiting):
-        place = unfinished[lane]
-        b = start + place
-        sizes[b] = improve(
-            lengths[b], sizes[b], trees[b], alpha[b], pulls[place], factors[place], change, ones
-        )
 
 
 @compiled
