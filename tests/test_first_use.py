@@ -165,5 +165,15 @@ def test_compiling_ahead_of_time_leaves_nothing_to_compile(announcement, capsys)
             trees.sample(2)
             sums = trees.entropy.sum() + (trees.marginals**2).sum() + trees.max.sum()
             (sums + (trees.sparsemap**2).sum()).backward()
+            trees.solve_sparsemap(start=trees.sparse_distribution)
     ONLSTM(4, [4, 6], chunk_size=2)(torch.randn(3, 2, 4))[0].sum().backward()
     assert signatures() == known
+
+
+def test_one_use_is_compiled_alone(announcement, capsys):
+    assert main(["doctor", "--compile", "samples of"]) == 0
+    assert re.findall(r"/2  (.*?)  ", capsys.readouterr().out) == [
+        "samples of projective trees", "samples of trees with crossing arcs",
+    ]  # fmt: skip
+    assert main(["doctor", "--compile", "samples of chains"]) == 2
+    assert "choose from best projective trees," in capsys.readouterr().err

@@ -82,9 +82,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
     parser.add_argument(
-        "--compile", action="store_true",
-        help="compile all kernels for this processor, so that nobody waits for them later on, and "
-        "look at nothing else",
+        "--compile", nargs="?", const="", metavar="USE",
+        help="compile all kernels for this processor, so that nobody waits for them later on, "
+        "print how many seconds each use took, and look at nothing else; with USE only what has "
+        "this in its name, for example 'best projective trees'",
     )  # fmt: skip
 
 
@@ -101,8 +102,8 @@ def run(args: argparse.Namespace) -> int:
         InputError: the folder of corpora does not exist, or there is none to keep kernels in.
     """
     require(folders=[args.data])
-    if args.compile:
-        compile_kernels()
+    if args.compile is not None:
+        compile_kernels(args.compile)
         return 0
     # fairseq sets up logging while being imported; a report should hold nothing but itself.
     logging.getLogger("fairseq").setLevel(logging.WARNING)
@@ -115,11 +116,14 @@ def run(args: argparse.Namespace) -> int:
     return 0 if healthy else 1
 
 
-def compile_kernels() -> None:
+def compile_kernels(wanted: str = "") -> None:
     """Compile all kernels that are not compiled yet, and print how many seconds each use took.
 
+    Args:
+        wanted: part of the names of the uses to compile for.
+
     Raises:
-        InputError: there is no folder to keep them in.
+        InputError: there is no folder to keep them in, or no such use.
     """
     from fairseq_struct.modules import on_lstm
     from fairseq_struct.structure import ahead_of_time, kernel_cache
@@ -129,8 +133,12 @@ def compile_kernels() -> None:
         raise InputError(
             "no folder for compiled kernels can be written; NUMBA_CACHE_DIR names another one"
         )
-    kernel_cache.announcement.muted = True
     uses = ahead_of_time.uses() | {"ON-LSTM": on_lstm.compile_kernels}
+    chosen = {name: use for name, use in uses.items() if wanted in name}
+    if not chosen:
+        raise InputError(f"--compile {wanted}: choose from {', '.join(uses)}")
+    uses = chosen
+    kernel_cache.announcement.muted = True
     print(f"compiling for this processor, into {folder}")
     begin = time.perf_counter()
     for number, (name, use) in enumerate(uses.items(), 1):

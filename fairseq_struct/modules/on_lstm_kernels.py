@@ -8,10 +8,10 @@ activations of the others there, and leaves the softmaxes of the master gates, w
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled
+from fairseq_struct.structure.compiled import compiled, inner
 
 
-@compiled
+@inner
 def _master_gates(gates, groups, chunk, forget, write):
     """f~ and i~ of every neuron (eqs. 9, 10), from the two softmaxes; the sum of f~ over groups."""
     forgetting, closing, total = 0.0, 0.0, 0.0

@@ -61,7 +61,7 @@ def search(
     Args:
         kernel: called as ``kernel(first, last, block, scores, lengths, rooms, *others, *options,
             trees, weights, sizes, full, factors, numbers, *spaces)``, ``factors`` (block, room,
-            room) and ``numbers`` (3, room) being arrays to work in.
+            room) and ``numbers`` (2 + block, room) being arrays to work in.
         sets: changed in place.
         by_sentence: scores (batch, n, n), lengths (batch,) and ``others``, arrays with a row for
             each sentence, which are changed in place.
@@ -86,7 +86,7 @@ def search(
     run(
         kernel, steps.reshape(-1, block).sum(1), block, scores, lengths, rooms, *others, *options,
         sets.trees, sets.weights, sets.sizes, full,
-        workspace=(Space((block, room, room)), Space((3, room)), *spaces(n, block)),
+        workspace=(Space((block, room, room)), Space((2 + block, room)), *spaces(n, block)),
     )  # fmt: skip
     left = full.nonzero()[0]
     if len(left) > 0:
@@ -108,16 +108,21 @@ def charts(n: int, block: int, dtype: type = np.float64) -> tuple[Space, ...]:
 def search_spaces(n: int, block: int) -> tuple[Space, ...]:
     """What else searches for best trees work in.
 
-    Lengths and numbers of sentences (2, block), scores of best trees (block,), heads (block, n), a
-    stack and no random state; and what ``spanning_tree_kernels.arborescence`` needs.
+    Lengths and numbers of sentences (2, block), scores of best trees (block,), whether there is
+    one (block,), heads (block, n), a stack and no random state; and what
+    ``spanning_tree_kernels.arborescence`` needs.
     """
     return (
-        Space((2, block), np.int64), Space((block,)), Space((block, n), np.int64),
-        Space((3 * n + 3, 3), np.int64), Space((0,), np.uint64), *arborescence_spaces(n),
+        Space((2, block), np.int64), Space((block,)), Space((block,), np.bool_),
+        Space((block, n), np.int64), Space((3 * n + 3, 3), np.int64), Space((0,), np.uint64),
+        *arborescence_spaces(n),
     )  # fmt: skip
 
 
 def arborescence_spaces(n: int) -> tuple[Space, ...]:
     """What ``spanning_tree_kernels.arborescence`` works in."""
     square = n + 1, n + 1
-    return Space(square), Space((3, *square), np.int64), Space((11, 2 * n + 1), np.int64)
+    return (
+        Space(square), Space((3, *square), np.int64), Space((10, 2 * n + 1), np.int64),
+        Space((n + 1,), np.bool_),
+    )  # fmt: skip

@@ -10,13 +10,13 @@ G's Cholesky factor follows along: a tree more is a row more, a tree less costs 
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled
+from fairseq_struct.structure.compiled import inner
 
 # A tree whose distance from the span of those at hand is less than this is one of them.
 DEPENDENT = 1e-9
 
 
-@compiled
+@inner
 def lower_solve(factor, size, right, out):
     """out = factor^-1 right, factor lower triangular."""
     for i in range(size):
@@ -27,7 +27,7 @@ def lower_solve(factor, size, right, out):
         out[i] = total / factor[i, i]
 
 
-@compiled
+@inner
 def upper_solve(factor, size, vector):
     """vector = factor^-T vector, in place."""
     for i in range(size - 1, -1, -1):
@@ -37,7 +37,7 @@ def upper_solve(factor, size, vector):
             rest[j] -= own * row[j]
 
 
-@compiled
+@inner
 def _common_arcs(first, second, n):
     total = 0
     for m in range(n):
@@ -45,7 +45,7 @@ def _common_arcs(first, second, n):
     return float(total)
 
 
-@compiled
+@inner
 def append(factor, size, trees, tree, n, work):
     """Extend the factor by ``tree``; False if it depends linearly on the others."""
     for a in range(size):
@@ -60,13 +60,13 @@ def append(factor, size, trees, tree, n, work):
     return True
 
 
-@compiled
+@inner
 def factorise(factor, size, trees, alpha, n, work):
     """The factor of ``size`` trees; those that depend on others go. How many are left.
 
     Weights become those of a distribution; equal ones where those that are left have none.
     """
-    left, total = 0, 0.0
+    left, total = np.int64(0), 0.0  # for a plain 0 Numba would compile functions once more
     for a in range(size):
         if append(factor, left, trees, trees[a], n, work):
             for m in range(n):
@@ -79,7 +79,7 @@ def factorise(factor, size, trees, alpha, n, work):
     return left
 
 
-@compiled
+@inner
 def _remove(factor, size, which):
     """Delete row ``which`` and make the factor triangular again by plane rotations."""
     for i in range(which, size - 1):
@@ -95,7 +95,7 @@ def _remove(factor, size, which):
             factor[row, i + 1] = cosine * y - sine * x
 
 
-@compiled
+@inner
 def change_of_weights(factor, size, pulls, change, ones):
     """The change d of the weights: G d = pulls - tau, sum d = 0.
 
@@ -118,7 +118,7 @@ def change_of_weights(factor, size, pulls, change, ones):
     upper_solve(factor, size, change)
 
 
-@compiled
+@inner
 def improve(n, size, trees, alpha, pulls, factor, change, ones):
     """Solve on the trees at hand; where a weight would turn negative, without its tree.
 
@@ -126,7 +126,7 @@ def improve(n, size, trees, alpha, pulls, factor, change, ones):
     """
     while True:
         change_of_weights(factor, size, pulls, change, ones)
-        step, blocking = 1.0, -1
+        step, blocking = 1.0, np.int64(-1)  # as in ``factorise``
         for a in range(size):
             if alpha[a] + change[a] <= 0.0:
                 bound = alpha[a] / -change[a] if alpha[a] > 0.0 else 0.0

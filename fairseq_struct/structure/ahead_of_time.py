@@ -27,6 +27,7 @@ def uses() -> dict[str, Callable[[], object]]:
             f"gradients of marginals of {name}": lambda trees=trees: _gradient(trees().marginals),
             f"SparseMAP of {name}": lambda trees=trees: trees().sparsemap,
             f"gradient of SparseMAP of {name}": lambda trees=trees: _gradient(trees().sparsemap),
+            f"SparseMAP of {name} from known ones": lambda trees=trees: _again(trees()),
         }
     return found
 
@@ -35,6 +36,10 @@ def folder() -> str | None:
     """Where compiled kernels are kept; None if they cannot be."""
     cache = compiled(folder)._cache
     return cache.cache_path if isinstance(cache, KernelCache) else None
+
+
+def _again(trees: DependencyTrees):
+    trees.solve_sparsemap(start=trees.sparse_distribution)
 
 
 def _gradient(value: Tensor):

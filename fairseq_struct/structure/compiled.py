@@ -22,6 +22,9 @@ from fairseq_struct.structure.kernel_cache import cache_of
 # Additions may be reordered, which is what lets a sum be vectorised; NaN and infinity keep their
 # meaning, because kernels look for them.
 REORDERED = {"reassoc", "contract", "nsz", "arcp"}
+OPTIONS = {
+    "nogil": True, "error_model": "numpy", "fastmath": REORDERED, "no_cfunc_wrapper": True,
+}  # fmt: skip
 
 # One more thread pays from these many elementary steps on, which take about half a millisecond: it
 # has to wake up, and torch's own threads may still be spinning (see ``zeros``).
@@ -35,11 +38,17 @@ _own = threading.local()
 
 def compiled(function: Callable) -> Callable:
     """Compile ``function`` at its first call; later processes load it from the cache."""
-    dispatcher = numba.njit(
-        function, nogil=True, error_model="numpy", fastmath=REORDERED, no_cfunc_wrapper=True
-    )
+    dispatcher = numba.njit(function, **OPTIONS)
     dispatcher._cache = cache_of(function)
     return dispatcher
+
+
+def inner(function: Callable) -> Callable:
+    """As :func:`compiled`, for what only kernels call: it is kept within their machine code.
+
+    That saves the code by which Python would call it, which is much for many arguments.
+    """
+    return numba.njit(function, **OPTIONS, no_cpython_wrapper=True)
 
 
 class Space(NamedTuple):

@@ -6,7 +6,7 @@ takes the place of the sum and the sum that of the product.
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled
+from fairseq_struct.structure.compiled import compiled, inner
 from fairseq_struct.structure.projective_kernels import (
     BETWEEN,
     LEFT,
@@ -22,7 +22,7 @@ from fairseq_struct.structure.projective_kernels import (
 from fairseq_struct.structure.random_kernels import uniform
 
 
-@compiled
+@inner
 def best_splits(target, a, a_row, b, b_row, shift, lanes, splits):
     """``projective_kernels.add_splits`` for scores, maximum and sum."""
     columns, odd = target.size, splits % 2
@@ -76,7 +76,7 @@ def inside_maximum(n, lanes, weights, single_root, lengths, first, charts, vecto
         best[lane] = prefix[lengths[first + lane], lane]
 
 
-@compiled
+@inner
 def _pick(count, a, a_row, a_column, b, b_row, b_step, b_column, lanes, state):
     """An alternative out of ``count``: drawn in proportion to a * b, or the best of a + b.
 
@@ -105,13 +105,13 @@ def _pick(count, a, a_row, a_column, b, b_row, b_step, b_column, lanes, state):
     return chosen
 
 
-@compiled
+@inner
 def _push(stack, size, kind, first_word, width):
     stack[size, 0], stack[size, 1], stack[size, 2] = kind, first_word, width
     return size + 1
 
 
-@compiled
+@inner
 def decode(n, lanes, lane, single_root, charts, vectors, state, stack, heads):
     """Read a tree of one lane off the charts, top down; heads are 1-based, 0 is the root."""
     size, rest = np.int64(0), n  # as in ``projective_kernels.inside``, here and below

@@ -20,7 +20,7 @@ their terms, no intermediate state has to be kept.
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled
+from fairseq_struct.structure.compiled import compiled, inner
 
 # How far the marginals of one word may be from summing to 1.
 TOLERANCE = 1e-9
@@ -36,7 +36,7 @@ def load(weights, n, last_word, heads_of_word, root):
             heads_of_word[i, j] = weights[swapped(j, n, last_word), word]
 
 
-@compiled
+@inner
 def swapped(i, n, last_word):
     """The word that stands in place i; and the place of word i."""
     if i == last_word:
@@ -46,7 +46,7 @@ def swapped(i, n, last_word):
     return i
 
 
-@compiled
+@inner
 def clear(matrix, rows, columns):
     """Set the first rows and columns to 0."""
     for i in range(rows):
@@ -54,7 +54,7 @@ def clear(matrix, rows, columns):
             matrix[i, j] = 0.0
 
 
-@compiled
+@inner
 def _eliminate(n, single_root, a, r, d):
     """Eliminate all words; rows and columns of eliminated ones keep their last values."""
     for k in range(n):
@@ -71,7 +71,7 @@ def _eliminate(n, single_root, a, r, d):
             r[i] += share * r[k]
 
 
-@compiled
+@inner
 def _derivatives(n, single_root, a, r, d, by_a, by_r, q):
     """Derivatives of sum_k log d(k) by the weights, after ``_eliminate``."""
     clear(by_a, n, n)
@@ -136,7 +136,7 @@ def log_partition_and_marginals(
         done[b] = good
 
 
-@compiled
+@inner
 def _eliminate_tangents(n, single_root, a, da, r, dr, d, dd):
     for k in range(n):
         total, dtotal = r[k], dr[k]
@@ -158,7 +158,7 @@ def _eliminate_tangents(n, single_root, a, da, r, dr, d, dd):
             dr[i] += dshare * r[k] + share * dr[k]
 
 
-@compiled
+@inner
 def _derivatives_tangents(
     n, single_root, a, da, r, dr, d, dd, by_a, dby_a, by_r, dby_r, q, dq
 ):

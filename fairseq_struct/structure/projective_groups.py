@@ -85,19 +85,35 @@ def best_trees(
     flags, stack, state,
 ):  # fmt: skip
     """Eisner's algorithm: ``best`` (batch,) scores, -inf without a tree, and ``heads``."""
-    lowest = np.float64(-np.inf)
     for start, used, good in _groups(first, last, lanes, lengths, flags):
-        roots, highest = vectors[ROOT_WEIGHT], sums[0]
-        n = projective_kernels.load(scores, lengths, start, used, lowest, spread, roots)
-        eisner_kernels.inside_maximum(
-            n, used, spread, single_root, lengths, start, charts, vectors, highest
+        best_of_group(
+            start, used, scores, lengths, single_root, sums[0], heads, good, charts, spread,
+            vectors, stack, state,
         )
-        best[start : start + used] = highest[:used]
-        np.greater(highest[:used], lowest, out=good)
-        eisner_kernels.read_trees(
-            used, single_root, lengths, start, good, charts, vectors, lengths, state, stack,
-            heads[None],
-        )
+        best[start : start + used] = sums[0, :used]
+
+
+def best_of_group(
+    start, used, scores, lengths, single_root, highest, heads, good, charts, spread, vectors, stack,
+    state,
+):  # fmt: skip
+    """The best trees of ``used`` sentences from ``start`` on, in the charts' precision.
+
+    Args:
+        highest: (lanes,) their scores.
+        heads: (batch, n) the trees, where there is one, and ``good`` (used,) says where.
+    """
+    lowest = np.float64(-np.inf)
+    n = projective_kernels.load(
+        scores, lengths, start, used, lowest, spread, vectors[ROOT_WEIGHT]
+    )
+    eisner_kernels.inside_maximum(
+        n, used, spread, single_root, lengths, start, charts, vectors, highest
+    )
+    np.greater(highest[:used], lowest, out=good)
+    eisner_kernels.read_trees(
+        used, single_root, lengths, start, good, charts, vectors, lengths, state, stack, heads[None]
+    )
 
 
 def samples(

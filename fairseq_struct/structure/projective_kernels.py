@@ -26,7 +26,7 @@ marked as not done.
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled
+from fairseq_struct.structure.compiled import compiled, inner
 
 RIGHT, LEFT, RIGHT_ARC, LEFT_ARC = 0, 1, 2, 3
 BETWEEN = RIGHT_ARC  # which is where these sums are first put
@@ -40,7 +40,7 @@ LARGEST = 1e150
 TOLERANCE = 1e-9
 
 
-@compiled
+@inner
 def parts_of(kind, d):
     """What ``add_splits`` sums up for spans of width d: charts a and b, rows in them, and shift.
 
@@ -55,7 +55,7 @@ def parts_of(kind, d):
     return RIGHT, 0, LEFT, d - 1, 1
 
 
-@compiled
+@inner
 def add_splits(target, a, a_row, b, b_row, shift, lanes, splits):
     """target[t] = sum_{k < splits} a[a_row + k, t] * b[b_row - k, (shift + k) * lanes + t]."""
     columns, odd = target.size, splits % 2
@@ -71,7 +71,7 @@ def add_splits(target, a, a_row, b, b_row, shift, lanes, splits):
             target[t] += x[t] * y[t] + v[t] * w[t]
 
 
-@compiled
+@inner
 def pass_to_splits(by, a, by_a, a_row, b, by_b, b_row, shift, lanes, splits):
     """Add to the derivatives by a and b what ``by``, that by :func:`add_splits`, makes of them."""
     columns = by.size

@@ -8,7 +8,7 @@ Hessian of the log-partition function times v.
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled
+from fairseq_struct.structure.compiled import compiled, inner
 from fairseq_struct.structure.projective_kernels import (
     BETWEEN,
     LEFT,
@@ -27,7 +27,7 @@ from fairseq_struct.structure.projective_kernels import (
 SMALLEST_PARTITION = 1e-140
 
 
-@compiled
+@inner
 def _add_splits(target, row, columns, a, a_row, b, b_row, shift, lanes, splits):
     """``projective_kernels.add_splits`` into a row; all are pairs of values and tangents."""
     t, dt = target[0][row, :columns], target[1][row, :columns]
@@ -43,7 +43,7 @@ def _add_splits(target, row, columns, a, a_row, b, b_row, shift, lanes, splits):
             dt[i] += dx[i] * y[i] + x[i] * dy[i]
 
 
-@compiled
+@inner
 def _pass_to_splits(by, row, columns, a, by_a, a_row, b, by_b, b_row, shift, lanes, splits):
     """``projective_kernels.pass_to_splits`` from a row of ``by``, on pairs."""
     z, dz = by[0][row, :columns], by[1][row, :columns]
@@ -205,7 +205,7 @@ def outside(n, lanes, weights, charts, outer):
             )
 
 
-@compiled
+@inner
 def _tangent_of_marginal(entries, derivatives, kind, row, column):
     return (
         entries[1][kind, row, column] * derivatives[0][kind, row, column]

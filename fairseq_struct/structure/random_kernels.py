@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled
+from fairseq_struct.structure.compiled import inner
 
 
-@compiled
+@inner
 def uniform(state):
     """The next number of a SplitMix64 stream (Steele, Lea and Flood, 2014), uniform on [0, 1).
 

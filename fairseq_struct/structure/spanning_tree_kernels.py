@@ -8,13 +8,13 @@ them. A sample is drawn by Wilson's algorithm (1996), by loop-erased random walk
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled
+from fairseq_struct.structure.compiled import compiled, inner
 from fairseq_struct.structure.random_kernels import uniform
 
 MANY = 1 << 40
 
 
-@compiled
+@inner
 def _better(score, roots, best, fewest):
     """Whether an arc beats another: by fewer arcs from the root, where they count, then score.
 
@@ -23,7 +23,7 @@ def _better(score, roots, best, fewest):
     return score > -np.inf and (roots < fewest or (roots == fewest and score > best))
 
 
-@compiled
+@inner
 def _best_head(score, roots, active, slot, size):
     best, fewest, chosen = -np.inf, MANY, -1
     for h in range(size):
@@ -32,8 +32,8 @@ def _best_head(score, roots, active, slot, size):
     return chosen
 
 
-@compiled
-def arborescence(scores, n, single_root, heads, score, arcs, nodes):
+@inner
+def arborescence(scores, n, single_root, heads, score, arcs, nodes, active):
     """Best tree of one sentence into ``heads`` (1-based, 0 the root); whether there is one.
 
     Slot 0 is the root, slot i + 1 starts as word i; a contracted node takes the slot of one of
@@ -43,19 +43,22 @@ def arborescence(scores, n, single_root, heads, score, arcs, nodes):
         score: (n + 1, n + 1) to work in: score[m, h] of slot h as head of slot m.
         arcs: (3, n + 1, n + 1) integers to work in, for each such arc: the word at its upper end,
             the word at its lower end, and how many arcs from the root it counts for.
-        nodes: (11, 2 n + 1) integers to work in.
+        nodes: (10, 2 n + 1) integers to work in.
+        active: (n + 1,) to work in: whether a slot is used. As integers they would cost a tenth.
     """
     size = n + 1
     source, target, roots = arcs[0], arcs[1], arcs[2]
     parent, child, sibling, in_source, in_target, stack = (
         nodes[0], nodes[1], nodes[2], nodes[3], nodes[4], nodes[5],
     )  # fmt: skip
-    # By slot: whether it is used, its node, its best head, the path, and whether it was not seen
-    # yet (0), is on the path (1) or settled (2).
-    active, node, best, path, state = nodes[6], nodes[7], nodes[8], nodes[9], nodes[10]
+    # By slot: its node, its best head, the path, and whether it was not seen yet (0), is on the
+    # path (1) or settled (2).
+    node, best, path, state = nodes[6], nodes[7], nodes[8], nodes[9]
     for k in range(2 * n + 1):
         parent[k], child[k], sibling[k] = -1, -1, -1
-        active[k], node[k], best[k], state[k] = 1, k, 0, 0
+        node[k], best[k], state[k] = k, 0, 0
+    for k in range(size):
+        active[k] = True
     state[0] = 2
     for h in range(size):
         score[0, h], roots[0, h] = -np.inf, 0
@@ -120,7 +123,7 @@ def arborescence(scores, n, single_root, heads, score, arcs, nodes):
                 source[kept, h], target[kept, h] = into_source, into_target
                 source[h, kept], target[h, kept] = out_source, out_target
             for k in range(start + 1, length):
-                active[path[k]] = 0
+                active[path[k]] = False
             node[kept] = new
             length = start + 1
             slot = kept
@@ -155,7 +158,7 @@ def arborescence(scores, n, single_root, heads, score, arcs, nodes):
     return modifiers == 1 or not single_root
 
 
-@compiled
+@inner
 def _on(path, start, stop, slot):
     for k in range(start, stop):
         if path[k] == slot:
@@ -163,13 +166,13 @@ def _on(path, start, stop, slot):
     return False
 
 
-@compiled
+@inner
 def row_of(heads, m):
     """Row of the arc into word m: its head's, or for the root its own."""
     return heads[m] - 1 if heads[m] > 0 else m
 
 
-@compiled
+@inner
 def tree_score(scores, n, heads):
     total = 0.0
     for m in range(n):
@@ -179,22 +182,22 @@ def tree_score(scores, n, heads):
 
 @compiled
 def best_trees(
-    first, last, scores, lengths, single_root, best, heads, score, arcs, nodes
+    first, last, scores, lengths, single_root, best, heads, score, arcs, nodes, active
 ):
     """``best`` (batch,) scores, -inf where there is no tree, and ``heads`` (batch, n).
 
-    ``score``, ``arcs`` and ``nodes`` are as for :func:`arborescence`.
+    ``score``, ``arcs``, ``nodes`` and ``active`` are as for :func:`arborescence`.
     """
     for b in range(first, last):
         n = lengths[b]
-        found = arborescence(scores[b], n, single_root, heads[b], score, arcs, nodes)
+        found = arborescence(scores[b], n, single_root, heads[b], score, arcs, nodes, active)
         best[b] = tree_score(scores[b], n, heads[b]) if found else -np.inf
         if not found:
             for m in range(n):
                 heads[b, m] = 0
 
 
-@compiled
+@inner
 def _step(weights, total, m, n, root_allowed, state):
     """A head for word m, drawn by weight: a word's number, or n for the root."""
     left = uniform(state) * total

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.structure import face_kernels, sparsemap_kernels
+from fairseq_struct.structure import sparsemap_groups, sparsemap_kernels
 from fairseq_struct.structure.active_set import ActiveSets, charts, search, search_spaces
 from fairseq_struct.structure.compiled import Space, array, run
 from fairseq_struct.structure.heads import rows_of
@@ -43,7 +43,7 @@ class Face:
         if len(which) > 0:
             found = sets.rows(which)
             rows = [array(self.scores)[which], array(self.lengths, np.int64)[which]]
-            search(face_kernels.complete_faces, found, rows, self.kind, _spaces)
+            search(sparsemap_groups.complete_faces, found, rows, self.kind, _spaces)
             sets.put(which, found)
         most, device = max(int(sets.sizes.max(initial=0)), 1), solution.trees.device
         trees = torch.from_numpy(sets.trees[:, :most].copy()).to(device)
@@ -60,8 +60,8 @@ class Face:
 def _spaces(n: int, block: int) -> tuple[Space, ...]:
     work = Space((block, n, n))
     return (
-        work, work, work, Space((block,)), Space((block,), np.bool_), Space((block, 1), np.uint64),
-        *search_spaces(n, block), *charts(n, block),
+        work, work, work, Space((block,)), Space((2, block), np.bool_),
+        Space((block, 1), np.uint64), *search_spaces(n, block), *charts(n, block),
     )  # fmt: skip
 
 

@@ -20,13 +20,11 @@ from fairseq_struct.structure.active_set_kernels import (
     factorise,
     improve,
 )
-from fairseq_struct.structure.compiled import compiled
-from fairseq_struct.structure.eisner_kernels import decode, inside_maximum
-from fairseq_struct.structure.projective_kernels import ROOT_WEIGHT, load
-from fairseq_struct.structure.spanning_tree_kernels import arborescence, row_of, tree_score
+from fairseq_struct.structure.compiled import compiled, inner
+from fairseq_struct.structure.spanning_tree_kernels import row_of, tree_score
 
 
-@compiled
+@inner
 def residual_scores(scores, n, single_root, size, trees, alpha, residual, highest):
     """residual = scores - mu, shifted such that every word's maximum is 0; ``highest`` is for work.
 
@@ -62,118 +60,90 @@ def residual_scores(scores, n, single_root, size, trees, alpha, residual, highes
 
 
 @compiled
-def best_projective(waiting, residuals, lengths, single_root, eisner, reading, highest, heads):
-    """The best tree of each of the first ``waiting`` residuals, in the charts' precision.
+def renew(
+    start, waiting, unfinished, scores, lengths, single_root, trees, alpha, sizes, pulls, factors,
+    residuals, own, work, ones, added,
+):
+    """Residuals and lengths, ``own``, of the sentences ``start + unfinished``.
 
-    Args:
-        eisner: charts, scores spread out, vectors.
-        reading: stack, random state.
+    If trees were ``added``, whose ``pulls`` (block, most) are known, weights come first.
     """
-    charts, spread, vectors = eisner
-    stack, no_state = reading
-    first = np.int64(0)  # for a plain 0 Numba would compile these functions once more
-    n = load(residuals, lengths, first, waiting, -np.inf, spread, vectors[ROOT_WEIGHT])
-    inside_maximum(n, waiting, spread, single_root, lengths, first, charts, vectors, highest)
     for lane in range(waiting):
-        if highest[lane] > -np.inf:
-            decode(
-                lengths[lane], waiting, lane, single_root, charts, vectors, no_state, stack,
-                heads[lane],
-            )
-
-
-@compiled
-def pursue(
-    start, waiting, unfinished, scores, lengths, rooms, projective, single_root, most_steps,
-    tolerance, trees, alpha, sizes, gaps, steps, full, factors, numbers, residuals, own, highest,
-    heads, reading, exactly, roughly, search, rough,
-):
-    """Add best trees to the ``waiting`` sentences ``start + unfinished`` until none is better.
-
-    A search that is only ``rough`` leaves one step for another one.
-    """
-    pulls, work, ones = numbers[0], numbers[1], numbers[2]
-    score, arcs, nodes = search
-    while waiting > 0:
-        for lane in range(waiting):
-            b = start + unfinished[lane]
-            own[lane] = lengths[b]
-            residual_scores(
-                scores[b], own[lane], single_root, sizes[b], trees[b], alpha[b], residuals[lane],
-                work,
-            )
-        if not projective:
-            for lane in range(waiting):
-                found = arborescence(
-                    residuals[lane], own[lane], single_root, heads[lane], score, arcs, nodes
-                )
-                highest[lane] = 0.0 if found else -np.inf
-        elif rough:
-            best_projective(
-                waiting, residuals, own, single_root, roughly, reading, highest, heads
-            )
-        else:
-            best_projective(
-                waiting, residuals, own, single_root, exactly, reading, highest, heads
-            )
-        left = 0
-        for lane in range(waiting):
-            place = unfinished[lane]
-            b, n, residual = start + place, own[lane], residuals[lane]
-            if highest[lane] == -np.inf:
-                continue
-            steps[b] += 1
-            size, top, bottom, at_mu = sizes[b], -np.inf, np.inf, 0.0
-            for a in range(size):
-                pulls[a] = tree_score(residual, n, trees[b, a])
-                at_mu += alpha[b, a] * pulls[a]
-                top, bottom = max(top, pulls[a]), min(bottom, pulls[a])
-            if size > 0:
-                best = tree_score(residual, n, heads[lane])
-                gaps[b] = max(best - at_mu, 0.0)
-                # Trees at hand should all be as good: what they differ by is rounding.
-                if gaps[b] <= tolerance or best <= top + (top - bottom):
-                    continue
-                if steps[b] >= most_steps[b] - rough:
-                    continue
-            if size == rooms[b]:
-                full[b] = True
-                steps[b] -= 1  # it will be asked for again
-                continue
-            if not append(factors[place], size, trees[b], heads[lane], n, work):
-                continue
-            for m in range(n):
-                trees[b, size, m] = heads[lane, m]
-            alpha[b, size] = 0.0 if size > 0 else 1.0
-            pulls[size] = tree_score(residual, n, heads[lane])
+        place = unfinished[lane]
+        b = start + place
+        n = own[lane] = lengths[b]
+        if added:
             sizes[b] = improve(
-                n, size + 1, trees[b], alpha[b], pulls, factors[place], work, ones
+                n, sizes[b], trees[b], alpha[b], pulls[place], factors[place], work, ones
             )
-            unfinished[left] = place
-            left += 1
-        waiting = left
+        residual_scores(
+            scores[b], n, single_root, sizes[b], trees[b], alpha[b], residuals[lane], work
+        )
 
 
 @compiled
-def begin(
-    start, count, scores, lengths, single_root, trees, alpha, sizes, gaps, factors, numbers,
-    residuals,
+def extend(
+    start, waiting, unfinished, rooms, most_steps, tolerance, trees, alpha, sizes, gaps, steps,
+    full, factors, pulls, work, residuals, own, highest, heads, rough,
 ):
-    """Solve on the trees that ``count`` sentences from ``start`` on begin with."""
-    pulls, work, ones = numbers[0], numbers[1], numbers[2]
+    """Add the best trees, ``heads``, where they are better than those at hand.
+
+    How many sentences have one more; ``unfinished`` says which. A search that is only ``rough``
+    leaves one step for another one.
+    """
+    left = 0
+    for lane in range(waiting):
+        place = unfinished[lane]
+        b, n, residual = start + place, own[lane], residuals[lane]
+        if highest[lane] == -np.inf:
+            continue
+        steps[b] += 1
+        size, top, bottom, at_mu = sizes[b], -np.inf, np.inf, 0.0
+        for a in range(size):
+            pull = tree_score(residual, n, trees[b, a])
+            pulls[place, a] = pull
+            at_mu += alpha[b, a] * pull
+            top, bottom = max(top, pull), min(bottom, pull)
+        best = tree_score(residual, n, heads[lane])
+        if size > 0:
+            gaps[b] = max(best - at_mu, 0.0)
+            # Trees at hand should all be as good: what they differ by is rounding.
+            if gaps[b] <= tolerance or best <= top + (top - bottom):
+                continue
+            if steps[b] >= most_steps[b] - rough:
+                continue
+        if size == rooms[b]:
+            full[b] = True
+            steps[b] -= 1  # it will be asked for again
+            continue
+        if not append(factors[place], size, trees[b], heads[lane], n, work):
+            continue
+        for m in range(n):
+            trees[b, size, m] = heads[lane, m]
+        alpha[b, size] = 0.0 if size > 0 else 1.0
+        pulls[place, size] = best
+        sizes[b] = size + 1
+        unfinished[left] = place
+        left += 1
+    return left
+
+
+@compiled
+def factorise_all(start, count, lengths, trees, alpha, sizes, factors, work):
+    """The factors of the trees that ``count`` sentences from ``start`` on begin with."""
     for place in range(count):
         b = start + place
-        n, gaps[b] = lengths[b], np.inf
-        sizes[b] = factorise(factors[place], sizes[b], trees[b], alpha[b], n, work)
-        if sizes[b] > 0:
-            residual_scores(
-                scores[b], n, single_root, sizes[b], trees[b], alpha[b], residuals[place], work
-            )
-            for a in range(sizes[b]):
-                pulls[a] = tree_score(residuals[place], n, trees[b, a])
-            sizes[b] = improve(
-                n, sizes[b], trees[b], alpha[b], pulls, factors[place], work, ones
-            )
+        sizes[b] = factorise(factors[place], sizes[b], trees[b], alpha[b], lengths[b], work)
+
+
+@compiled
+def pulls_of(start, waiting, unfinished, residuals, lengths, trees, sizes, pulls):
+    """The scores of the trees at hand under their residuals."""
+    for lane in range(waiting):
+        place = unfinished[lane]
+        b = start + place
+        for a in range(sizes[b]):
+            pulls[place, a] = tree_score(residuals[lane], lengths[b], trees[b, a])
 
 
 @compiled
@@ -197,7 +167,8 @@ def jacobian_products(
     """
     pulls, change, ones, work = numbers[0], numbers[1], numbers[2], numbers[3]
     for b in range(first, last):
-        n, size = lengths[b], 0
+        # For a plain 0 Numba would compile functions once more.
+        n, size = lengths[b], np.int64(0)
         for a in range(sizes[b]):
             if append(factor, size, chosen, trees[b, a], n, work):
                 for m in range(n):

@@ -10,11 +10,8 @@ arcs, and a bare LU factorisation (torch.linalg) for the matrix-tree theorem.
 """
 
 import argparse
-import json
 import os
-import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -188,30 +185,6 @@ def measure(found: dict, repeats: int) -> dict[str, dict[str, float]]:
     return times
 
 
-def compile_seconds() -> dict[str, float]:
-    """Seconds of the first use of everything, compilation included, and of the next."""
-    script = (
-        "import time, torch\n"
-        "from fairseq_struct.structure.dependency import DependencyTrees\n"
-        "start = time.perf_counter()\n"
-        "for projective in (True, False):\n"
-        "    scores = torch.zeros(2, 3, 3, requires_grad=True)\n"
-        "    trees = DependencyTrees(scores, projective=projective)\n"
-        "    value = trees.entropy.sum() + trees.sparsemap.sum() + trees.sample(1).sum()\n"
-        "    (value + trees.argmax.sum()).backward()\n"
-        "print(time.perf_counter() - start)\n"
-    )
-    seconds = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("compile_seconds", "cached_seconds"):
-            result = subprocess.run(
-                [sys.executable, "-c", script], env={**os.environ, "NUMBA_CACHE_DIR": folder},
-                capture_output=True, text=True, check=True,
-            )
-            seconds[name] = float(result.stdout)
-    return seconds
-
-
 def positive(text: str) -> int:
     """An argument that is a whole number above 0."""
     number = int(text)
@@ -263,20 +236,12 @@ def main():
                 "words, milliseconds of the compiled backend and ratio peer / ours",
                 device=device_name(setting.threads), command=command(),
             ))  # fmt: skip
-    if setting.append and setting.threads == 1 and not setting.growth:
-        seconds = compile_seconds()
-        print(json.dumps(seconds))
-        append_result(RESULTS, record_of(setting, 3, "first_use", seconds, None))
 
 
-def record_of(setting, n: int, name: str, times: dict[str, float], ratio: float | None) -> Result:
+def record_of(setting, n: int, name: str, times: dict[str, float], ratio: float) -> Result:
     """The record of one row."""
-    metrics = {
-        key if key.endswith("seconds") else f"milliseconds_{key}": round(value, 3)
-        for key, value in times.items()
-    }
-    if ratio is not None:
-        metrics["peer_to_ours"] = round(ratio, 2)
+    metrics = {f"milliseconds_{key}": round(value, 3) for key, value in times.items()}
+    metrics["peer_to_ours"] = round(ratio, 2)
     return Result(
         experiment=f"structured_inference_{setting.threads}_threads_{n}_words",
         variant=name,
