@@ -44,7 +44,7 @@ def arborescence(scores, n, single_root, heads, score, arcs, nodes, active):
         arcs: (3, n + 1, n + 1) integers to work in, for each such arc: the word at its upper end,
             the word at its lower end, and how many arcs from the root it counts for.
         nodes: (10, 2 n + 1) integers to work in.
-        active: (n + 1,) to work in: whether a slot is used. As integers they would cost a tenth.
+        active: (n + 1,) to work in: whether a slot is used.
     """
     size = n + 1
     source, target, roots = arcs[0], arcs[1], arcs[2]
