@@ -21,36 +21,27 @@ FEW_ROWS = 64
 
 @cache
 def _operators():
-    """oneDNN's product with weights laid out in advance, and what lays them out; None without."""
-    try:
-        product = torch.ops.mkldnn._linear_pointwise
-        layout = torch.ops.mkldnn._reorder_linear_weight
-        return _if_right(_Linear, product, layout)
-    except AttributeError:
-        return None
+    """A maker of oneDNN's products, whose weights are laid out in advance; None without."""
+    return _maker(_Linear, "_linear_pointwise", "_reorder_linear_weight")
 
 
 @cache
 def _convolutions():
-    """The same of its convolutions; None where they serve nothing."""
+    """A maker of the same products as its convolutions; None where they are not faster."""
     if own_instructions() not in ("avx", "avx2"):
         return None
-    try:
-        product = torch.ops.mkldnn._convolution_pointwise
-        layout = torch.ops.mkldnn._reorder_convolution_weight
-        return _if_right(_Convolution, product, layout)
-    except AttributeError:
-        return None
+    return _maker(_Convolution, "_convolution_pointwise", "_reorder_convolution_weight")
 
 
-def _if_right(kind, *operators):
-    """A maker of products with these operators, None if they are no longer what they were."""
+def _maker(kind, product: str, layout: str):
+    # None if torch lacks the operators, or they are no longer what they were.
     try:
-        result = kind(torch.ones(3, 5), 2, *operators)(torch.ones(2, 5), torch.ones(3))
-    except (RuntimeError, TypeError):
+        operators = [getattr(torch.ops.mkldnn, name) for name in (product, layout)]
+        make = partial(kind, product=operators[0], layout=operators[1])
+        result = make(torch.ones(3, 5), 2)(torch.ones(2, 5), torch.ones(3))
+    except (AttributeError, RuntimeError, TypeError):
         return None
-    right = torch.equal(result, torch.full((2, 3), 6.0))
-    return partial(kind, product=operators[0], layout=operators[1]) if right else None
+    return make if torch.equal(result, torch.full((2, 3), 6.0)) else None
 
 
 class _Linear:
