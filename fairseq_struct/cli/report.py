@@ -1,7 +1,6 @@
 """``fairseq-struct report``: write the result tables again from the records."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -46,7 +45,8 @@ def run(args: argparse.Namespace) -> int:
     """
     require(files=[] if args.show else args.files)
     from fairseq_struct.metrics.results import fill_tables, table_of
-    from fairseq_struct.text_files import read_text, writing
+    from fairseq_struct.text_files import read_text
+    from fairseq_struct.whole_files import whole_file
 
     if args.show:
         print(table_of(args.show, args.recipes), end="")
@@ -61,12 +61,7 @@ def run(args: argparse.Namespace) -> int:
         if args.check:
             print(f"{path}: its tables disagree with the records", file=sys.stderr)
             continue
-        staging = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with writing(path):
-                staging.write_text(text, encoding="utf-8")
-                os.replace(staging, path)
-        finally:
-            staging.unlink(missing_ok=True)
+        with whole_file(path) as file:
+            file.write(text.encode())
         print(f"{path}: tables renewed")
     return 1 if args.check and renewed else 0

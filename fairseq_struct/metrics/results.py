@@ -7,7 +7,6 @@ written again from the records and compared with them.
 
 import fcntl
 import json
-import os
 import re
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -18,6 +17,7 @@ from fairseq_struct import __version__
 from fairseq_struct.errors import InputError
 from fairseq_struct.processor import own_instructions, processor_name
 from fairseq_struct.text_files import read_lines, writing
+from fairseq_struct.whole_files import whole_file
 
 SCALES = ("paper", "reduced")
 MARKED = re.compile(
@@ -96,9 +96,8 @@ def append_result(path: str | Path, result: Result):
         else:
             results.append(result)
         lines = [json.dumps(asdict(item), ensure_ascii=False) + "\n" for item in results]
-        staging = path.with_name(f".{path.name}.{os.getpid()}")
-        staging.write_text("".join(lines), encoding="utf-8")
-        os.replace(staging, path)
+        with whole_file(path) as file:
+            file.write("".join(lines).encode())
 
 
 def _run_of(item: Result) -> tuple:
