@@ -14,15 +14,21 @@ from fairseq_struct.errors import InputError
 
 @functools.cache
 def check_before_training() -> None:
-    """Let fairseq's trainer call :func:`check` before it does anything; once is enough."""
+    """Let fairseq's trainer ask before it does anything; once is enough.
+
+    It calls :func:`check`, and the criterion's ``check_model(model)`` where it has one: fairseq
+    builds neither for the other, so that a criterion first sees its model here.
+    """
     trainer = importlib.import_module("fairseq.trainer").Trainer
     begin = trainer.__init__
 
     @functools.wraps(begin)
-    def checked(self, cfg, *args, **kwargs):
+    def checked(self, cfg, task, model, criterion, *args, **kwargs):
         common = getattr(cfg, "common", cfg)  # from Python it may be the command line's namespace
         check(common)
-        begin(self, cfg, *args, **kwargs)
+        if hasattr(criterion, "check_model"):
+            criterion.check_model(model)
+        begin(self, cfg, task, model, criterion, *args, **kwargs)
 
     trainer.__init__ = checked
 

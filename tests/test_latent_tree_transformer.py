@@ -185,3 +185,17 @@ def test_bad_options_end_in_one_sentence(data_bin, tmp_path, options, message):
     with pytest.raises(InputError, match=message):
         train(data_bin, tmp_path, *options, "--max-update=1", "--batch-size=8", arch=ARCH)
     assert not (tmp_path / "crash.pt").exists(), "told only after the first epoch has begun"
+
+
+@pytest.mark.parametrize(
+    ("criterion", "arch"),
+    [
+        ("latent_tree_translation", "latent_tree_transformer"),
+        ("scheduled_sampling_cross_entropy", "scheduled_sampling_transformer"),
+    ],
+)
+def test_a_criterion_refuses_models_of_others_before_training(data_bin, tmp_path, criterion, arch):
+    with pytest.raises(InputError, match=f"--criterion {criterion} is for {arch}"):
+        train(data_bin, tmp_path, f"--criterion={criterion}", "--max-update=1", "--batch-size=8",
+              arch="transformer_tiny")  # fmt: skip
+    assert not (tmp_path / "crash.pt").exists(), "told only after the first epoch has begun"

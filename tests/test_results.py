@@ -13,6 +13,7 @@ from fairseq_struct.metrics.bleu import corpus_bleu
 from fairseq_struct.metrics.results import (
     Result,
     append_result,
+    benchmark_name,
     device_name,
     fill_tables,
     markdown_table,
@@ -177,7 +178,9 @@ def test_records_name_the_processor_with_its_vector_instructions(monkeypatch, tm
     (tmp_path / "cpuinfo").write_text(info * 2)
     monkeypatch.setattr("fairseq_struct.processor.CPU_INFO", tmp_path / "cpuinfo")
     assert device_name(1) == "A Processor, avx512, 1 thread"
+    assert benchmark_name("on_lstm", 1) == "on_lstm_1_thread_avx512"
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     assert device_name(2) == "A Processor, avx2, 2 threads"
+    assert benchmark_name("on_lstm", 2) == "on_lstm_2_threads_avx2"
     table = markdown_table([Result("an_experiment", "a", {"m": 1.0}, device=device_name(2))])
     assert "A Processor, avx2, 2 threads" in table

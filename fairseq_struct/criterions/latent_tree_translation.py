@@ -20,6 +20,16 @@ class LatentTreeTranslationCriterion(LabelSmoothedCrossEntropyCriterion):
     while validating, is fairseq's own.
     """
 
+    @staticmethod
+    def check_model(model):
+        """Refuse a model without a latent tree, before training begins.
+
+        Raises:
+            InputError: the model has no latent tree.
+        """
+        if not hasattr(getattr(model, "encoder", None), "tree"):
+            raise InputError("--criterion latent_tree_translation is for latent_tree_transformer")
+
     def forward(self, model, sample: dict, reduce: bool = True):
         """Loss, sample size, and what is logged of one batch.
 
@@ -29,8 +39,7 @@ class LatentTreeTranslationCriterion(LabelSmoothedCrossEntropyCriterion):
         if not model.training:
             return super().forward(model, sample, reduce)
         # What distributes a model hands on its attributes; only calls have to go through it.
-        if not hasattr(getattr(model, "encoder", None), "tree"):
-            raise InputError("--criterion latent_tree_translation is for latent_tree_transformer")
+        self.check_model(model)
 
         def by_sentence(output) -> tuple[Tensor, Tensor]:
             words, target = self.get_lprobs_and_target(model, output, sample)

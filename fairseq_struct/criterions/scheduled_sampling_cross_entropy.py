@@ -48,6 +48,18 @@ class ScheduledSamplingCrossEntropyCriterion(LabelSmoothedCrossEntropyCriterion)
             raise InputError(f"--first-pass-weight must be 0 or more, not {first_pass_weight}")
         self.first_pass_weight = first_pass_weight
 
+    @staticmethod
+    def check_model(model):
+        """Refuse a model without a first pass, before training begins.
+
+        Raises:
+            InputError: the model has no first pass.
+        """
+        if not hasattr(model, "decoder_passes"):
+            raise InputError(
+                "--criterion scheduled_sampling_cross_entropy is for scheduled_sampling_transformer"
+            )
+
     def forward(self, model, sample: dict, reduce: bool = True):
         """Loss, sample size, and what is logged of one batch.
 
@@ -55,11 +67,7 @@ class ScheduledSamplingCrossEntropyCriterion(LabelSmoothedCrossEntropyCriterion)
             InputError: the model has no first pass.
         """
         if model.training:
-            if not hasattr(model, "decoder_passes"):
-                raise InputError(
-                    "--criterion scheduled_sampling_cross_entropy is for "
-                    "scheduled_sampling_transformer"
-                )
+            self.check_model(model)
             sample = {**sample, "net_input": {**sample["net_input"], "with_first_pass": True}}
         return super().forward(model, sample, reduce)
 

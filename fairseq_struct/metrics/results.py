@@ -73,6 +73,20 @@ def device_name(threads: int | None = None) -> str:
     return ", ".join(filter(None, parts))
 
 
+def benchmark_name(what: str, threads: int) -> str:
+    """Name of a benchmark as an experiment, so that each kind of processor has its own table.
+
+    Args:
+        what: is measured, e.g. ``on_lstm``.
+        threads: of the CPU.
+
+    Returns:
+        e.g. ``on_lstm_1_thread_avx2``.
+    """
+    count = f"{threads}_thread{'s' if threads > 1 else ''}"
+    return "_".join(filter(None, (what, count, own_instructions())))
+
+
 def append_result(path: str | Path, result: Result):
     """Append a record to a file, or put it in the place of the one that it repeats.
 

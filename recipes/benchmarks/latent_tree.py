@@ -16,7 +16,7 @@ from statistics import median
 
 import torch
 
-from fairseq_struct.metrics.results import Result, append_result, device_name
+from fairseq_struct.metrics.results import Result, append_result, benchmark_name, device_name
 from fairseq_struct.modules.latent_tree import LatentTree
 from fairseq_struct.modules.latent_tree_classifier import LatentTreeClassifier, SentenceClassifier
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder
@@ -109,7 +109,7 @@ def main():
         print(name, metrics, flush=True)
         if setting.append:
             append_result(RESULTS, Result(
-                experiment=f"latent_tree_{setting.threads}_threads", variant=name,
+                experiment=benchmark_name("latent_tree", setting.threads), variant=name,
                 metrics=metrics, device=device_name(setting.threads),
                 data=f"forward and backward pass, {setting.batch} sentences of {setting.length} "
                 f"words, {setting.repeats} repeats",

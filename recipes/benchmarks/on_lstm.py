@@ -16,7 +16,7 @@ from statistics import median
 
 import torch
 
-from fairseq_struct.metrics.results import Result, append_result, device_name
+from fairseq_struct.metrics.results import Result, append_result, benchmark_name, device_name
 from fairseq_struct.modules.lstm_layers import LSTMLayers
 from fairseq_struct.modules.on_lstm import ONLSTM
 
@@ -107,7 +107,7 @@ def main():
             print(name, steps, metrics, flush=True)
             if setting.append:
                 append_result(RESULTS, Result(
-                    experiment=f"on_lstm_{setting.threads}_threads",
+                    experiment=benchmark_name("on_lstm", setting.threads),
                     variant=f"{name}, {steps} words", metrics=metrics,
                     device=device_name(setting.threads),
                     data=f"forward and backward pass, {BATCH} sequences, C = {CHUNK}, "

@@ -21,7 +21,7 @@ from statistics import median
 
 import torch
 
-from fairseq_struct.metrics.results import Result, append_result, device_name
+from fairseq_struct.metrics.results import Result, append_result, benchmark_name, device_name
 from fairseq_struct.structure.dependency import DependencyTrees
 
 RESULTS = Path(__file__).with_name("results.jsonl")
@@ -231,8 +231,9 @@ def main():
     if setting.append and setting.growth:
         for name, columns in grown.items():
             append_result(RESULTS, Result(
-                experiment=f"structured_inference_growth_{setting.threads}_threads", variant=name,
-                metrics=columns, data=f"batch {setting.batch}, {min(LENGTHS)} to {max(LENGTHS)} "
+                experiment=benchmark_name("structured_inference_growth", setting.threads),
+                variant=name, metrics=columns,
+                data=f"batch {setting.batch}, {min(LENGTHS)} to {max(LENGTHS)} "
                 "words, milliseconds of the compiled backend and ratio peer / ours",
                 device=device_name(setting.threads), command=command(),
             ))  # fmt: skip
@@ -243,7 +244,7 @@ def record_of(setting, n: int, name: str, times: dict[str, float], ratio: float)
     metrics = {f"milliseconds_{key}": round(value, 3) for key, value in times.items()}
     metrics["peer_to_ours"] = round(ratio, 2)
     return Result(
-        experiment=f"structured_inference_{setting.threads}_threads_{n}_words",
+        experiment=benchmark_name(f"structured_inference_{n}_words", setting.threads),
         variant=name,
         metrics=metrics,
         data=f"batch {setting.batch}, {n} words, unit-normal scores unless the name says otherwise",

@@ -18,7 +18,7 @@ import networkx
 import torch
 from torch import nn
 
-from fairseq_struct.metrics.results import Result, append_result, device_name
+from fairseq_struct.metrics.results import Result, append_result, benchmark_name, device_name
 from fairseq_struct.modules.dependency_graph import DependencyGraphLayer, DependencyGraphNetwork
 from fairseq_struct.modules.head_parser import HeadParser, TagSharedEmbedding
 from fairseq_struct.modules.masked_language_model import (
@@ -154,7 +154,7 @@ def main():
         print(name, metrics, flush=True)
         if setting.append:
             append_result(RESULTS, Result(
-                experiment=f"udgn_{setting.threads}_threads", variant=name, metrics=metrics,
+                experiment=benchmark_name("udgn", setting.threads), variant=name, metrics=metrics,
                 device=device_name(setting.threads),
                 data=f"{LAYERS} layers of {SIZE}, sentences of {LENGTH} words; training "
                 f"{SENTENCES} at once against TransformerEncoder, parsing {4 * SENTENCES} at once "
