@@ -46,7 +46,8 @@ def registering_modules() -> list[str]:
         if spec is None:
             continue
         modules = pkgutil.iter_modules(spec.submodule_search_locations)
-        found += sorted(f"{package}.{module.name}" for module in modules)
+        # A folder in a room, such as models/shared, holds what registers nothing.
+        found += sorted(f"{package}.{module.name}" for module in modules if not module.ispkg)
     return found
 
 

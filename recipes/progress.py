@@ -6,7 +6,7 @@
 import argparse
 import sys
 
-from fairseq_struct.metrics.training_progress import show_progress
+from fairseq_struct.records.training_progress import show_progress
 
 
 def main():

@@ -4,7 +4,7 @@ import random
 
 from fairseq_commands import USER_DIR, run, warm_python
 
-from fairseq_struct.data.language_corpus import write_language_folder
+from fairseq_struct.data.prepared.language_folder import write_language_folder
 
 MODELS = ("on_lstm_lm", "awd_lstm_lm")
 SMALL = ["--embed-dim=16", "--hidden-size=20", "--layers=2", "--no-progress-bar", "--num-workers=0",

@@ -5,7 +5,7 @@ import weakref
 import pytest
 import torch
 
-from fairseq_struct.modules.latent_tree import LatentTree
+from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.structure.dependency import DependencyTrees
 
 KINDS = [

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         if path and not path.parent.is_dir():
             raise InputError(f"{path.parent}: no such folder")
     require(files=[args.checkpoint], folders=[args.data], either=[args.treebank])
-    from fairseq_struct.data.dependency_treebank import read_treebank, without_punctuation
+    from fairseq_struct.data.readers.dependency_treebank import read_treebank, without_punctuation
     from fairseq_struct.inference import ArcChannels, load_masked_model
     from fairseq_struct.metrics.channel_correlation import ChannelCorrelation
     from fairseq_struct.text_files import writing

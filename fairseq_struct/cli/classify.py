@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     require(files=[args.checkpoint], folders=[args.data])
     if args.trees and (args.trees.is_dir() or not args.trees.absolute().parent.is_dir()):
         raise InputError(f"--trees: {args.trees} cannot be written")
-    from fairseq_struct.data.conllu import to_conllu
+    from fairseq_struct.data.readers.conllu import to_conllu
     from fairseq_struct.inference import Classifier, load, read_lines
     from fairseq_struct.text_files import writing
 

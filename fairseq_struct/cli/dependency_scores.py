@@ -58,9 +58,13 @@ def attachment(
     """
     import torch
 
-    from fairseq_struct.data.dependency_treebank import heads_of_kept, kept_words, read_treebank
+    from fairseq_struct.data.readers.dependency_treebank import (
+        heads_of_kept,
+        kept_words,
+        read_treebank,
+    )
     from fairseq_struct.metrics.attachment import AttachmentScores
-    from fairseq_struct.structure import chains
+    from fairseq_struct.structure.dependency import chains
 
     theirs = read_treebank(gold)
     ours = None if str(predicted) in TRIVIAL else read_treebank(existing(predicted, TRIVIAL))
@@ -95,7 +99,7 @@ def attachment(
 
 def _heads_of(own, tree, kept) -> list[int] | None:
     """Predicted heads of the gold tree's kept words; None if the sentences differ."""
-    from fairseq_struct.data.dependency_treebank import heads_of_kept
+    from fairseq_struct.data.readers.dependency_treebank import heads_of_kept
 
     theirs, ours = ([word.lower() for word in one.words] for one in (tree, own))
     if ours == theirs:

@@ -110,9 +110,9 @@ def evaluate(
     import torch
 
     from fairseq_struct.cli import dependency_scores
-    from fairseq_struct.data.bracket_trees import has_label, leaves_of, read_trees, spans_of
+    from fairseq_struct.data.readers.bracket_trees import has_label, leaves_of, read_trees, spans_of
     from fairseq_struct.metrics.bracketing import BracketingScores
-    from fairseq_struct.structure import constituency
+    from fairseq_struct.structure import spans as constituency
 
     labels = [False if name in unlabelled else None for name in ("gold", "predicted")]
     theirs = read_trees(gold, labels[0])

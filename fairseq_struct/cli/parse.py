@@ -83,9 +83,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _constituents(trees, kind: str, title: str) -> list[float]:
-    from fairseq_struct.data.bracket_page import bracket_page
-    from fairseq_struct.data.bracket_trees import line_of
-    from fairseq_struct.structure.constituency import mean_depth
+    from fairseq_struct.data.readers.bracket_trees import line_of
+    from fairseq_struct.pages.bracket_page import bracket_page
+    from fairseq_struct.structure.spans import mean_depth
 
     depths, rows = [], []
     for one in trees:
@@ -100,8 +100,8 @@ def _constituents(trees, kind: str, title: str) -> list[float]:
 
 
 def _dependencies(trees, kind: str, title: str) -> list[float]:
-    from fairseq_struct.data.conllu import to_conllu
-    from fairseq_struct.data.tree_page import tree_page
+    from fairseq_struct.data.readers.conllu import to_conllu
+    from fairseq_struct.pages.tree_page import tree_page
 
     depths, rows = [], []
     for number, one in enumerate(trees, 1):

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         InputError: a file is missing, or a table asks for records that do not exist.
     """
     require(files=[] if args.show else args.files)
-    from fairseq_struct.metrics.results import fill_tables, table_of
+    from fairseq_struct.records.results import fill_tables, table_of
     from fairseq_struct.text_files import read_text
     from fairseq_struct.whole_files import whole_file
 

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     require(files=[args.checkpoint], folders=[args.data])
     if not args.sets.exists():
         raise InputError(f"{args.sets}: no such .tsv file, nor a folder with .pickle files")
-    from fairseq_struct.data.syntactic_evaluation import ROWS, accuracies, read_test_sets
+    from fairseq_struct.data.readers.syntactic_evaluation import ROWS, accuracies, read_test_sets
     from fairseq_struct.inference import load_language_model
 
     sets = read_test_sets(args.sets)

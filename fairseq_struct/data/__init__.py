@@ -1,1 +1,1 @@
-"""Readers of corpora as their owners distribute them, generators of small ones, fairseq data."""
+"""Corpora: read, generated, prepared, and as fairseq batches them."""

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from fairseq_struct.checkpoint_file import name_in
-from fairseq_struct.data.dictionary_file import check_dictionary
+from fairseq_struct.data.prepared.dictionary_file import check_dictionary
 from fairseq_struct.errors import InputError, suggestion
 
 

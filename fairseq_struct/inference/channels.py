@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from fairseq_struct.data.conllu import Sentence
+from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.language_model import Vocabulary
 from fairseq_struct.inference.reading import Words, by_length, words_of

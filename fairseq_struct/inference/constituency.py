@@ -9,11 +9,11 @@ from functools import partial
 import torch
 from nltk import Tree
 
-from fairseq_struct.data.bracket_trees import tree_of
+from fairseq_struct.data.readers.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.language_model import Vocabulary
 from fairseq_struct.inference.reading import LONGEST, Words, by_length, words_of
-from fairseq_struct.structure.constituency import SPLITS, Span, tree_of_distances
+from fairseq_struct.structure.spans import SPLITS, Span, tree_of_distances
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from functools import partial
 
 import torch
 
-from fairseq_struct.data.reserved_words import index_of
+from fairseq_struct.data.prepared.reserved_words import index_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.reading import LONGEST, Words, by_length, words_of
-from fairseq_struct.structure.heads import depths as depths_of
+from fairseq_struct.structure.dependency.heads import depths as depths_of
 
 
 @dataclass(frozen=True)

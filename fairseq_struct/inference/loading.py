@@ -51,8 +51,8 @@ def load(
     plugin.load()
     from fairseq_struct.models.latent_tree_classifier import TreeModel
     from fairseq_struct.models.latent_tree_transformer import LatentTreeTransformer
-    from fairseq_struct.models.masked_language_model import MaskedModel
     from fairseq_struct.models.on_lstm_lm import ONLSTMLanguageModel
+    from fairseq_struct.models.shared.masked_language_model import MaskedModel
 
     cfg, task, model = _restore(checkpoint, data)
     known = TreeModel | LatentTreeTransformer | ONLSTMLanguageModel | MaskedModel
@@ -108,7 +108,7 @@ def load_masked_model(checkpoint: str | Path, data: str | Path | None = None):
         InputError: as for :func:`load`, or it is no masked language model of this package.
     """
     plugin.load()
-    from fairseq_struct.models.masked_language_model import MaskedModel
+    from fairseq_struct.models.shared.masked_language_model import MaskedModel
 
     _, task, model = _restore(checkpoint, data)
     if not isinstance(model, MaskedModel):

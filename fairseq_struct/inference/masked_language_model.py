@@ -12,8 +12,8 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.inference.dependency import Analysis
 from fairseq_struct.inference.language_model import Vocabulary
 from fairseq_struct.inference.reading import LONGEST, Words, by_length, words_of
-from fairseq_struct.structure.head_selection import readings, spanning_trees
-from fairseq_struct.structure.heads import depths
+from fairseq_struct.structure.dependency.head_selection import readings, spanning_trees
+from fairseq_struct.structure.dependency.heads import depths
 
 
 class MaskedParser:

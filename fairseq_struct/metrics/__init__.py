@@ -1,1 +1,1 @@
-"""Scores and the records of results; nothing here imports fairseq."""
+"""Scores as functions of arrays and trees; nothing here imports fairseq."""

@@ -6,7 +6,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor
 
-from fairseq_struct.modules.latent_classifier import (
+from fairseq_struct.modules.latent_clusters import (
     LATENT_METHODS,
     Classified,
     LatentClassifier,

@@ -6,19 +6,19 @@ from fairseq.models import BaseFairseqModel, register_model, register_model_arch
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.models.tree_options import (
+from fairseq_struct.models.shared.tree_options import (
     LatentTreeConfig,
     build_embedding,
     build_tree,
     set_thesis_steps,
 )
-from fairseq_struct.modules.latent_tree_classifier import (
+from fairseq_struct.modules.latent_tree.classifier import (
     Classification,
     LatentTreeClassifier,
     SentenceClassifier,
 )
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder
-from fairseq_struct.structure.heads import depths
+from fairseq_struct.structure.dependency.heads import depths
 
 
 @dataclass

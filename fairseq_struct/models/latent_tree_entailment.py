@@ -7,13 +7,13 @@ from fairseq.models import register_model, register_model_architecture
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.latent_tree_classifier import TreeModel
-from fairseq_struct.models.tree_options import (
+from fairseq_struct.models.shared.tree_options import (
     LatentTreeConfig,
     build_embedding,
     build_tree,
     set_thesis_steps,
 )
-from fairseq_struct.modules.decomposable_attention import FORMS, DecomposableAttention
+from fairseq_struct.modules.latent_tree.decomposable_attention import FORMS, DecomposableAttention
 
 # Best eta of table A.1 for batches of 64. Of ste_identity it names none, and 1 is the plain
 # straight-through gradient.

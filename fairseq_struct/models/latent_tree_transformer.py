@@ -17,11 +17,14 @@ from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.models.tree_options import STEP_SIZE_HELP, WEIGHT_HELP
-from fairseq_struct.modules.arc_scorer import ArcScorer
-from fairseq_struct.modules.latent_tree import LatentTree
+from fairseq_struct.models.shared.tree_options import STEP_SIZE_HELP, WEIGHT_HELP
+from fairseq_struct.modules.latent_tree.arc_scorer import ArcScorer
+from fairseq_struct.modules.latent_tree.tree import LatentTree
+from fairseq_struct.modules.latent_tree.tree_self_attention import (
+    TreeSelfAttention,
+    attention_of_arcs,
+)
 from fairseq_struct.modules.sentence_encoder import ContextLSTM
-from fairseq_struct.modules.tree_self_attention import TreeSelfAttention, attention_of_arcs
 from fairseq_struct.structure.pullback import METHODS
 
 # Methods for which the criterion has to hand over the decoder's loss: they call the decoder

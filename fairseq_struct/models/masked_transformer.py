@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from fairseq.models import register_model
 
-from fairseq_struct.models.masked_language_model import MaskedModel, MaskedModelConfig
-from fairseq_struct.modules.masked_language_model import TransformerMaskedEncoder
+from fairseq_struct.models.shared.masked_language_model import MaskedModel, MaskedModelConfig
+from fairseq_struct.modules.masked_lm.language_model import TransformerMaskedEncoder
 
 
 @dataclass

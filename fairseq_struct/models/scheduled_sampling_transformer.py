@@ -20,15 +20,15 @@ from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.models.scheduled_sampling_options import (
+from fairseq_struct.models.shared.scheduled_sampling_options import (
     DEFAULTS,
     add_options,
     check_options,
     schedule_from_options,
     set_defaults,
 )
-from fairseq_struct.modules.embedding_mix import EmbeddingMix
-from fairseq_struct.modules.input_replacement import (
+from fairseq_struct.modules.scheduled_sampling.embedding_mix import EmbeddingMix
+from fairseq_struct.modules.scheduled_sampling.input_replacement import (
     embeddings_replaced,
     flip_coins,
     following_words,
@@ -36,7 +36,7 @@ from fairseq_struct.modules.input_replacement import (
     random_tokens_of_same_sentence,
     replaceable_positions,
 )
-from fairseq_struct.modules.partial_computation import computed_once, only_at
+from fairseq_struct.modules.scheduled_sampling.partial_computation import computed_once, only_at
 
 
 @register_model("scheduled_sampling_transformer")

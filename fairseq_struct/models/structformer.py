@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 from fairseq.models import register_model, register_model_architecture
 
-from fairseq_struct.models.masked_language_model import MaskedModel
 from fairseq_struct.models.masked_transformer import MaskedTransformerConfig
-from fairseq_struct.modules.structformer import (
+from fairseq_struct.models.shared.masked_language_model import MaskedModel
+from fairseq_struct.modules.masked_lm.structformer import (
     DependencyAttention,
     DistanceParser,
     StructFormerEncoder,

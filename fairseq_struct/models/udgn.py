@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import register_model, register_model_architecture
 
-from fairseq_struct.models.masked_language_model import MaskedModel, MaskedModelConfig
-from fairseq_struct.modules.dependency_graph import (
+from fairseq_struct.models.shared.masked_language_model import MaskedModel, MaskedModelConfig
+from fairseq_struct.modules.masked_lm.dependency_graph import (
     COMPETITIONS,
     NONLINEARITIES,
     DependencyGraphLayer,
     DependencyGraphNetwork,
 )
-from fairseq_struct.modules.head_parser import HeadParser, TagSharedEmbedding
-from fairseq_struct.modules.masked_language_model import UDGNEncoder
+from fairseq_struct.modules.masked_lm.head_parser import HeadParser, TagSharedEmbedding
+from fairseq_struct.modules.masked_lm.language_model import UDGNEncoder
 
 
 @dataclass

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from fairseq_struct.modules.latent_tree_classifier import Classification, label_losses
+from fairseq_struct.modules.latent_tree.classifier import Classification, label_losses
 from fairseq_struct.modules.lstm_layers import LSTMLayers
 from fairseq_struct.modules.on_lstm import ONLSTM
 

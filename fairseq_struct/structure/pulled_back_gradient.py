@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure.checks import above_zero, whole_number
-from fairseq_struct.structure.interior_projection import project_near_marginals
+from fairseq_struct.structure.dependency.sparsemap.interior_projection import project_near_marginals
 
 PULLED_BACK = ("ste_identity", "spigot", "spigot_ce", "spigot_eg")
 Structure = Callable[[Tensor], object]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import FairseqTask, register_task
 
-from fairseq_struct.data.cluster_mixture import ClusterMixtureDataset, generate_mixture
+from fairseq_struct.data.generators.cluster_mixture import ClusterMixtureDataset, generate_mixture
 from fairseq_struct.errors import InputError
 
 
@@ -39,7 +39,7 @@ class LatentClustersTask(FairseqTask):
     """Classification of generated data whose true clusters are known.
 
     The subsets ``train``, ``valid`` and ``test`` are generated
-    (:func:`~fairseq_struct.data.cluster_mixture.generate_mixture`), so there is no data folder to
+    (:func:`~fairseq_struct.data.generators.cluster_mixture.generate_mixture`), so there is no data folder to
     name. Use it with the model and the criterion of the same name, which logs ``accuracy`` and,
     while validating, ``v_measure``.
 

@@ -11,9 +11,9 @@ from fairseq.distributed import utils as distributed_utils
 from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
 
-from fairseq_struct.data.dictionary_file import check_dictionary
-from fairseq_struct.data.indexed_lines import load_lines
-from fairseq_struct.data.token_streams import TokenStreams
+from fairseq_struct.data.datasets.indexed_lines import load_lines
+from fairseq_struct.data.datasets.token_streams import TokenStreams
+from fairseq_struct.data.prepared.dictionary_file import check_dictionary
 from fairseq_struct.errors import InputError
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 

@@ -13,11 +13,11 @@ from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
-from fairseq_struct.data.conllu import read_conllu
-from fairseq_struct.data.dictionary_file import load_dictionary
-from fairseq_struct.data.indexed_lines import open_lines
-from fairseq_struct.data.labelled_folder import OPTIONS
-from fairseq_struct.data.labelled_sentences import UNKNOWN_HEAD, LabelledSentences
+from fairseq_struct.data.datasets.indexed_lines import open_lines
+from fairseq_struct.data.datasets.labelled_sentences import UNKNOWN_HEAD, LabelledSentences
+from fairseq_struct.data.prepared.dictionary_file import load_dictionary
+from fairseq_struct.data.prepared.labelled_folder import OPTIONS
+from fairseq_struct.data.readers.conllu import read_conllu
 from fairseq_struct.errors import InputError
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 from fairseq_struct.text_files import read_lines, read_text

@@ -11,18 +11,18 @@ from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
-from fairseq_struct.data.dependency_treebank import (
+from fairseq_struct.data.datasets.indexed_lines import load_lines
+from fairseq_struct.data.datasets.masked_sentences import MaskedSentences
+from fairseq_struct.data.prepared.dictionary_file import load_dictionary
+from fairseq_struct.data.prepared.reserved_words import MASK, index_of
+from fairseq_struct.data.readers.dependency_treebank import (
     as_language_model_text,
     read_treebank,
     without_punctuation,
 )
-from fairseq_struct.data.dictionary_file import load_dictionary
-from fairseq_struct.data.indexed_lines import load_lines
-from fairseq_struct.data.masked_sentences import MaskedSentences
-from fairseq_struct.data.reserved_words import MASK, index_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.attachment import scores_of_readings
-from fairseq_struct.structure.head_selection import readings
+from fairseq_struct.structure.dependency.head_selection import readings
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fairseq_struct.metrics.results import Result, append_result, device_name
+from fairseq_struct.records.results import Result, append_result, device_name
 from fairseq_struct.structure import ahead_of_time
 
 RESULTS = Path(__file__).with_name("results.jsonl")

@@ -16,10 +16,10 @@ from statistics import median
 
 import torch
 
-from fairseq_struct.metrics.results import Result, append_result, benchmark_name, device_name
-from fairseq_struct.modules.latent_tree import LatentTree
-from fairseq_struct.modules.latent_tree_classifier import LatentTreeClassifier, SentenceClassifier
+from fairseq_struct.modules.latent_tree.classifier import LatentTreeClassifier, SentenceClassifier
+from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder
+from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 WORDS, EMBEDDING, HIDDEN = 10_000, 300, 100

@@ -16,9 +16,9 @@ from statistics import median
 
 import torch
 
-from fairseq_struct.metrics.results import Result, append_result, benchmark_name, device_name
 from fairseq_struct.modules.lstm_layers import LSTMLayers
 from fairseq_struct.modules.on_lstm import ONLSTM
+from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 SIZES = ((400, 1150, 1150, 400), (400, 650, 400))

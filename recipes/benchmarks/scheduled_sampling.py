@@ -19,7 +19,7 @@ from statistics import median
 
 import torch
 
-from fairseq_struct.metrics.results import Result, append_result, device_name
+from fairseq_struct.records.results import Result, append_result, device_name
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 

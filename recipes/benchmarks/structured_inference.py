@@ -21,7 +21,7 @@ from statistics import median
 
 import torch
 
-from fairseq_struct.metrics.results import Result, append_result, benchmark_name, device_name
+from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 from fairseq_struct.structure.dependency import DependencyTrees
 
 RESULTS = Path(__file__).with_name("results.jsonl")

@@ -18,15 +18,18 @@ import networkx
 import torch
 from torch import nn
 
-from fairseq_struct.metrics.results import Result, append_result, benchmark_name, device_name
-from fairseq_struct.modules.dependency_graph import DependencyGraphLayer, DependencyGraphNetwork
-from fairseq_struct.modules.head_parser import HeadParser, TagSharedEmbedding
-from fairseq_struct.modules.masked_language_model import (
+from fairseq_struct.modules.masked_lm.dependency_graph import (
+    DependencyGraphLayer,
+    DependencyGraphNetwork,
+)
+from fairseq_struct.modules.masked_lm.head_parser import HeadParser, TagSharedEmbedding
+from fairseq_struct.modules.masked_lm.language_model import (
     MaskedLanguageModel,
     TransformerMaskedEncoder,
     UDGNEncoder,
 )
-from fairseq_struct.structure.head_selection import spanning_trees
+from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
+from fairseq_struct.structure.dependency.head_selection import spanning_trees
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 SENTENCES, LENGTH, WORDS, SIZE, LAYERS, MASK_RATE = 32, 30, 10_000, 512, 8, 0.3

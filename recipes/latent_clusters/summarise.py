@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_struct.errors import InputError, report_plainly
-from fairseq_struct.metrics.results import Result, append_result, device_name
+from fairseq_struct.records.results import Result, append_result, device_name
 
 TABLE = Path(__file__).with_name("table_4_1.tsv")
 METRICS = ("accuracy", "v_measure")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import fairseq_struct
 from fairseq_struct.errors import InputError, report_plainly
-from fairseq_struct.metrics.results import Result, append_result, device_name
+from fairseq_struct.records.results import Result, append_result, device_name
 
 OPERATORS = {"and", "or", "not"}
 MOST = 12  # the last file of the test set has formulas of 12 operators and more

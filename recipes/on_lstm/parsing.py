@@ -6,13 +6,13 @@ from pathlib import Path
 import torch
 
 import fairseq_struct
-from fairseq_struct.data.bracket_trees import leaves_of, spans_of
-from fairseq_struct.data.penn_treebank import read_evaluation_trees
+from fairseq_struct.data.readers.bracket_trees import leaves_of, spans_of
+from fairseq_struct.data.readers.penn_treebank import read_evaluation_trees
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.inference import made_by
 from fairseq_struct.metrics.bracketing import BracketingScores
-from fairseq_struct.metrics.results import Result, append_result, device_name
-from fairseq_struct.structure import constituency
+from fairseq_struct.records.results import Result, append_result, device_name
+from fairseq_struct.structure import spans as constituency
 
 TRIVIAL = ("right_branching", "left_branching", "balanced", "random")
 LABELS = ("ADJP", "NP", "PP", "INTJ")

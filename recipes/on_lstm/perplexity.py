@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from fairseq_struct.errors import report_plainly
-from fairseq_struct.metrics.results import Result, append_result, device_name
-from fairseq_struct.metrics.training_log import TrainingLog, read_log
+from fairseq_struct.records.results import Result, append_result, device_name
+from fairseq_struct.records.training_log import TrainingLog, read_log
 
 # Table 1 of the ON-LSTM paper.
 PAPER = {

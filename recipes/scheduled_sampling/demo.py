@@ -22,8 +22,8 @@ from typing import TextIO
 
 from fairseq_struct.errors import InputError, run_plainly
 from fairseq_struct.metrics.bleu import corpus_bleu
-from fairseq_struct.metrics.training_log import read_log
-from fairseq_struct.metrics.training_progress import show_progress
+from fairseq_struct.records.training_log import read_log
+from fairseq_struct.records.training_progress import show_progress
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -174,7 +174,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def record(path: Path, bleu: float, run: Path, args: argparse.Namespace):
     """Append the result of this run to a file of records."""
     # Imports torch, which nothing else here needs.
-    from fairseq_struct.metrics.results import Result, append_result, device_name
+    from fairseq_struct.records.results import Result, append_result, device_name
 
     append_result(path, Result(
         experiment="demo", variant=f"top_k, {args.threads} thread{'s' * (args.threads > 1)}",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.metrics.bleu import Bleu, corpus_bleu
-from fairseq_struct.metrics.results import Result, append_result, device_name
-from fairseq_struct.metrics.training_log import logged
+from fairseq_struct.records.results import Result, append_result, device_name
+from fairseq_struct.records.training_log import logged
 
 TABLE = Path(__file__).with_name("table_3_2.tsv")
 

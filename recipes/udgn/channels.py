@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.inference import made_by
-from fairseq_struct.metrics.results import Result, append_result, device_name
+from fairseq_struct.records.results import Result, append_result, device_name
 
 
 def main():

@@ -6,14 +6,14 @@ from pathlib import Path
 import torch
 
 import fairseq_struct
-from fairseq_struct.data.dependency_treebank import read_treebank
-from fairseq_struct.data.treebank_folder import as_text
+from fairseq_struct.data.prepared.treebank_folder import as_text
+from fairseq_struct.data.readers.dependency_treebank import read_treebank
 from fairseq_struct.errors import InputError, report_plainly
 from fairseq_struct.inference import made_by
 from fairseq_struct.metrics.attachment import scores_of_readings
-from fairseq_struct.metrics.results import Result, append_result, device_name
-from fairseq_struct.metrics.training_log import TrainingLog, read_log
-from fairseq_struct.structure import chains
+from fairseq_struct.records.results import Result, append_result, device_name
+from fairseq_struct.records.training_log import TrainingLog, read_log
+from fairseq_struct.structure.dependency import chains
 
 WSJ_SAMPLE = 3914  # sentences
 GENERATED = "generated corpus"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.inference import made_by
-from fairseq_struct.metrics.results import Result, append_result, device_name
-from fairseq_struct.metrics.training_log import read_log
+from fairseq_struct.records.results import Result, append_result, device_name
+from fairseq_struct.records.training_log import read_log
 
 SETS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 # Table 11 of Shen's thesis, chapter 4: models trained on 42 million words before.

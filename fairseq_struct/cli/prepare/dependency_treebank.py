@@ -15,12 +15,12 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from fairseq_struct.data.binarise import SPLITS
-from fairseq_struct.data.conllu import Sentence
-from fairseq_struct.data.dependency_treebank import read_treebank
-from fairseq_struct.data.preparation_script import at_least, say
-from fairseq_struct.data.synthetic_dependencies import generate_dependencies
-from fairseq_struct.data.treebank_folder import as_text, write_treebank_folder
+from fairseq_struct.data.generators.synthetic_dependencies import generate_dependencies
+from fairseq_struct.data.prepared.binarise import SPLITS
+from fairseq_struct.data.prepared.preparation_script import at_least, say
+from fairseq_struct.data.prepared.treebank_folder import as_text, write_treebank_folder
+from fairseq_struct.data.readers.conllu import Sentence
+from fairseq_struct.data.readers.dependency_treebank import read_treebank
 
 
 def run(args: argparse.Namespace) -> None:

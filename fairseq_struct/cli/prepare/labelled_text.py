@@ -12,10 +12,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_struct.data import labelled_text
-from fairseq_struct.data.labelled_folder import write_labelled_folder
-from fairseq_struct.data.labelled_text import SPLITS, LabelledCorpus, read_corpus
-from fairseq_struct.data.preparation_script import at_least, say
+from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
+from fairseq_struct.data.prepared.preparation_script import at_least, say
+from fairseq_struct.data.readers import labelled_text
+from fairseq_struct.data.readers.labelled_text import SPLITS, LabelledCorpus, read_corpus
 from fairseq_struct.errors import InputError
 
 # Help, reader, and the names of the three splits' files.

@@ -12,17 +12,17 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from fairseq_struct.data import translation_corpora as corpora
-from fairseq_struct.data.binarise import SPLITS
-from fairseq_struct.data.parallel_text import NORMALISATIONS, TOKENISATIONS, ParallelCorpus
-from fairseq_struct.data.preparation_script import (
+from fairseq_struct.data.prepared.binarise import SPLITS
+from fairseq_struct.data.prepared.preparation_script import (
     add_folder_options,
     at_least,
     say,
     summary,
 )
-from fairseq_struct.data.subwords import SEGMENTATIONS
-from fairseq_struct.data.translation_folder import TextOptions, write_translation_folder
+from fairseq_struct.data.prepared.subwords import SEGMENTATIONS
+from fairseq_struct.data.prepared.translation_folder import TextOptions, write_translation_folder
+from fairseq_struct.data.readers import translation_corpora as corpora
+from fairseq_struct.data.readers.parallel_text import NORMALISATIONS, TOKENISATIONS, ParallelCorpus
 from fairseq_struct.errors import InputError
 
 

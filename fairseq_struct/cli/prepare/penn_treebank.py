@@ -14,9 +14,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_struct.data.evaluation_folder import write_evaluation_folder
-from fairseq_struct.data.language_corpus import write_language_folder
-from fairseq_struct.data.preparation_script import at_least, say
+from fairseq_struct.data.prepared.evaluation_folder import write_evaluation_folder
+from fairseq_struct.data.prepared.language_folder import write_language_folder
+from fairseq_struct.data.prepared.preparation_script import at_least, say
 from fairseq_struct.errors import InputError
 
 SPLITS = ("train", "valid", "test")

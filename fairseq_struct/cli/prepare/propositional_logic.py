@@ -13,9 +13,9 @@ import argparse
 import random
 from pathlib import Path
 
-from fairseq_struct.data.labelled_folder import write_labelled_folder
-from fairseq_struct.data.labelled_text import Instance, LabelledCorpus
-from fairseq_struct.data.preparation_script import at_least, say
+from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
+from fairseq_struct.data.prepared.preparation_script import at_least, say
+from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus
 from fairseq_struct.errors import InputError
 from fairseq_struct.text_files import read_lines
 

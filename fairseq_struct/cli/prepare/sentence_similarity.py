@@ -14,8 +14,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_struct.data.preparation_script import say
-from fairseq_struct.data.similarity_folder import write_similarity_folder
+from fairseq_struct.data.prepared.preparation_script import say
+from fairseq_struct.data.prepared.similarity_folder import write_similarity_folder
 
 
 def run(args: argparse.Namespace) -> None:

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_struct.data.binarise import SPLITS
-from fairseq_struct.data.preparation_script import (
+from fairseq_struct.data.generators.synthetic_translation import TEXT_OPTIONS, generate_corpus
+from fairseq_struct.data.prepared.binarise import SPLITS
+from fairseq_struct.data.prepared.preparation_script import (
     add_folder_options,
     at_least,
     say,
     summary,
 )
-from fairseq_struct.data.synthetic_translation import TEXT_OPTIONS, generate_corpus
-from fairseq_struct.data.translation_folder import write_translation_folder
+from fairseq_struct.data.prepared.translation_folder import write_translation_folder
 
 
 def run(args: argparse.Namespace) -> None:

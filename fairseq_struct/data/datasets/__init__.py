@@ -1,0 +1,1 @@
+"""Datasets of fairseq: instances from prepared folders, put into batches."""

@@ -1,0 +1,113 @@
+"""Labelled sentences, or pairs of them, as a fairseq data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from fairseq.data import data_utils
+from torch import Tensor
+
+from fairseq_struct.data.datasets.whole_batches import WholeBatches
+
+# In place of heads that nobody knows, and beyond the end of sentences.
+UNKNOWN_HEAD = -1
+
+
+class LabelledSentences(WholeBatches):
+    """Instances of one or two sentences.
+
+    While training, batches hold instances of similar length, other ones in every epoch; no
+    instance is left out, whatever multiple of a batch's size is asked for.
+
+    Args:
+        sentences: for each side, a sequence of (n,) integer tensors.
+        targets: (instances,) labels, or None.
+        pad: index that fills batches.
+        heads: for each side, the gold heads of each sentence, (n,) or None; None where there
+            are none at all.
+        shuffle: order instances anew in every epoch.
+        seed: of that order.
+    """
+
+    def __init__(
+        self,
+        sentences: Sequence[Sequence[Tensor]],
+        targets: Tensor | None,
+        pad: int,
+        heads: Sequence[Sequence[Tensor | None]] | None = None,
+        shuffle: bool = False,
+        seed: int = 1,
+    ):
+        self.sentences = sentences
+        self.targets = targets
+        self.pad = pad
+        self.heads = heads
+        self.shuffle = shuffle
+        self.seed = seed
+        self.epoch = 1
+        self.lengths = np.array([[len(s) for s in side] for side in sentences]).T
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, index: int) -> dict:
+        item = {"id": index, "sentences": [side[index].long() for side in self.sentences]}
+        if self.targets is not None:
+            item["target"] = self.targets[index]
+        if self.heads is not None:
+            item["heads"] = [side[index] for side in self.heads]
+        return item
+
+    def collater(self, items: Sequence[dict]) -> dict:
+        """A batch: ``net_input`` has ``tokens`` and ``lengths``, (batch, k, n) and (batch, k)."""
+        if not items:
+            return {}
+        lengths = torch.tensor([[len(s) for s in item["sentences"]] for item in items])
+        shape = (*lengths.shape, int(lengths.max()))
+        tokens = torch.full(shape, self.pad)
+        heads = torch.full(shape, UNKNOWN_HEAD)
+        for row, item in enumerate(items):
+            for side, sentence in enumerate(item["sentences"]):
+                tokens[row, side, : len(sentence)] = sentence
+                gold = item.get("heads", [None] * shape[1])[side]
+                if gold is not None:
+                    heads[row, side, : len(sentence)] = gold
+        given = {"tokens": tokens, "lengths": lengths}
+        if self.heads is not None:
+            given["heads"] = heads
+        if self.targets is not None:
+            given["targets"] = torch.stack([item["target"] for item in items])
+        return {
+            "id": torch.tensor([item["id"] for item in items]),
+            "nsentences": len(items),
+            "ntokens": int(lengths.sum()),
+            "net_input": given,
+        }
+
+    def num_tokens(self, index: int) -> int:
+        return int(self.lengths[index].max())
+
+    def size(self, index: int) -> int:
+        return self.num_tokens(index)
+
+    def ordered_indices(self) -> np.ndarray:
+        if not self.shuffle:
+            return np.arange(len(self))
+        with data_utils.numpy_seed(self.seed, self.epoch):
+            indices = np.random.permutation(len(self))
+        return indices[np.argsort(self.lengths[indices].max(1), kind="stable")]
+
+    @property
+    def longest(self) -> int:
+        """Words of the longest sentence."""
+        return int(self.lengths.max(initial=0))
+
+    def set_epoch(self, epoch: int):
+        self.epoch = epoch
+
+    @property
+    def can_reuse_epoch_itr_across_epochs(self) -> bool:
+        """False: every epoch has batches of its own."""
+        return not self.shuffle

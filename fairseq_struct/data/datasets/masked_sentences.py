@@ -1,0 +1,104 @@
+"""Sentences some of whose words are hidden, to be told from the others."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_struct.data.datasets.whole_batches import WholeBatches
+
+
+class MaskedSentences(WholeBatches):
+    """Sentences, each word masked by itself with a probability (Shen's thesis, section 4.3.1).
+
+    A word that is drawn becomes the mask, always; words that the vocabulary does not have are never
+    drawn. Which ones are, depends on the seed, the epoch and the sentence's number only. Batches
+    hold sentences of similar length, other ones in every epoch.
+
+    Args:
+        sentences: (n,) integers each, without a symbol at the end.
+        padding, unknown, mask: the symbols.
+        rate: the probability.
+        seed: of the draws.
+        draws: how often each sentence is drawn anew; it counts as so many.
+        vary: draw anew in every epoch.
+    """
+
+    def __init__(
+        self, sentences: Sequence[Tensor], padding: int, unknown: int, mask: int, rate: float,
+        seed: int = 1, draws: int = 1, vary: bool = True,
+    ):  # fmt: skip
+        super().__init__()
+        self.sentences = sentences
+        self.padding, self.unknown, self.mask = padding, unknown, mask
+        self.rate, self.seed, self.draws, self.vary = rate, seed, draws, vary
+        self.sizes = np.repeat(np.array([len(sentence) for sentence in sentences]), draws)
+        self.epoch = 1
+
+    def set_epoch(self, epoch: int):
+        """Draw anew, if the words vary."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __getitem__(self, index: int) -> dict:
+        place, draw = divmod(int(index), self.draws)
+        words = self.sentences[place]
+        epoch = self.epoch if self.vary else 0
+        random = np.random.default_rng((self.seed, epoch, place, draw))
+        hidden = torch.from_numpy(random.random(len(words)) < self.rate)
+        return {"id": int(index), "words": words.long(), "hidden": hidden & (words != self.unknown)}
+
+    def collater(self, samples: list[dict]) -> dict:
+        """A batch: what the model reads, and the words that it is asked for.
+
+        Returns:
+            ``net_input`` with ``tokens`` (batch, n), ``lengths`` (batch,) and ``hidden`` (batch, n)
+            booleans; ``target``, the hidden words in the order of the batch.
+        """
+        if not samples:
+            return {}
+        lengths = torch.tensor([len(sample["words"]) for sample in samples])
+        shape = len(samples), int(lengths.max())
+        tokens = torch.full(shape, self.padding)
+        hidden = torch.zeros(shape, dtype=torch.bool)
+        for row, sample in enumerate(samples):
+            tokens[row, : lengths[row]] = sample["words"]
+            hidden[row, : lengths[row]] = sample["hidden"]
+        return {
+            "id": torch.tensor([sample["id"] for sample in samples]),
+            "net_input": {
+                "tokens": tokens.masked_fill(hidden, self.mask),
+                "lengths": lengths,
+                "hidden": hidden,
+            },
+            "target": tokens[hidden],
+            "ntokens": int(hidden.sum()),
+            "nsentences": len(samples),
+        }
+
+    @property
+    def longest(self) -> int:
+        """Words of the longest sentence."""
+        return int(self.sizes.max(initial=0))
+
+    def num_tokens(self, index: int) -> int:
+        """Words of a sentence."""
+        return int(self.sizes[index])
+
+    def size(self, index: int) -> int:
+        """Words of a sentence."""
+        return int(self.sizes[index])
+
+    def ordered_indices(self) -> np.ndarray:
+        """In the order of length; sentences of one length in an order of the epoch's own."""
+        random = np.random.default_rng((self.seed, self.epoch if self.vary else 0))
+        order = random.permutation(len(self))
+        return order[np.argsort(self.sizes[order], kind="stable")]
+
+    @property
+    def can_reuse_epoch_itr_across_epochs(self) -> bool:
+        """False: every epoch has batches of its own."""
+        return not self.vary

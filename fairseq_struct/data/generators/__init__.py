@@ -1,0 +1,1 @@
+"""Small corpora drawn from grammars and mixtures, for tests and demonstrations."""

@@ -1,0 +1,1 @@
+"""Folders that preparation writes, and what it makes them with."""

@@ -1,0 +1,136 @@
+"""A folder that appears complete or not at all, whoever else wants to write it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fairseq_struct.data.prepared.manifest import FILES, foreign_files, read_manifest, remove_files
+from fairseq_struct.errors import InputError
+
+# A write that fails for these says nothing about the input that was read.
+_OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+
+
+@contextmanager
+def staging_folder(out: Path, say: Callable[[str], None]) -> Iterator[Path]:
+    """Yield an empty folder ``.OUT.partial`` beside ``out``, for this process alone.
+
+    Another process that wants to write ``out`` waits for this one. What a killed process has left
+    is cleared: the kernel gives its lock back, so that no process number needs to be trusted. The
+    folder is gone after the block, unless it has taken the place of ``out`` (:func:`take_place`).
+
+    Args:
+        out: the folder that shall appear, without symbolic links.
+        say: called with a line before waiting.
+
+    Raises:
+        InputError: nothing can be written beside ``out``, or the disk is full.
+    """
+    staging, old = (out.with_name(f".{out.name}.{state}") for state in ("partial", "old"))
+    new_parents = [folder for folder in out.parents if not folder.exists()]
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with _lock(out, say):
+            _restore(old, out)
+            shutil.rmtree(staging, ignore_errors=True)
+            staging.mkdir()
+            try:
+                yield staging
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)
+    except OSError as error:
+        ours = {out.parent, *new_parents, staging, _lock_of(out)}
+        of_ours = error.filename is not None and Path(os.fsdecode(error.filename)) in ours
+        if not of_ours and error.errno not in _OF_THE_DISK:
+            raise
+        raise InputError(f"{out}: cannot be written ({error.strerror})") from None
+    finally:
+        for folder in new_parents:  # the innermost comes first
+            with suppress(OSError):  # there is something in it now
+                folder.rmdir()
+
+
+def take_place(new: Path, out: Path) -> None:
+    """Let a staging folder take the place of ``out``, of which only its own files go.
+
+    Args:
+        new: the folder of :func:`staging_folder`.
+        out: where nothing stands, an empty folder, or a prepared one.
+
+    Raises:
+        InputError: a file that is not of the old folder has come to it; nothing was changed.
+    """
+    if not out.exists() or not any(out.iterdir()):
+        os.replace(new, out)
+        return
+    # A folder cannot replace a full one in one step: the old one steps aside first.
+    old = out.with_name(f".{out.name}.old")
+    os.replace(out, old)
+    try:
+        own = (read_manifest(old) or {FILES: {}})[FILES]
+        require_own(old, own, out)
+        os.replace(new, out)
+    except BaseException:
+        os.replace(old, out)
+        raise
+    remove_files(old, own)
+
+
+def require_own(folder: Path, own: Collection[str], called: Path) -> None:
+    """Make sure that a folder holds nothing but its own files.
+
+    Raises:
+        InputError: it holds something else, which the message names; the folder as ``called``.
+    """
+    foreign = foreign_files(folder, own)
+    if foreign:
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        raise InputError(
+            f"{called}: holds {foreign[0]}{more}, which would be lost; move it away or name"
+            " another folder"
+        )
+
+
+def _lock_of(out: Path) -> Path:
+    return out.with_name(f".{out.name}.lock")
+
+
+@contextmanager
+def _lock(out: Path, say: Callable[[str], None]) -> Iterator[None]:
+    path = _lock_of(out)
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another process that writes {out}")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks
+            break
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), os.stat(path)):
+                break
+        os.close(handle)  # its holder has removed the file before giving it back
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _restore(old: Path, out: Path) -> None:
+    """End what a process began that was killed while one folder took the other's place."""
+    manifest = read_manifest(old)
+    if manifest is None:
+        with suppress(OSError):  # there is none, or it is somebody else's
+            old.rmdir()
+    elif out.exists():
+        remove_files(old, manifest[FILES])
+    else:
+        os.replace(old, out)

@@ -1,0 +1,161 @@
+"""The folder that an experiment with labelled sentences reads.
+
+::
+
+    OUT/text/{train,valid,test}.{sentence1,sentence2,label}   one line per instance
+    OUT/data-bin/dict.txt, dict.label.txt                     words, labels
+    OUT/data-bin/options.json                                 whether text was lower-cased
+    OUT/data-bin/{train,valid,test}.{sentence1,…}.{bin,idx}   the same, binarised
+    OUT/manifest.json                                         options and counts
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fairseq_struct import compat
+from fairseq_struct.data.prepared.dictionary_file import require_words
+from fairseq_struct.data.prepared.manifest import digest
+from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
+from fairseq_struct.data.prepared.reserved_words import index_of, refuse_reserved
+from fairseq_struct.data.readers.labelled_text import SPLITS, Instance, LabelledCorpus
+from fairseq_struct.errors import InputError
+
+OPTIONS = "options.json"
+
+
+def write_labelled_folder(
+    corpus: LabelledCorpus,
+    out: str | Path,
+    *,
+    lower: bool = False,
+    least_count: int = 1,
+    words_of_all_splits: bool = False,
+    selection: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+    say: Callable[[str], None] = lambda message: None,
+) -> dict:
+    """Write a corpus as text and ``data-bin``, and return its manifest.
+
+    A folder that the same corpus and options made is left as it is.
+
+    Args:
+        corpus: the instances.
+        out: folder to make; it appears complete or not at all.
+        lower: lower-case the sentences.
+        least_count: words rarer than this in the training split are unknown.
+        words_of_all_splits: put the words of all splits into the dictionary, for pretrained
+            embeddings, which know more words than the training split has.
+        selection: options by which the instances were chosen, for the manifest.
+        overwrite: replace a folder that other options or another corpus made; it may hold nothing
+            else.
+        say: called with a line of progress.
+
+    Raises:
+        InputError: ``out`` holds something else, the labels are too few, or a sentence has one of
+            fairseq's own symbols as a word.
+    """
+    compat.prepare()
+    splits = {split: [_lower(i) if lower else i for i in corpus.splits[split]] for split in SPLITS}
+    for split, instances in splits.items():
+        for instance in instances:
+            for sentence in instance.sentences:
+                refuse_reserved(sentence.split(), corpus.place(split, instance))
+    sides = len(splits["train"][0].sentences)
+    counted = SPLITS if words_of_all_splits else SPLITS[:1]
+    words = _dictionary((s for c in counted for i in splits[c] for s in i.sentences), least_count)
+    labels = label_dictionary(sorted({instance.label for instance in splits["train"]}))
+    wanted = {instance.label for instance in splits["train"]}
+    if len(labels) - labels.nspecial < max(2, len(wanted)):
+        raise InputError(
+            f"the training split needs two labels or more, none of them a special symbol of "
+            f"fairseq such as <pad>, but has {', '.join(sorted(wanted))}"
+        )
+
+    def fill(folder: Path) -> dict:
+        data_bin, text = folder / "data-bin", folder / "text"
+        data_bin.mkdir()
+        text.mkdir()
+        words.save(str(data_bin / "dict.txt"))
+        labels.save(str(data_bin / "dict.label.txt"))
+        for split, instances in splits.items():
+            for side in range(sides):
+                name = f"{split}.sentence{side + 1}"
+                lines = [instance.sentences[side] for instance in instances]
+                _write(text / name, lines)
+                _binarise(data_bin / name, lines, words)
+            lines = [instance.label for instance in instances]
+            _write(text / f"{split}.label", lines)
+            _binarise(data_bin / f"{split}.label", lines, labels)
+        (data_bin / OPTIONS).write_text(json.dumps({"lower": lower}) + "\n", encoding="utf-8")
+        return {
+            "sentences": sides,
+            "instances": {split: len(instances) for split, instances in splits.items()},
+            "dropped": {split: dict(corpus.dropped.get(split, {})) for split in SPLITS},
+            "words": len(words) - words.nspecial,
+            "labels": labels.symbols[labels.nspecial :],
+        }
+
+    identity = {
+        "preparation": "labelled sentences",
+        "corpus": corpus.name,
+        "options": {
+            "lower": lower,
+            "least_count": least_count,
+            "words_of_all_splits": words_of_all_splits,
+            **(selection or {}),
+        },
+        "text_sha256": {
+            split: digest("\t".join((*one.sentences, one.label)) for one in corpus.splits[split])
+            for split in SPLITS
+        },
+    }
+    return write_prepared_folder(out, identity, fill, overwrite=overwrite, say=say)
+
+
+def label_dictionary(labels: Iterable[str]):
+    """A fairseq dictionary of labels, which its special symbols precede."""
+    from fairseq.data import Dictionary
+
+    dictionary = Dictionary()
+    for label in labels:
+        dictionary.add_symbol(label)
+    return dictionary
+
+
+def _dictionary(sentences: Iterable[str], least_count: int):
+    from fairseq.data import Dictionary
+
+    dictionary = Dictionary()
+    counts = Counter(word for sentence in sentences for word in sentence.split())
+    require_words(counts, least_count)
+    for word, count in counts.items():
+        dictionary.add_symbol(word, count)
+    dictionary.finalize(threshold=least_count, padding_factor=1)
+    return dictionary
+
+
+def _lower(instance: Instance) -> Instance:
+    return replace(instance, sentences=tuple(s.lower() for s in instance.sentences))
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _binarise(prefix: Path, lines: Iterable[str], dictionary) -> None:
+    import torch
+    from fairseq.data import indexed_dataset
+
+    builder = indexed_dataset.make_builder(
+        f"{prefix}.bin", impl="mmap", vocab_size=len(dictionary)
+    )
+    for line in lines:
+        builder.add_item(torch.tensor([index_of(dictionary, word) for word in line.split()]))
+    builder.finalize(f"{prefix}.idx")

@@ -1,0 +1,100 @@
+"""The folder that a language model is trained on.
+
+::
+
+    OUT/text/{train,valid,test}.txt            a sentence per line
+    OUT/data-bin/dict.txt, *.{bin,idx}         the same for --task language_modeling
+    OUT/manifest.json                          counts
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fairseq_struct.data.prepared.binarise import SPLITS, last_error
+from fairseq_struct.data.prepared.manifest import digest
+from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
+from fairseq_struct.data.prepared.reserved_words import refuse_reserved
+from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
+
+
+def write_language_folder(
+    files: Mapping[str, Path], out: str | Path, *, overwrite: bool = False,
+    companions: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None,
+    say: Callable[[str], None] = lambda message: None,
+) -> dict:  # fmt: skip
+    """Write a corpus as text and ``data-bin``, and return its manifest.
+
+    A folder that the same text and options made is left as it is.
+    The dictionary has the words of the training split; ``<unk>`` in the text is the unknown word.
+
+    Args:
+        files: the file of each split, a sentence per line; empty lines are left out and counted.
+        out: folder to make; it appears complete or not at all.
+        overwrite: replace a folder that another text or other options made; it may hold nothing
+            else.
+        companions: text of further files, by their paths in the folder.
+        options: what made the text what it is, for the manifest.
+        say: called with a line of progress.
+
+    Raises:
+        InputError: a file is missing, empty or no UTF-8, has one of fairseq's own symbols as a
+            word, or ``out`` holds something else.
+    """
+    texts = {split: _read(Path(files[split])) for split in SPLITS}
+    counts = {
+        split: {
+            "sentences": len(lines),
+            "tokens": sum(len(line) for line in lines),
+            "empty_lines_left_out": empty,
+        }
+        for split, (lines, empty) in texts.items()
+    }
+    lines = {split: [" ".join(words) for words in read] for split, (read, _) in texts.items()}
+
+    def fill(folder: Path) -> dict:
+        (folder / "text").mkdir()
+        for split in SPLITS:
+            text = "".join(f"{line}\n" for line in lines[split])
+            (folder / "text" / f"{split}.txt").write_text(text, encoding="utf-8")
+        for name, text in (companions or {}).items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        _binarise(folder)
+        return {"splits": counts}
+
+    identity = {
+        "preparation": "language model",
+        "options": dict(options or {}),
+        "text_sha256": {split: digest(lines[split]) for split in SPLITS}
+        | {name: digest([text]) for name, text in (companions or {}).items()},
+    }
+    return write_prepared_folder(out, identity, fill, overwrite=overwrite, say=say)
+
+
+def _read(path: Path) -> tuple[list[list[str]], int]:
+    words = [line.split() for line in read_lines(path)]
+    for number, line in enumerate(words, 1):
+        refuse_reserved(line, f"{path}:{number}")
+    kept = [line for line in words if line]
+    if not kept:
+        raise InputError(f"{path}: no sentence in it")
+    return kept, len(words) - len(kept)
+
+
+def _binarise(folder: Path):
+    command = [sys.executable, "-m", "fairseq_cli.preprocess", "--only-source"]
+    command += [f"--{split}pref=text/{split}.txt" for split in SPLITS]
+    command += ["--destdir=data-bin", "--workers=1"]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace"
+    )
+    if done.returncode != 0:
+        said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        raise InputError(f"fairseq-preprocess failed: {last_error(said or ['no message'])}")
+    (folder / "data-bin" / "preprocess.log").unlink(missing_ok=True)

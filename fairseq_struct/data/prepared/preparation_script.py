@@ -1,0 +1,86 @@
+"""What preparers of corpora share: options, progress, the summary of a translation folder."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+from fairseq_struct.data.prepared.subwords import segmenter_options
+from fairseq_struct.data.prepared.translation_folder import describe_split
+
+
+def say(message: str) -> None:
+    """Print a line of progress at once.
+
+    Args:
+        message: the line.
+    """
+    print(message, flush=True)
+
+
+def add_folder_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options every script has that writes a translation folder.
+
+    Args:
+        parser: the script's parser.
+    """
+    parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace OUT if other options made it"
+    )
+    parser.add_argument(
+        "--workers", type=at_least(1), default=1, help="processes that binarise (default: 1)"
+    )
+
+
+def at_least(least: float, kind: type = int) -> Callable[[str], float]:
+    """Return an argparse type for numbers that have a least value.
+
+    Args:
+        least: the smallest number allowed.
+        kind: ``int`` or ``float``.
+    """
+
+    def convert(text: str) -> float:
+        try:
+            number = kind(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        if not number >= least:
+            raise argparse.ArgumentTypeError(f"{text} is less than {least}")
+        return number
+
+    return convert
+
+
+def summary(manifest: dict, out: Path) -> str:
+    """Return what the folder holds and the commands that use it.
+
+    Args:
+        manifest: the folder's manifest.
+        out: the folder.
+    """
+    source, target = manifest["source_lang"], manifest["target_lang"]
+    options = manifest["options"]
+    folder = shlex.quote(str(out))
+    # fairseq leaves out the last batch of a set unless its size is a multiple of this number.
+    undo = f"--required-batch-size-multiple 1 {segmenter_options(options['segment'], folder)}"
+    if options["tokenise"] == "moses" or manifest["tokenised_by_owner"]:
+        undo = f"--tokenizer moses {undo}"
+    sizes = ", ".join(f"{lang} {size}" for lang, size in manifest["vocabulary"].items())
+    joined = options["joined_dictionary"]
+    share = " --share-all-embeddings" if joined else ""
+    lines = [f"{split}: {describe_split(counts)}" for split, counts in manifest["splits"].items()]
+    lines += [f"{name}: {value}" for name, value in manifest["provenance"].items()]
+    lines += [
+        f"dictionary entries{' (joined)' if joined else ''}: {sizes}",
+        f"train:    fairseq-train {folder}/data-bin --task translation "
+        f"--source-lang {source} --target-lang {target}{share} …",
+        f"generate: fairseq-generate {folder}/data-bin --task translation "
+        f"--source-lang {source} --target-lang {target} --gen-subset test {undo}".rstrip()
+        + " …",
+        f"score:    sacrebleu {folder}/raw/test.{target} < detokenised output",
+    ]
+    return "\n".join(lines)

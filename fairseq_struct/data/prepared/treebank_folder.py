@@ -1,0 +1,89 @@
+"""The folder that a masked language model is trained and, with gold trees, scored on.
+
+::
+
+    OUT/text/{train,valid,test}.txt            a sentence per line
+    OUT/trees/{train,valid,test}.conllu        its trees, line by line
+    OUT/data-bin                               the same text for --task structured_masked_lm
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_struct.data.prepared.binarise import SPLITS
+from fairseq_struct.data.prepared.dictionary_file import require_words
+from fairseq_struct.data.prepared.language_folder import write_language_folder
+from fairseq_struct.data.prepared.reserved_words import refuse_reserved
+from fairseq_struct.data.readers.conllu import Sentence, to_conllu
+from fairseq_struct.data.readers.dependency_treebank import (
+    as_language_model_text,
+    without_punctuation,
+)
+from fairseq_struct.errors import InputError
+
+UNKNOWN = "<unk>"
+
+
+def as_text(trees: Sequence[Sentence]) -> list[Sentence]:
+    """Trees as the Penn Treebank's text of language models: no punctuation, lower case, numbers N.
+
+    Sentences of punctuation alone are left out.
+
+    Raises:
+        InputError: a tree has no tags.
+    """
+    words = (without_punctuation(tree) for tree in trees)
+    return [as_language_model_text(tree) for tree in words if tree is not None]
+
+
+def write_treebank_folder(
+    trees: Mapping[str, Sequence[Sentence]], out: str | Path, *, least_count: int = 1,
+    overwrite: bool = False, drawn: Mapping[str, Any] | None = None,
+    say: Callable[[str], None] = lambda message: None,
+) -> dict:  # fmt: skip
+    """Write text and trees of the splits ``train``, ``valid`` and ``test``; return the manifest.
+
+    Args:
+        trees: by split.
+        out: folder to make; it appears complete or not at all.
+        least_count: words that the training split has less often become the unknown word there,
+            and so in the others, whose text keeps them.
+        overwrite: replace a folder that other trees or options made; it may hold nothing else.
+        drawn: options of a generator that the trees come from, for the manifest.
+        say: called with a line of progress.
+
+    Raises:
+        InputError: a split is empty, a tree has one of fairseq's own symbols as a word, or ``out``
+            holds something else.
+    """
+    for split in SPLITS:
+        for tree in trees[split]:
+            refuse_reserved(tree.words, tree.place)
+    counts = Counter(word for tree in trees["train"] for word in tree.words)
+    if counts:
+        require_words(counts, least_count)
+    companions = {}
+    with tempfile.TemporaryDirectory() as folder:
+        files = {split: Path(folder) / f"{split}.txt" for split in SPLITS}
+        for split, path in files.items():
+            if not trees[split]:
+                raise InputError(f"the {split} split has no sentence")
+            least = least_count if split == "train" else 0
+            lines = (
+                " ".join(word if counts[word] >= least else UNKNOWN for word in tree.words)
+                for tree in trees[split]
+            )
+            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            companions[f"trees/{split}.conllu"] = "".join(
+                to_conllu(tree.words, tree.heads, (), tree.tags, tree.relations)
+                for tree in trees[split]
+            )
+        return write_language_folder(
+            files, out, overwrite=overwrite, companions=companions,
+            options={"least_count": least_count, **(drawn or {})}, say=say,
+        )  # fmt: skip

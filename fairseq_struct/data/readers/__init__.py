@@ -1,0 +1,1 @@
+"""Readers of corpora as their owners distribute them."""

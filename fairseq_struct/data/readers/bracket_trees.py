@@ -1,0 +1,213 @@
+"""Bracketed constituency trees: files of them, their words and spans.
+
+Trees are ``nltk.Tree``; spans are (start, end) of words counted from 0, the end excluded, as in
+:mod:`fairseq_struct.structure.spans`. Trees of long sentences are deeper than Python's
+functions may be, nltk's own among them: what is here walks through them in loops.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from nltk import Tree
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
+
+Span = tuple[int, int]
+_TOKEN = re.compile(r"\(|\)|[^\s()]+")
+# Of constituents that have none; a label tells a file of trees from one without labels.
+NO_LABEL = "X"
+
+
+def read_trees(path: Path, labels: bool | None = None) -> list[tuple[int, Tree]]:
+    """Trees of a file, with the lines they begin in.
+
+    A tree may go over several lines and several may stand in one; ``( (S ..))`` of the Penn
+    Treebank is read as ``(S ..)``. Trees without labels, ``((a b) c)``, are read, too.
+
+    Args:
+        path: of the file.
+        labels: whether constituents have labels; if not given, they have unless one of them begins
+            with another one, so that ``(a (b c))`` is a tree with the label a.
+
+    Raises:
+        InputError: the file is missing, no UTF-8, or malformed, with the line.
+    """
+    stack: list[list] = []
+    trees: list[tuple[int, list]] = []
+    labelled, begun = True, 0
+    for number, line in enumerate(read_lines(path), 1):
+        for token in _TOKEN.findall(line):
+            if token == "(":
+                begun = begun if stack else number
+                stack.append([])
+            elif not stack:
+                raise InputError(f"{path}:{number}: {token!r} is in no tree")
+            elif token == ")":
+                node = stack.pop()
+                if not node:
+                    raise InputError(f"{path}:{number}: empty brackets")
+                if stack:
+                    stack[-1].append(node)
+                    labelled &= isinstance(node[0], str)
+                else:
+                    trees.append((begun, node))
+            else:
+                stack[-1].append(token)
+    if stack:
+        raise InputError(f"{path}:{begun}: this tree is not closed")
+    labelled &= all(isinstance(tree[0], str) or len(tree) == 1 for _, tree in trees)
+    labelled = labelled if labels is None else labels
+    return [(number, _tree(node, labelled)) for number, node in trees]
+
+
+def _tree(node: list, labelled: bool) -> Tree:
+    """The tree of nested lists."""
+    made: dict[int, Tree] = {}
+    waiting = [(node, False)]
+    while waiting:
+        current, ready = waiting.pop()
+        if not ready:
+            waiting.append((current, True))
+            waiting += [(child, False) for child in current if isinstance(child, list)]
+            continue
+        label, children = "", current
+        if labelled and isinstance(current[0], str) and len(current) > 1:
+            label, *children = current
+        made[id(current)] = Tree(
+            label, [made[id(child)] if isinstance(child, list) else child for child in children]
+        )
+    tree = made[id(node)]
+    while not tree.label() and len(tree) == 1 and isinstance(tree[0], Tree):
+        tree = tree[0]
+    return tree
+
+
+def prune(tree: Tree, keep: Callable[[str, str], bool]) -> Tree | None:
+    """The tree of the words that stay; None if none does.
+
+    Constituents without words go; one that is left with a single child stays.
+
+    Args:
+        tree: with a part of speech above every word.
+        keep: whether the word with this part of speech (first) and form (second) stays.
+    """
+    made: dict[int, Tree | None] = {}
+    waiting = [(tree, False)]
+    while waiting:
+        node, ready = waiting.pop()
+        if len(node) == 1 and isinstance(node[0], str):
+            made[id(node)] = node if keep(node.label(), node[0]) else None
+        elif not ready:
+            waiting += [(node, True), *((child, False) for child in reversed(node))]
+        else:
+            children = [made[id(child)] for child in node if made[id(child)] is not None]
+            made[id(node)] = Tree(node.label(), children) if children else None
+    return made[id(tree)]
+
+
+def spans_of(tree: Tree) -> list[tuple[str, Span]]:
+    """Labels and spans of the constituents of two words or more, outer ones first."""
+    found: list[tuple[str, Span]] = []
+    at = 0
+    waiting: list[Tree | str | tuple[int, str, int]] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            at += 1
+        elif isinstance(node, Tree):
+            waiting += [(len(found), node.label(), at), *reversed(node)]
+            found.append(("", (at, at)))
+        else:
+            place, label, start = node
+            found[place] = (label, (start, at))
+    return [(label, span) for label, span in found if span[1] - span[0] > 1]
+
+
+def leaves_of(tree: Tree) -> list[str]:
+    """The words, as ``tree.leaves()``, of however deep a tree."""
+    found, waiting = [], [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            found.append(node)
+        else:
+            waiting += reversed(node)
+    return found
+
+
+def nodes_of(tree: Tree) -> Iterator[Tree]:
+    """The tree and all within it, as ``tree.subtrees()``, of however deep a tree."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        waiting += [child for child in reversed(node) if isinstance(child, Tree)]
+        yield node
+
+
+def has_label(tree: Tree, label: str) -> bool:
+    """Whether a node of the tree has this label."""
+    return any(node.label() == label for node in nodes_of(tree))
+
+
+def tree_of(words: Sequence[str], spans: Sequence[Span]) -> Tree:
+    """The tree of spans that contain or exclude each other, without labels.
+
+    Args:
+        words: of the sentence.
+        spans: of its constituents; that of the whole sentence is added if it is missing.
+
+    Raises:
+        ValueError: two spans cross.
+    """
+    root = (0, len(words))
+    ordered = sorted({root, *(span for span in spans if span[1] - span[0] > 1)},
+                     key=lambda span: (span[0], -span[1]))  # fmt: skip
+    stack: list[tuple[Span, Tree]] = []
+    at = 0
+    top = Tree("", [])
+
+    def close_until(start: int):
+        nonlocal at
+        while stack and stack[-1][0][1] <= start:
+            span, tree = stack.pop()
+            tree.extend(words[at : span[1]])
+            at = max(at, span[1])
+
+    for span in ordered:
+        close_until(span[0])
+        tree = top if span == root else Tree("", [])
+        if stack:
+            (_, end), parent = stack[-1]
+            if span[1] > end:
+                raise ValueError(f"spans {stack[-1][0]} and {span} cross")
+            parent.extend(words[at : span[0]])
+            parent.append(tree)
+        at = span[0]
+        stack.append((span, tree))
+    close_until(len(words))
+    return top
+
+
+def line_of(words: Sequence[str], spans: Sequence[Span]) -> str:
+    """The tree of spans in one line, ``(X the (X cat sleeps))``."""
+    return to_line(tree_of(words, spans))
+
+
+def to_line(tree: Tree | str) -> str:
+    """A tree in one line, ``(NP (DT the) (NN cat))``; a missing label becomes X."""
+    parts: list[str] = []
+    waiting: list[Tree | str | None] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if node is None:
+            parts[-1] += ")"
+        elif isinstance(node, str):
+            parts.append(node.replace("(", "-LRB-").replace(")", "-RRB-"))
+        else:
+            parts.append(f"({node.label() or NO_LABEL}")
+            waiting += [None, *reversed(node)]
+    return " ".join(parts)

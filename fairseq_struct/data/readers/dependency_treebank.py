@@ -1,0 +1,124 @@
+"""Treebanks of dependency trees, as unsupervised parsers are evaluated on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fairseq_struct.data.readers.conllu import Sentence, check_heads, read_conllu
+from fairseq_struct.data.readers.penn_treebank import WORDS, normalised
+from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
+
+SUFFIX = ".dp"
+# Universal parts of speech of words; .dp files have those of the Penn Treebank.
+UNIVERSAL = frozenset(
+    "ADJ ADP ADV AUX CCONJ CONJ DET INTJ NOUN NUM PART PRON PROPN SCONJ SYM VERB X".split()
+)
+# Tokens that are no words, of both sets of tags.
+PUNCTUATION = frozenset("PUNCT , . : `` '' ( ) -LRB- -RRB- $ # -NONE- NFP HYPH".split())
+
+
+def read_treebank(path: str | Path) -> list[Sentence]:
+    """Trees of a CoNLL-U file, of a ``.dp`` file, or of all ``.dp`` files of a folder.
+
+    Lines of ``.dp`` files, as nltk has them, are ``word<TAB>tag<TAB>head``; sentences end with an
+    empty line.
+
+    Raises:
+        InputError: nothing there, a malformed line, or heads that are no tree; with the line.
+    """
+    path = Path(path)
+    if path.is_dir():
+        files = sorted(path.glob(f"*{SUFFIX}"))
+        if not files:
+            raise InputError(f"{path}: no {SUFFIX} file in this folder")
+        trees = [tree for file in files for tree in _read_dp(file)]
+    else:
+        trees = list(_read_dp(path) if path.suffix == SUFFIX else read_conllu(path))
+    if not trees:
+        raise InputError(f"{path}: no sentence in it")
+    return trees
+
+
+def _read_dp(path: Path) -> Iterator[Sentence]:
+    rows: list[tuple[int, str, str, str]] = []
+    for number, line in enumerate([*read_lines(path), ""], 1):
+        if not line.strip():
+            if rows:
+                _, words, tags, heads = zip(*rows, strict=True)
+                places = check_heads(path, [(row[0], row[3]) for row in rows])
+                yield Sentence(words, tuple(places), rows[0][0], tags, (), str(path))
+            rows = []
+            continue
+        columns = line.split("\t")
+        if len(columns) != 3:
+            raise InputError(f"{path}:{number}: {len(columns)} columns; {SUFFIX} files have 3")
+        rows.append((number, *columns))
+
+
+def heads_of_kept(heads: Sequence[int], kept: Sequence[bool]) -> list[int]:
+    """Heads among the kept words: each one's nearest kept ancestor, or the root.
+
+    That is how treebanks lose their punctuation: what hung from it moves up.
+
+    Args:
+        heads: of a tree, 1-based and 0 for the root.
+        kept: which words stay.
+    """
+    number, new = 0, [0]
+    for stays in kept:
+        number += stays
+        new.append(number)
+    result = []
+    for head, stays in zip(heads, kept, strict=True):
+        if stays:
+            while head and not kept[head - 1]:
+                head = heads[head - 1]
+            result.append(new[head])
+    return result
+
+
+def kept_words(tree: Sentence) -> list[bool]:
+    """Which tokens are words, by their tags, universal ones or those of the Penn Treebank.
+
+    Raises:
+        InputError: the tree, or one of its tokens, has no tag, or one of another set.
+    """
+    if not tree.tags or "_" in tree.tags:
+        raise InputError(f"{tree.place}: without tags punctuation cannot be told from words")
+    for tag in tree.tags:
+        if tag not in WORDS and tag not in UNIVERSAL and tag not in PUNCTUATION:
+            raise InputError(
+                f"{tree.place}: {tag!r} is neither a universal part of speech nor one of the Penn "
+                "Treebank's; punctuation cannot be told from words"
+            )
+    return [tag in WORDS or tag in UNIVERSAL for tag in tree.tags]
+
+
+def without_punctuation(tree: Sentence) -> Sentence | None:
+    """The words alone; what hung from punctuation hangs from its nearest ancestor that stays.
+
+    None if no word is left.
+
+    Raises:
+        InputError: the tree has no tags.
+    """
+    kept = kept_words(tree)
+    if not any(kept):
+        return None
+
+    def left(values):
+        return tuple(value for value, stays in zip(values, kept, strict=True) if stays)
+
+    return replace(
+        tree, words=left(tree.words), heads=tuple(heads_of_kept(tree.heads, kept)),
+        tags=left(tree.tags),
+        relations=left(tree.relations) if tree.relations else (),
+    )  # fmt: skip
+
+
+def as_language_model_text(tree: Sentence) -> Sentence:
+    """Words as the Penn Treebank's corpus of language models has them: lower-cased, numbers N."""
+    return replace(tree, words=tuple(normalised(word) for word in tree.words))

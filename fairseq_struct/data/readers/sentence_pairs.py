@@ -1,0 +1,155 @@
+"""Pairs of sentences with a score of how similar they are, as STS and SICK publish them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nltk.tokenize import TreebankWordTokenizer
+
+from fairseq_struct.data.readers.penn_treebank import normalised
+from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
+
+YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
+BENCHMARK, SICK = "STSBenchmark", "SICK"
+# Highest score of each; SICK's lowest is 1, the others' 0.
+HIGHEST = 5.0
+INPUT, GOLD = "STS.input.", "STS.gs."
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two sentences and their score, from 0 to 5."""
+
+    first: str
+    second: str
+    score: float
+
+
+def read_benchmark(path: str | Path) -> list[Pair]:
+    """Pairs of a file of the STS Benchmark.
+
+    Raises:
+        InputError: the file is missing or malformed, with the line.
+    """
+    path = Path(path)
+    rows = ((number, line.split("\t")) for number, line in _lines(path))
+    return [_pair(path, number, row[4:7]) for number, row in rows]
+
+
+def read_sick(path: str | Path) -> list[Pair]:
+    """Pairs of a file of SICK with its relatedness.
+
+    Raises:
+        InputError: the file is missing or malformed, with the line.
+    """
+    path = Path(path)
+    pairs = []
+    for number, line in _lines(path):
+        row = line.split("\t")
+        if number > 1:  # behind the names of the columns
+            pairs.append(_pair(path, number, [row[3] if len(row) > 3 else "", *row[1:3]]))
+    return pairs
+
+
+def read_year(folder: str | Path) -> dict[str, list[Pair]]:
+    """Pairs of every subset of a year's test set, without those that nobody has scored.
+
+    Raises:
+        InputError: there is no subset with both files, or one is malformed, with the line.
+    """
+    folder, subsets = Path(folder), {}
+    for path in sorted(folder.glob(f"{INPUT}*.txt")):
+        gold = folder / path.name.replace(INPUT, GOLD)
+        if not gold.is_file():
+            continue
+        sentences, scores = list(_lines(path)), list(_lines(gold))
+        if len(sentences) != len(scores):
+            raise InputError(f"{gold}: {len(scores)} lines, but {path} has {len(sentences)}")
+        subsets[path.name[len(INPUT) : -len(".txt")]] = [
+            _pair(path, number, [score, *line.split("\t")[:2]])
+            for (number, line), (_, score) in zip(sentences, scores, strict=True)
+            if score.strip()
+        ]
+    if not subsets:
+        raise InputError(f"{folder}: no {INPUT}*.txt with its {GOLD}*.txt in this folder")
+    return subsets
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    yield from enumerate(read_lines(path) or [""], 1)  # an empty file has a line, an empty one
+
+
+def _pair(path: Path, number: int, row: list[str]) -> Pair:
+    if len(row) != 3 or not row[1].strip() or not row[2].strip():
+        raise InputError(f"{path}:{number}: no score with two sentences")
+    try:
+        score = float(row[0])
+    except ValueError:
+        raise InputError(f"{path}:{number}: {row[0]!r} is no score") from None
+    if not 0 <= score <= HIGHEST:
+        raise InputError(f"{path}:{number}: a score of {row[0]}; they are 0 to {HIGHEST:.0f}")
+    return Pair(row[1], row[2], score)
+
+
+@functools.cache
+def _tokenizer() -> TreebankWordTokenizer:
+    return TreebankWordTokenizer()
+
+
+def as_language_model_words(sentence: str) -> list[str]:
+    """Tokens of the Penn Treebank without punctuation, lower-cased, numbers as N.
+
+    Of a sentence of punctuation alone all tokens stay.
+    """
+    tokens = _tokenizer().tokenize(sentence)
+    words = [token for token in tokens if any(map(str.isalnum, token))]
+    return [normalised(word) for word in words or tokens]
+
+
+def share_of_known_words(dictionary: Path, pairs: Iterable[Pair]) -> float:
+    """Share of the words of sentences that a model's dictionary has, 0 to 100.
+
+    Args:
+        dictionary: ``dict.txt``, a word and its count in every line.
+        pairs: of sentences.
+
+    Raises:
+        InputError: the file is missing or no dictionary, with the line, or has none of the words.
+    """
+    known = set()
+    for number, line in _lines(dictionary):
+        word, _, count = line.removesuffix(" #fairseq:overwrite").rpartition(" ")
+        if not word or not count.isdecimal():
+            raise InputError(f"{dictionary}:{number}: no word and its count, as dictionaries have")
+        known.add(word)
+    sentences = (sentence for pair in pairs for sentence in (pair.first, pair.second))
+    words = [word for sentence in sentences for word in as_language_model_words(sentence)]
+    found = sum(word in known for word in words)
+    if not found:
+        raise InputError(f"{dictionary}: has none of the words of these sentences")
+    return 100 * found / len(words)
+
+
+def read_pairs(path: str | Path) -> list[Pair]:
+    """Pairs of a file ``score<TAB>sentence<TAB>sentence`` of words separated by spaces.
+
+    Raises:
+        InputError: the file is missing, empty or malformed, with the line.
+    """
+    path = Path(path)
+    pairs = [_pair(path, number, line.split("\t")) for number, line in _lines(path)]
+    return pairs
+
+
+def write_pairs(path: Path, pairs: list[Pair]):
+    """Write what :func:`read_pairs` reads."""
+    rows = (
+        "\t".join([f"{pair.score:g}", *(" ".join(as_language_model_words(sentence))
+                                        for sentence in (pair.first, pair.second))])
+        for pair in pairs
+    )  # fmt: skip
+    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")

@@ -1,0 +1,1 @@
+"""What several architectures share: options and base classes; nothing here is registered."""

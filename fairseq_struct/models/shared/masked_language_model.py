@@ -1,0 +1,170 @@
+"""What masked language models for fairseq have in common."""
+
+import copy
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import BaseFairseqModel
+from torch import Tensor, nn
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.modules.masked_lm.language_model import Encoding, MaskedLanguageModel
+from fairseq_struct.modules.sentence_encoder import within
+
+
+@dataclass
+class MaskedModelConfig(FairseqDataclass):
+    """Options that all masked models have."""
+
+    embed_dim: int = field(default=512, metadata={"help": "size of the words' vectors"})
+    layers: int = field(default=8, metadata={"help": "layers of the network"})
+    dropout: float = field(
+        default=0.2, metadata={"help": "of the embeddings and of what each layer adds"}
+    )
+    attention_dropout: float = field(
+        default=0.1, metadata={"help": "of the weights with which words take from others"}
+    )
+
+
+class MaskedModel(BaseFairseqModel):
+    """A masked language model.
+
+    Args:
+        network: what it is.
+        longest: most words of a sentence, 0 for any number.
+        option: that says so.
+    """
+
+    def __init__(self, network: MaskedLanguageModel, longest: int = 0, option: str = ""):
+        super().__init__()
+        self.network = network
+        self.longest, self.option = longest, option
+
+    def check_length(self, words: int, what: str = "a sentence"):
+        """Refuse what is longer than the model can read.
+
+        Raises:
+            InputError: it has more words.
+        """
+        if self.longest and words > self.longest:
+            raise InputError(f"{what} has {words} words, more than {self.option} {self.longest}")
+
+    @property
+    def parses(self) -> bool:
+        """Whether it infers trees."""
+        return hasattr(self.network.encoder, "parser")
+
+    def forward(
+        self, tokens: Tensor, lengths: Tensor, hidden: Tensor | None = None
+    ) -> tuple[Tensor, Encoding] | Tensor:
+        """Scores of hidden words: see :meth:`MaskedLanguageModel.forward`.
+
+        Without ``hidden`` it is :meth:`sentence_vectors`: gradients that other workers shall share
+        in have to come by here.
+        """
+        if hidden is None:
+            return self.sentence_vectors(tokens, lengths)
+        self.check_length(tokens.size(1))
+        return self.network(tokens, lengths, hidden)
+
+    def encode(self, tokens: Tensor, lengths: Tensor) -> Encoding:
+        """Words in context, with the parser's scores where there is a parser."""
+        self.check_length(tokens.size(1))
+        return self.network.encoder(tokens, lengths)
+
+    def arc_scores(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """The parser's scores alone, which cost a part of :meth:`encode`, of any length.
+
+        Raises:
+            ValueError: there is no parser.
+        """
+        if not self.parses:
+            raise ValueError(f"{type(self).__name__} infers no trees")
+        return self.network.encoder.arc_scores(tokens, lengths)
+
+    def sentence_vectors(self, tokens: Tensor, lengths: Tensor, exact: bool = False) -> Tensor:
+        """(batch, size) means of the words in context (Shen's thesis, section 4.3.5).
+
+        Args:
+            tokens: (batch, n) integers.
+            lengths: (batch,) words per sentence, at least 1.
+            exact: by a copy of the model in float64, so that rounding, which differs from batch to
+                batch, does not matter; there is no gradient then.
+        """
+        if exact:
+            with torch.no_grad():
+                return copy.deepcopy(self).double().sentence_vectors(tokens, lengths)
+        words = self.encode(tokens, lengths).words
+        words = words.to(torch.promote_types(words.dtype, torch.float32))
+        inside = within(lengths, words.size(1))[..., None]
+        return words.masked_fill(~inside, 0.0).sum(1) / lengths[:, None]
+
+    def shares(self, tokens: Tensor, lengths: Tensor) -> list[Tensor]:
+        """How much each layer's channels or heads carry: see :class:`Encoding`."""
+        self.check_length(tokens.size(1))
+        encoder = self.network.encoder
+        own = getattr(encoder, "shares", None)
+        return own(tokens, lengths) if own else encoder(tokens, lengths).shares
+
+    @classmethod
+    def build_model(cls, cfg: MaskedModelConfig, task) -> "MaskedModel":
+        """Build the model for the task's dictionary.
+
+        Raises:
+            InputError: an option out of range.
+        """
+        check_masked(cfg)
+        words = task.source_dictionary
+
+        def vectors(size: int) -> nn.Embedding:
+            return nn.Embedding(len(words), size, words.pad())
+
+        embedding = vectors(cfg.embed_dim)
+        try:
+            encoder = cls.build_encoder(cfg, embedding, vectors)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        longest, option = next(
+            ((getattr(cfg, name), f"--{name.replace('_', '-')}")
+             for name in ("longest_sentence", "absolute_positions") if hasattr(cfg, name)), (0, "")
+        )  # fmt: skip
+        return cls(MaskedLanguageModel(encoder, embedding), longest, option)
+
+    @classmethod
+    @abstractmethod
+    def build_encoder(
+        cls, cfg: MaskedModelConfig, embedding: nn.Embedding,
+        vectors: Callable[[int], nn.Embedding],
+    ) -> nn.Module:  # fmt: skip
+        """The network below, from integers to :class:`Encoding`.
+
+        Args:
+            cfg: the options.
+            embedding: the vectors of words, which the model also scores words with.
+            vectors: makes others of a size.
+
+        Raises:
+            ValueError: an option out of range.
+        """
+
+
+def check_masked(cfg: MaskedModelConfig):
+    """Refuse options that no masked model can have.
+
+    Raises:
+        InputError: a size below 1, or a probability that is none.
+    """
+    sizes = ("embed_dim", "layers", "heads", "feedforward_dim", "longest_sentence",
+             "parser_window", "parser_layers", "parser_size", "channels",
+             "channel_size")  # fmt: skip
+    for least, names in ((1, sizes), (0, ("absolute_positions", "parser_tags"))):
+        for name in names:
+            if getattr(cfg, name, least) < least:
+                raise InputError(f"--{name.replace('_', '-')} must be {least} or more")
+    for name in ("dropout", "attention_dropout", "parser_dropout"):
+        value = getattr(cfg, name, 0.0)
+        if not 0 <= value < 1:
+            raise InputError(f"--{name.replace('_', '-')} must be 0 or more and below 1")

@@ -1,0 +1,219 @@
+"""Command-line options of the scheduled-sampling Transformer, and which of them fit together."""
+
+from argparse import ArgumentParser, Namespace
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.modules.scheduled_sampling.embedding_mix import (
+    DISCRETE_MIXES,
+    MIXES,
+    EmbeddingMix,
+)
+from fairseq_struct.modules.scheduled_sampling.schedules import SCHEDULES, Schedule, make_schedule
+
+REPLACEMENTS = ("uniform", "confidence", "own_confidence")
+
+DEFAULTS = {
+    "mix": "top_k",
+    "mix_alpha": 1.0,
+    "mix_top_k": 5,
+    "mix_scale_noise": False,
+    "first_pass_gradient": False,
+    "schedule": "linear",
+    "schedule_k": None,
+    "schedule_c": None,
+    "schedule_end_update": None,
+    "schedule_floor": 0.0,
+    "schedule_warmup_updates": 0,
+    "decoder_passes": 2,
+    "replacement": "uniform",
+    "confidence_threshold": 0.9,
+    "confidence_random_threshold": 0.95,
+}
+
+
+def set_defaults(args: Namespace, **defaults):
+    """Fill in the options that were not given."""
+    for name, value in defaults.items():
+        setattr(args, name, getattr(args, name, value))
+
+
+def add_options(parser: ArgumentParser):
+    """Add the options of scheduled sampling to ``parser``."""
+    # No defaults here: fairseq takes them from the architecture functions (DEFAULTS).
+    parser.add_argument(
+        "--mix",
+        choices=MIXES,
+        help="how a model prediction becomes a decoder input (default: top_k)",
+    )
+    parser.add_argument(
+        "--mix-alpha",
+        type=float,
+        metavar="ALPHA",
+        help="inverse temperature that multiplies the scores of the mix (default: 1)",
+    )
+    parser.add_argument(
+        "--mix-top-k",
+        type=int,
+        metavar="K",
+        help="number of words mixed by --mix top_k (default: 5)",
+    )
+    parser.add_argument(
+        "--mix-scale-noise",
+        action="store_true",
+        help="let the inverse temperature multiply the Gumbel noise too, alpha (s + G); "
+        "eq. 3.2 and the default are alpha s + G",
+    )
+    parser.add_argument(
+        "--first-pass-gradient",
+        action="store_true",
+        help="backpropagate through the model decisions of the earlier decoder passes",
+    )
+    parser.add_argument(
+        "--schedule",
+        choices=SCHEDULES,
+        help="decay of the probability of the gold token (default: linear)",
+    )
+    parser.add_argument(
+        "--schedule-k",
+        type=float,
+        metavar="K",
+        help="k of the schedule: offset of linear (default: 1), base of exponential, shape "
+        "of inverse_sigmoid, value of constant",
+    )
+    parser.add_argument(
+        "--schedule-c",
+        type=float,
+        metavar="C",
+        help="slope of the linear schedule, probability lost per update",
+    )
+    parser.add_argument(
+        "--schedule-end-update",
+        type=int,
+        metavar="N",
+        help="update at which the linear schedule reaches 0, instead of --schedule-c "
+        "(default: --max-update; give it if you mean to resume with a larger --max-update)",
+    )
+    parser.add_argument(
+        "--schedule-floor",
+        type=float,
+        metavar="P",
+        help="smallest probability of the gold token (default: 0)",
+    )
+    parser.add_argument(
+        "--schedule-warmup-updates",
+        type=int,
+        metavar="N",
+        help="updates of pure teacher forcing before the schedule starts (default: 0)",
+    )
+    parser.add_argument(
+        "--decoder-passes",
+        type=int,
+        metavar="N",
+        help="decoder passes of a training step; above 2: parallel scheduled sampling "
+        "(default: 2)",
+    )
+    parser.add_argument(
+        "--replacement",
+        choices=REPLACEMENTS,
+        help="which inputs are replaced: by coins at the schedule's probability (uniform) or, "
+        "after the warm-up, by the model's confidence in the word that is predicted from the input "
+        "(confidence: Liu et al., 2021, with --criterion scheduled_sampling_cross_entropy) or in "
+        "the input's word itself (own_confidence) (default: uniform)",
+    )
+    parser.add_argument(
+        "--confidence-threshold",
+        type=float,
+        metavar="P",
+        help="gold probability above which --replacement confidence and own_confidence replace a "
+        "token (default: 0.9)",
+    )
+    parser.add_argument(
+        "--confidence-random-threshold",
+        type=float,
+        metavar="P",
+        help="gold probability above which the replacement is a random token of the same "
+        "sentence (default: 0.95; 1 turns it off)",
+    )
+
+
+def schedule_from_options(args: Namespace) -> Schedule:
+    """The teacher-forcing schedule that the command line asks for.
+
+    Raises:
+        InputError: the schedule's options contradict each other or lack something.
+    """
+    name, k, end_update = args.schedule, args.schedule_k, args.schedule_end_update
+    if args.replacement != "uniform":
+        # The thresholds decide; of the schedule only the warm-up is left.
+        if args.schedule_floor or any(x is not None for x in (k, args.schedule_c, end_update)):
+            raise InputError(
+                f"--replacement {args.replacement} uses of the schedule only "
+                "--schedule-warmup-updates: drop its other constants, or use --replacement uniform"
+            )
+        name, k = "constant", 0.0
+    elif name == "linear" and args.schedule_c is None and end_update is None:
+        end_update = getattr(args, "max_update", 0)
+        if not end_update:
+            raise InputError(
+                "--schedule linear needs its slope: give --schedule-c, --schedule-end-update or "
+                "--max-update"
+            )
+    try:
+        return make_schedule(
+            name,
+            k,
+            args.schedule_c,
+            end_update,
+            args.schedule_floor,
+            args.schedule_warmup_updates,
+        )
+    except ValueError as error:
+        raise InputError(f"--schedule {name}: {error}") from None
+
+
+def check_options(args: Namespace, vocabulary: int):
+    """Refuse options that cannot work together.
+
+    Args:
+        args: parsed options, completed by :func:`scheduled_sampling_architecture`.
+        vocabulary: size of the target dictionary.
+
+    Raises:
+        InputError: naming the option and what to change.
+    """
+    if args.adaptive_softmax_cutoff is not None:
+        raise InputError(
+            "--adaptive-softmax-cutoff gives no scores over the whole vocabulary, which the "
+            "embedding mixes need: drop it, or use --arch transformer"
+        )
+    if args.adaptive_input:
+        raise InputError(
+            "--adaptive-input has no single embedding table to mix from: drop it, or use "
+            "--arch transformer"
+        )
+    if args.mix == "top_k" and args.mix_top_k > vocabulary:
+        raise InputError(
+            f"--mix-top-k {args.mix_top_k} exceeds the target vocabulary of {vocabulary} entries"
+        )
+    if args.first_pass_gradient and args.mix in DISCRETE_MIXES:
+        raise InputError(
+            f"--first-pass-gradient has no effect with --mix {args.mix}, which chooses one token: "
+            "drop it or choose another mix"
+        )
+    if args.mix_scale_noise and args.mix != "gumbel_softmax":
+        raise InputError(f"--mix-scale-noise belongs to --mix gumbel_softmax, not to {args.mix}")
+    if args.decoder_passes < 2:
+        raise InputError(
+            f"--decoder-passes must be 2 or more, not {args.decoder_passes}; for plain teacher "
+            "forcing give --schedule constant --schedule-k 1"
+        )
+    if not 0 <= args.confidence_threshold <= args.confidence_random_threshold <= 1:
+        raise InputError(
+            "--confidence-threshold and --confidence-random-threshold must be probabilities in "
+            f"that order, not {args.confidence_threshold} and {args.confidence_random_threshold}"
+        )
+    try:
+        EmbeddingMix(args.mix, args.mix_alpha, args.mix_top_k)
+    except ValueError as error:
+        raise InputError(f"--mix {args.mix}: {error}") from None
+    schedule_from_options(args)

@@ -1,0 +1,145 @@
+"""Options that models with latent trees share, and what is built from them."""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Optional  # which fairseq can read; it cannot read "str | None"
+
+import torch
+from fairseq.dataclass import FairseqDataclass
+from torch import nn
+
+from fairseq_struct.errors import InputError, unknown_name
+from fairseq_struct.modules.latent_tree.tree import LatentTree
+from fairseq_struct.modules.word_vectors import read_word_vectors
+from fairseq_struct.structure.dependency.heads import is_tree
+from fairseq_struct.structure.pullback import ALIASES, METHODS
+
+logger = logging.getLogger(__name__)
+BASELINE = "baseline"
+STEP_SIZE_HELP = (
+    "eta, the size of the steps towards the pulled-back tree, by the gradient of a sentence's own "
+    "loss, whatever its batch; where a paper steps by the gradient of the mean loss of B sentences "
+    "(the thesis's table A.1), its eta divided by B"
+)
+WEIGHT_HELP = (
+    "weight of the pulled-back loss beside the decoder's; the thesis sums the first over a batch "
+    "of B sentences and averages the second: B"
+)
+
+
+@dataclass
+class LatentTreeConfig(FairseqDataclass):
+    """Embeddings, sizes, and how the latent tree is learned."""
+
+    latent_method: str = field(
+        default="marginals",
+        metadata={
+            "help": f"how to learn the latent tree: {', '.join(METHODS)}; or {BASELINE}: no tree"
+        },
+    )
+    non_projective: bool = field(
+        default=False, metadata={"help": "let arcs of the latent tree cross"}
+    )
+    single_root: bool = field(
+        default=False, metadata={"help": "let exactly one word be attached to the root"}
+    )
+    pullback_step_size: float = field(default=0.1, metadata={"help": STEP_SIZE_HELP})
+    pullback_steps: int = field(
+        default=1, metadata={"help": "number of steps towards the pulled-back tree"}
+    )
+    pullback_weight: float = field(default=1.0, metadata={"help": WEIGHT_HELP})
+    sparsemap_steps: Optional[int] = field(  # noqa: UP045
+        default=None,
+        metadata={
+            "help": "most searches for a best tree in a projection of sparsemap and spigot, 5 or "
+            "more (default: as many as make it exact); fewer are faster, with a warning where they "
+            "do not suffice"
+        },
+    )
+    temperature: float = field(
+        default=1.0, metadata={"help": "temperature of the methods with Gumbel noise"}
+    )
+    heads_weight: float = field(
+        default=1.0,
+        metadata={"help": "weight of the log-likelihood of gold trees, if --heads-path has any"},
+    )
+    embed_dim: int = field(default=300, metadata={"help": "size of word embeddings"})
+    embed_path: Optional[str] = field(  # noqa: UP045
+        default=None, metadata={"help": "text file of word vectors to begin with, such as GloVe"}
+    )
+    freeze_embeddings: bool = field(
+        default=False, metadata={"help": "leave the word embeddings as they are"}
+    )
+    train_embeddings: bool = field(
+        default=False,
+        metadata={"help": "train the vectors of --embed-path, which the presets leave as they are"},
+    )
+    hidden_size: int = field(default=100, metadata={"help": "size of the hidden layers"})
+    dropout: float = field(default=0.0, metadata={"help": "dropout probability"})
+
+
+def build_tree(cfg: LatentTreeConfig, task) -> LatentTree | None:
+    """The latent tree that the options describe; None for the baseline.
+
+    Raises:
+        InputError: an unknown method, a number out of range, or a gold tree of the task that is
+            no tree of this kind.
+    """
+    if cfg.latent_method == BASELINE:
+        if getattr(cfg, "sparsemap_steps", None) is not None:
+            raise InputError("--sparsemap-steps is of no use to a model without trees")
+        if task.gold:
+            raise InputError("--heads-path is of no use to a model without trees")
+        return None
+    if cfg.latent_method not in (*METHODS, *ALIASES):
+        raise InputError(unknown_name("latent method", cfg.latent_method, (*METHODS, BASELINE)))
+    for sentence in task.gold:
+        heads, size = torch.tensor([sentence.heads]), torch.tensor([len(sentence.heads)])
+        if not is_tree(heads, size, not cfg.non_projective, cfg.single_root):
+            raise InputError(
+                f"{task.cfg.heads_path}:{sentence.line}: the model cannot build this tree, which "
+                "has crossing arcs (see --non-projective) or several roots (see --single-root)"
+            )
+    return LatentTree(
+        cfg.latent_method, not cfg.non_projective, cfg.single_root, cfg.pullback_step_size,
+        cfg.pullback_steps, cfg.temperature, cfg.heads_weight,
+        # Older checkpoints lack these.
+        getattr(cfg, "sparsemap_steps", None), getattr(cfg, "pullback_weight", 1.0),
+    )  # fmt: skip
+
+
+def set_thesis_steps(args, eta: float, batch: int):
+    """Set the defaults of the pulled-back methods to those of the thesis's table A.1.
+
+    Args:
+        args: options of a named architecture.
+        eta: step size for the mean loss of a batch.
+        batch: sentences in it; see :mod:`fairseq_struct.structure.pullback`.
+    """
+    args.pullback_step_size = getattr(args, "pullback_step_size", eta / batch)
+    args.pullback_weight = getattr(args, "pullback_weight", float(batch))
+
+
+def build_embedding(cfg: LatentTreeConfig, dictionary) -> nn.Embedding:
+    """Embeddings of a dictionary's words, from a file where one is given.
+
+    Raises:
+        InputError: a size below 1, or a file that is missing or does not fit.
+    """
+    if min(cfg.embed_dim, cfg.hidden_size) < 1:
+        raise InputError("--embed-dim and --hidden-size must be 1 or more")
+    if not 0 <= cfg.dropout < 1:
+        raise InputError(f"--dropout must be at least 0 and less than 1, not {cfg.dropout}")
+    embedding = nn.Embedding(len(dictionary), cfg.embed_dim, dictionary.pad())
+    nn.init.normal_(embedding.weight, std=0.1)
+    with torch.no_grad():
+        embedding.weight[dictionary.pad()] = 0
+        if cfg.embed_path:
+            vectors = read_word_vectors(cfg.embed_path, dictionary.symbols, cfg.embed_dim)
+            for word, vector in vectors.items():
+                embedding.weight[dictionary.index(word)] = vector
+            known = len(dictionary) - dictionary.nspecial
+            logger.info(f"{cfg.embed_path} has {len(vectors)} of {known} words")
+    train = getattr(cfg, "train_embeddings", False)  # which older checkpoints lack
+    embedding.weight.requires_grad_(train or not cfg.freeze_embeddings)
+    return embedding

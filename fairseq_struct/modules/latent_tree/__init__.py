@@ -1,0 +1,1 @@
+"""Networks along latent dependency trees: parsers, classifiers, attention."""

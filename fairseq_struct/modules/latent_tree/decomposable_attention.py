@@ -1,0 +1,139 @@
+"""Entailment by decomposable attention, with latent trees over both sentences or without."""
+
+import torch
+from torch import Tensor, nn
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.modules.latent_tree.arc_scorer import ArcScorer
+from fairseq_struct.modules.latent_tree.classifier import Classification, classify, label_losses
+from fairseq_struct.modules.latent_tree.tree import LatentTree
+from fairseq_struct.modules.latent_tree.tree_context import head_vectors
+from fairseq_struct.modules.sentence_encoder import within
+
+# How trees get in.
+FORMS = ("thesis", "projected")
+
+
+class DecomposableAttention(nn.Module):
+    """Attend, compare, aggregate (Parikh et al., 2016), on words joined with their heads.
+
+    With a_i, b_j the words of premise and hypothesis, and f_i, g_j what is attended by,
+
+        e_ij = f_i' g_j,
+        beta_i = sum_j softmax_j(e_ij) b_j,  alpha_j = sum_i softmax_i(e_ij) a_i,
+        v = [sum_i G([a_i; beta_i]); sum_j G([b_j; alpha_j])],  y = H(v).
+
+    F, G have two ReLU layers, H one and an output. Under latent trees (Mihaylova's thesis, section
+    4.5.2) a word is joined with its head, or average of heads. The thesis does not say where; its
+    numbers of parameters do (table A.1: 420K, and 340K without trees):
+
+    - ``thesis``: a_i, b_j are the embeddings themselves, arcs are scored on F(a), F(b), and
+      f_i = [F(a_i); sum_h mu(h -> i) F(a_h)]: trees decide what is aligned, as in the code that was
+      published. At the thesis's sizes it has 422,203 parameters, and 341,603 without trees.
+    - ``projected``: a_i, b_j are projected first, as by Parikh et al., then joined with their
+      heads, and so read by F and by G: 542,203 parameters, and 341,603 without trees.
+
+    Without a tree both are the thesis's baseline, which has no intra-attention.
+
+    Args:
+        embedding: words to vectors.
+        hidden_size: of the projection, the scorer, F, G and H.
+        labels: number of labels.
+        tree: how trees are inferred and learned; None for the baseline.
+        dropout: in front of every layer.
+        form: one of ``FORMS``.
+
+    Raises:
+        InputError: an unknown form.
+    """
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        hidden_size: int,
+        labels: int,
+        tree: LatentTree | None = None,
+        dropout: float = 0.0,
+        form: str = "thesis",
+    ):
+        super().__init__()
+        if form not in FORMS:
+            raise InputError(f"unknown form {form!r}; choose one of {', '.join(FORMS)}")
+        self.form = form
+        self.embedding = embedding
+        size = embedding.embedding_dim
+        if form == "projected":
+            self.project = nn.Linear(size, hidden_size, bias=False)
+            size = hidden_size
+        self.tree = tree
+        if tree is not None:
+            bound = hidden_size**-0.5
+            self.root = nn.Parameter(torch.empty(hidden_size).uniform_(-bound, bound))
+            self.scorer = ArcScorer(hidden_size, hidden_size)
+            if form == "projected":
+                size = 2 * hidden_size
+        self.attend = _layers(size, hidden_size, 2, dropout)
+        self.compare = _layers(2 * size, hidden_size, 2, dropout)
+        self.aggregate = nn.Sequential(
+            _layers(2 * hidden_size, hidden_size, 1, dropout), nn.Linear(hidden_size, labels)
+        )
+
+    def forward(
+        self,
+        tokens: Tensor,
+        lengths: Tensor,
+        targets: Tensor | None = None,
+        heads: Tensor | None = None,
+    ) -> Classification:
+        """Scores of labels and, with ``targets``, losses.
+
+        Args:
+            tokens: (batch, 2, n), premise and hypothesis.
+            lengths: (batch, 2).
+            targets: (batch,) labels.
+            heads: (batch, 2, n) gold heads, 1-based, 0 the root, -1 where unknown.
+        """
+        words = self.embedding(tokens)
+        if self.form == "projected":
+            words = self.project(words)
+        inside = within(lengths.flatten(), tokens.size(2)).view(tokens.shape)
+        if self.tree is None:
+            logits = self._decode(self.attend(words), words, inside)
+            return Classification(logits.detach(), label_losses(logits, targets), None, lengths)
+        # What arcs are scored on, and what is joined with its heads.
+        own = words if self.form == "projected" else self.attend(words)
+        flat = own.flatten(0, 1)
+        scores = self.scorer(flat, self.root).float().unflatten(0, lengths.shape)
+
+        def decode(arcs: Tensor) -> Tensor:
+            read = head_vectors(arcs.flatten(0, 1), flat, self.root).view_as(own)
+            joined = torch.cat([own, read], -1)
+            if self.form == "projected":
+                return self._decode(self.attend(joined), joined, inside)
+            return self._decode(joined, words, inside)
+
+        return classify(self.tree, scores, lengths, decode, self.training, targets, heads, lengths)
+
+    def _decode(self, attended: Tensor, words: Tensor, inside: Tensor) -> Tensor:
+        """Logits (batch, labels) of f, g (batch, 2, n, ...) and a, b (batch, 2, n, size)."""
+        premise, hypothesis = words.unbind(1)
+        own, other = inside.unbind(1)
+        first, second = attended.unbind(1)
+        scores = torch.bmm(first, second.transpose(1, 2))
+        of_premise = scores.masked_fill(~other[:, None], -torch.inf).softmax(2)
+        of_hypothesis = scores.masked_fill(~own[:, :, None], -torch.inf).softmax(1)
+        aligned = torch.stack(
+            [torch.bmm(of_premise, hypothesis), torch.bmm(of_hypothesis.transpose(1, 2), premise)],
+            1,
+        )
+        compared = self.compare(torch.cat([words, aligned], -1))
+        sums = compared.masked_fill(~inside[..., None], 0.0).sum(2)
+        return self.aggregate(sums.flatten(1))
+
+
+def _layers(size: int, hidden_size: int, count: int, dropout: float) -> nn.Sequential:
+    layers = []
+    for _ in range(count):
+        layers += [nn.Dropout(dropout), nn.Linear(size, hidden_size), nn.ReLU()]
+        size = hidden_size
+    return nn.Sequential(*layers)

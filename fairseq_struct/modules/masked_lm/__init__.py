@@ -1,0 +1,1 @@
+"""Masked language models whose attention follows an induced graph: UDGN and StructFormer."""

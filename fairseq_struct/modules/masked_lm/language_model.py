@@ -1,0 +1,161 @@
+"""Masked language models: from words, some hidden, to what the hidden ones are."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from fairseq_struct.modules.masked_lm.dependency_graph import DependencyGraphNetwork
+from fairseq_struct.modules.masked_lm.head_parser import (
+    HeadParser,
+    dependency_mask,
+    head_probabilities,
+)
+from fairseq_struct.modules.sentence_encoder import within
+
+
+class Encoding(NamedTuple):
+    """What an encoder makes of sentences.
+
+    Args:
+        words: (batch, n, size), in context.
+        arc_scores: (batch, n, n) of the encoder's parser, [h, m] and the root at [m, m]; None
+            without one.
+        shares: of every layer, (batch, channels or heads, n, n): how much receiving words (rows)
+            take from sending ones by each channel. A Transformer works them out on demand.
+    """
+
+    words: Tensor
+    arc_scores: Tensor | None
+    shares: list[Tensor]
+
+
+class UDGNEncoder(nn.Module):
+    """Unsupervised dependency graph network: a parser, and messages along its arcs.
+
+    The graph is m of eq. 4.2.8, of the parser's head probabilities (Shen's thesis, section 4.2).
+
+    Args:
+        parser: with embeddings of its own, as in the published implementation.
+        embedding: integers to vectors.
+        graph: reads the vectors and m.
+    """
+
+    def __init__(self, parser: HeadParser, embedding: nn.Embedding, graph: DependencyGraphNetwork):
+        super().__init__()
+        self.parser, self.embedding, self.graph = parser, embedding, graph
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Encoding:
+        """Words in context.
+
+        Args:
+            tokens: (batch, n) integers.
+            lengths: (batch,) words per sentence, at least 1.
+        """
+        scores = self.arc_scores(tokens, lengths)
+        mask = dependency_mask(head_probabilities(scores, lengths))
+        words, shares = self.graph(self.embedding(tokens), mask)
+        return Encoding(words, scores, shares)
+
+    def arc_scores(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """(batch, n, n) of :class:`Encoding`, without the rest of it."""
+        return self.parser(tokens, lengths)
+
+
+class TransformerMaskedEncoder(nn.Module):
+    """The baseline: a Transformer encoder with learned positions, and no parser.
+
+    Args:
+        embedding: integers to vectors.
+        layers, heads: of the encoder.
+        feedforward: size of the layers between.
+        positions: longest sentence.
+        dropout: of the embeddings, of what is added and within the layers between.
+        attention_dropout: of the attention's weights.
+
+    Raises:
+        ValueError: the heads do not divide the size.
+    """
+
+    def __init__(
+        self, embedding: nn.Embedding, layers: int, heads: int, feedforward: int,
+        positions: int, dropout: float = 0.0, attention_dropout: float = 0.0,
+    ):  # fmt: skip
+        super().__init__()
+        size = embedding.embedding_dim
+        if size % heads:
+            raise ValueError(f"{heads} heads do not divide vectors of {size}")
+        self.embedding = embedding
+        self.positions = nn.Embedding(positions, size)
+        nn.init.normal_(self.positions.weight, std=size**-0.5)
+        self.dropout = nn.Dropout(dropout)
+        layer = nn.TransformerEncoderLayer(
+            size, heads, feedforward, dropout, batch_first=True, norm_first=True
+        )
+        norm = nn.LayerNorm(size)
+        self.layers = nn.TransformerEncoder(layer, layers, norm, enable_nested_tensor=False)
+        for layer in self.layers.layers:
+            layer.self_attn.dropout = attention_dropout
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Encoding:
+        """Words in context, without shares; see :meth:`UDGNEncoder.forward`.
+
+        Raises:
+            ValueError: a sentence is longer than there are positions.
+        """
+        words, padding = self._embedded(tokens, lengths)
+        return Encoding(self.layers(words, src_key_padding_mask=padding), None, [])
+
+    def shares(self, tokens: Tensor, lengths: Tensor) -> list[Tensor]:
+        """Attention (batch, heads, n, n) of every layer, which :meth:`forward` never writes down.
+
+        Raises:
+            ValueError: a sentence is longer than there are positions.
+        """
+        words, padding = self._embedded(tokens, lengths)
+        found = []
+        for layer in self.layers.layers:
+            queries = layer.norm1(words)
+            found.append(
+                layer.self_attn(
+                    queries, queries, queries, key_padding_mask=padding,
+                    average_attn_weights=False,
+                )[1]
+            )  # fmt: skip
+            words = layer(words, src_key_padding_mask=padding)
+        return found
+
+    def _embedded(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        n, known = tokens.size(1), self.positions.num_embeddings
+        if n > known:
+            raise ValueError(f"a sentence of {n} words, but positions up to {known}")
+        words = self.dropout(self.embedding(tokens) + self.positions.weight[:n])
+        return words, ~within(lengths, n)
+
+
+class MaskedLanguageModel(nn.Module):
+    """p(w) of hidden words, softmax(E h + b), with E the embeddings that the encoder reads.
+
+    Args:
+        encoder: to :class:`Encoding`.
+        embedding: E.
+    """
+
+    def __init__(self, encoder: nn.Module, embedding: nn.Embedding):
+        super().__init__()
+        self.encoder = encoder
+        self.embedding = embedding
+        self.bias = nn.Parameter(torch.zeros(embedding.num_embeddings))
+        nn.init.normal_(embedding.weight, std=embedding.embedding_dim**-0.5)
+
+    def forward(self, tokens: Tensor, lengths: Tensor, hidden: Tensor) -> tuple[Tensor, Encoding]:
+        """Scores (hidden words, vocabulary) of what the hidden words are, and the encoding.
+
+        Args:
+            tokens: (batch, n) integers, the mask's where a word is hidden.
+            lengths: (batch,) words per sentence, at least 1.
+            hidden: (batch, n) booleans.
+        """
+        encoding = self.encoder(tokens, lengths)
+        asked = encoding.words[hidden]
+        return nn.functional.linear(asked, self.embedding.weight, self.bias), encoding

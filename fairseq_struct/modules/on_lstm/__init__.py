@@ -1,0 +1,5 @@
+"""ON-LSTM: layers, the compiled steps of a sequence, and their products."""
+
+from fairseq_struct.modules.on_lstm.layers import ONLSTM, ONLSTMCell, ONLSTMOutput, State, cumax
+
+__all__ = ["ONLSTM", "ONLSTMCell", "ONLSTMOutput", "State", "cumax"]

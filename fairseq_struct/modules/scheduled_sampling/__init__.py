@@ -1,0 +1,1 @@
+"""Two-pass scheduled sampling: which inputs are replaced, when, and by what."""

@@ -1,0 +1,1 @@
+"""Trees as pages of HTML, for the command line."""

@@ -1,0 +1,1 @@
+"""Records of results, the tables made from them, and the logs of trainings."""

@@ -1,0 +1,1 @@
+"""Inference over all trees, crossing arcs among them."""

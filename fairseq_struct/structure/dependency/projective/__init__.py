@@ -1,0 +1,1 @@
+"""Inference over trees without crossing arcs."""

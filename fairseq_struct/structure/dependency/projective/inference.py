@@ -1,0 +1,259 @@
+"""Inference over projective dependency trees: which of its ways to take, for each sentence.
+
+Sums over trees are first tried in probability space, the best score of every word being 0; where
+that leaves the range of float64, shifted by the scores of the best tree, which then weighs 1;
+where even that does, in the log domain.
+
+All functions take scores (batch, n, n) in float64, the best of every word 0, -inf outside of each
+sentence (in float32 they may be where the best trees are all that is asked for), ``lengths``
+(batch,), and whether the root has exactly one modifier. ``backend`` is ``compiled`` (scores on a
+CPU) or ``torch``.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_struct.structure.compiled import Space, array, run, threads_for, zeros
+from fairseq_struct.structure.dependency.heads import heads_of
+from fairseq_struct.structure.dependency.projective import groups as projective_groups
+from fairseq_struct.structure.dependency.projective import plain_torch as projective_torch
+from fairseq_struct.structure.log_domain import as_sums, no_tree, one_by_one
+from fairseq_struct.structure.padded_sum import padded_sum
+
+# The charts of the sentences that share one should fit into a processor's second-level cache.
+CHART_BYTES = 2**22
+# Rows grow longer with the sentences that share them, but beyond this no faster.
+LANE_BYTES = 256
+
+
+def log_partition_torch(scores: Tensor, lengths: Tensor, single_root: bool) -> Tensor:
+    """Log-partition function (batch,), differentiable to any order."""
+    return projective_torch.log_partition(scores, lengths, single_root)
+
+
+def log_partition_and_marginals(
+    scores: Tensor, lengths: Tensor, single_root: bool, backend: str, want_marginals: bool = True
+) -> tuple[Tensor, Tensor]:
+    """Log-partition (batch,), -inf without a tree, and marginals (batch, n, n)."""
+    if backend == "torch":
+        return _in_log_domain(scores, lengths, single_root)
+    log_partition = scores.new_empty(len(scores))
+    marginals = zeros(scores.shape)
+
+    def attempt(which: Tensor | slice, weights: np.ndarray, shift: Tensor) -> Tensor:
+        own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
+        everything = isinstance(which, slice)  # then results need not be put into place
+        logs = log_partition if everything else scores.new_empty(len(weights))
+        results = marginals if everything else zeros(weights.shape)
+        _run(
+            projective_groups.log_partition_and_marginals, 2, own,
+            weights, array(own, np.int64), single_root, want_marginals,
+            array(logs), array(results), array(done, np.bool_),
+        )
+        logs += padded_sum(shift)
+        if not everything:
+            log_partition[which], marginals[which] = logs, results
+        return done
+
+    def in_log_domain(which: Tensor):
+        for one, n in one_by_one(which, lengths):
+            log_partition[one], marginals[one, :n, :n] = _in_log_domain(
+                scores[one, :n, :n], lengths[one], single_root
+            )
+
+    def impossible(which: Tensor):
+        log_partition[which], marginals[which] = -torch.inf, 0.0
+
+    _persist(scores, lengths, single_root, attempt, in_log_domain, impossible)
+    return log_partition, marginals
+
+
+def hessian_product(
+    scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor, backend: str
+) -> Tensor:
+    """Hessian of the log-partition function, the Jacobian of the marginals, times direction."""
+    if backend == "torch":
+        return _hessian_in_log_domain(scores, lengths, single_root, direction)
+    products = zeros(scores.shape)
+
+    def attempt(which: Tensor | slice, weights: np.ndarray, shift: Tensor) -> Tensor:
+        own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
+        results = zeros(weights.shape)
+        # An arc that cannot be has no tangent, however far the direction points.
+        tangents = np.zeros_like(weights)
+        with np.errstate(over="ignore", invalid="ignore"):  # the kernel sees to it
+            np.multiply(weights, array(direction[which]), out=tangents, where=weights > 0)
+        _run(
+            projective_groups.hessian_products, 4, own,
+            weights, tangents, array(own, np.int64), single_root,
+            array(results), array(done, np.bool_),
+        )
+        products[which] = results
+        return done
+
+    def in_log_domain(which: Tensor):
+        for one, n in one_by_one(which, lengths):
+            products[one, :n, :n] = _hessian_in_log_domain(
+                scores[one, :n, :n], lengths[one], single_root, direction[one, :n, :n]
+            )
+
+    def impossible(which: Tensor):
+        products[which] = 0.0
+
+    _persist(scores, lengths, single_root, attempt, in_log_domain, impossible)
+    return products
+
+
+def best_heads(
+    scores: Tensor, lengths: Tensor, single_root: bool, backend: str
+) -> tuple[Tensor, Tensor]:
+    """Scores (batch,) of the best trees, -inf without a tree, and their heads (batch, n).
+
+    Heads are 1-based, 0 is the root, as in CoNLL-U; beyond a sentence's end they are 0. Scores
+    are added up in their own precision, which for float32 takes two thirds of the time; trees
+    whose scores are the same up to rounding may then stand in for each other.
+    """
+    if backend == "torch":
+        best, arcs = projective_torch.first_order(
+            scores, lengths, single_root, projective_torch.best_one
+        )
+        return as_sums(best), heads_of(arcs)
+    values = array(scores, np.float32 if scores.dtype == torch.float32 else np.float64)
+    best = torch.empty(len(scores), dtype=torch.float64)
+    heads = torch.zeros(scores.shape[:2], dtype=torch.int64)
+    _run(
+        projective_groups.best_trees, 1, lengths,
+        values, array(lengths, np.int64), single_root, array(best), array(heads, np.int64),
+        dtype=values.dtype.type, states=0,
+    )
+    return best, heads
+
+
+def sample_heads(
+    scores: Tensor,
+    lengths: Tensor,
+    single_root: bool,
+    count: int,
+    generator: torch.Generator | None,
+    backend: str,
+) -> Tensor:
+    """Heads (count, batch, n) of trees drawn exactly, p(z) proportional to exp(score(z))."""
+    heads = torch.zeros(count, *scores.shape[:2], dtype=torch.int64, device=scores.device)
+    if backend == "torch":
+        for number in range(count):
+            heads[number] = _sample_in_log_domain(scores, lengths, single_root, generator)
+        return heads
+    seeds = torch.randint(2**62, (len(scores),), generator=generator)
+
+    def attempt(which: Tensor | slice, weights: np.ndarray, shift: Tensor) -> Tensor:
+        own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
+        results = torch.zeros(count, *weights.shape[:2], dtype=torch.int64)
+        _run(
+            projective_groups.samples, 1, own,
+            weights, array(own, np.int64), single_root, array(seeds[which], np.int64),
+            array(results, np.int64), array(done, np.bool_), states=1,
+        )
+        heads[:, which] = results
+        return done
+
+    def in_log_domain(which: Tensor):
+        for one, n in one_by_one(which, lengths):
+            for number in range(count):
+                heads[number, one, :n] = _sample_in_log_domain(
+                    scores[one, :n, :n], lengths[one], single_root, generator
+                )
+
+    _persist(scores, lengths, single_root, attempt, in_log_domain, lambda which: None)
+    return heads
+
+
+def _persist(
+    scores: Tensor,
+    lengths: Tensor,
+    single_root: bool,
+    attempt: Callable[[Tensor | slice, np.ndarray, Tensor], Tensor],
+    in_log_domain: Callable[[Tensor], None],
+    impossible: Callable[[Tensor], None],
+):
+    """Try one shift after the other on the sentences that are left, the log domain at last.
+
+    ``attempt(which, weights, shift)`` has exp of the sentences' shifted scores, and returns which
+    of the sentences it could do.
+    """
+    weights, shift = np.exp(array(scores)), scores.new_zeros(scores.shape[:2])
+    done = attempt(slice(None), weights, shift)
+    if done.all():
+        return
+    which = (~done).nonzero().squeeze(1)
+    best, heads = best_heads(scores[which], lengths[which], single_root, "compiled")
+    without = best == -torch.inf
+    if without.any():
+        impossible(which[without])
+        which, heads = which[~without], heads[~without]
+    rows = torch.where(heads > 0, heads - 1, torch.arange(scores.size(1)))
+    shift = scores[which].gather(1, rows[:, None]).squeeze(1)
+    shift = shift.masked_fill(shift.isinf(), 0.0)
+    done = attempt(which, _exp(array(scores[which]), array(shift)), shift)
+    if not done.all():
+        in_log_domain(which[~done])
+
+
+def _exp(scores: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    # By numpy, as ``zeros``: see there.
+    weights = scores - shift[:, None]
+    with np.errstate(over="ignore"):  # the kernels see to it
+        return np.exp(weights, out=weights)
+
+
+def _run(
+    kernel: Callable, charts: int, lengths: Tensor, *arguments, dtype: type = np.float64,
+    states: int | None = None,
+):  # fmt: skip
+    """Run a kernel that has so many charts on groups of sentences that share them.
+
+    Args:
+        kernel: the arrays that it works in are charts, scores spread out, vectors, (2, lanes) sums
+            and (lanes,) flags; and a stack and a random state, if it reads trees.
+        charts: how many.
+        lengths: (batch,).
+        arguments: further ones of the kernel.
+        dtype: of charts, scores and vectors.
+        states: numbers in the random state, for a kernel that reads trees.
+    """
+    batch = len(lengths)
+    if batch == 0:
+        return
+    longest, steps = int(lengths.max()), charts * lengths**3
+    size = np.dtype(dtype).itemsize
+    fitting = max(1, min(LANE_BYTES // size, CHART_BYTES // (4 * size * charts * longest**2)))
+    groups = max(-(-batch // fitting), min(threads_for(float(steps.sum())), batch))
+    lanes = -(-batch // groups)
+    steps = torch.nn.functional.pad(steps.double(), (0, -batch % lanes))
+    workspace = [Space((4, longest, longest * lanes), dtype)] * charts
+    workspace += [Space((2, longest, longest * lanes), dtype)] * max(1, charts // 2)
+    workspace += [Space((3, longest + 2, lanes), dtype)] * charts
+    workspace += [Space((2, lanes)), Space((lanes,), np.bool_)]
+    if states is not None:
+        workspace += [Space((3 * longest + 3, 3), np.int64), Space((states,), np.uint64)]
+    run(kernel, steps.view(-1, lanes).sum(1).numpy(), lanes, *arguments, workspace=workspace)
+
+
+def _in_log_domain(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
+    value, marginals = projective_torch.first_order(scores, lengths, single_root)
+    return as_sums(value), marginals.masked_fill(no_tree(value)[:, None, None], 0.0)
+
+
+def _hessian_in_log_domain(
+    scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor
+) -> Tensor:
+    return projective_torch.second_order(scores, lengths, single_root, direction)
+
+
+def _sample_in_log_domain(
+    scores: Tensor, lengths: Tensor, single_root: bool, generator: torch.Generator | None
+) -> Tensor:
+    draw = projective_torch.one_drawn(generator)
+    return heads_of(projective_torch.first_order(scores, lengths, single_root, draw)[1])

@@ -1,0 +1,114 @@
+"""The mean of a SparseMAP solution as a differentiable function of the scores."""
+
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_struct.structure.compiled import Space, array, run
+from fairseq_struct.structure.dependency.heads import rows_of
+from fairseq_struct.structure.dependency.sparsemap import groups as sparsemap_groups
+from fairseq_struct.structure.dependency.sparsemap import pursuit_kernels as sparsemap_kernels
+from fairseq_struct.structure.dependency.sparsemap.active_set import (
+    ActiveSets,
+    charts,
+    search,
+    search_spaces,
+)
+from fairseq_struct.structure.dependency.sparsemap.solve import EXACT_GAP, SparseDistribution
+from fairseq_struct.structure.padded_sum import padded_sum
+
+
+class Face:
+    """Trees that span the faces of the marginal polytope in which a solution lies.
+
+    Args:
+        solution: of :func:`.sparsemap.solve`. Where its gap is above 1e-12, relative to the scores
+            that a tree sums up or to 1, its own trees are all that is known of the face. A single
+            tree is a corner, whose gradient is 0.
+        scores, lengths, projective, single_root: as they were given to it.
+    """
+
+    def __init__(
+        self, solution: SparseDistribution, scores: Tensor, lengths: Tensor, projective: bool,
+        single_root: bool,
+    ):  # fmt: skip
+        self.solution = solution
+        self.scores = scores.detach()
+        self.lengths = lengths
+        self.kind = projective, single_root
+
+    @cached_property
+    def trees(self) -> tuple[Tensor, Tensor]:
+        """(batch, most, n) heads and (batch,) their number, found when they are asked for."""
+        solution = self.solution
+        sets = ActiveSets.of(solution.trees, solution.weights, solution.sizes)
+        known = array(solution.gaps) <= EXACT_GAP * np.maximum(1.0, self._magnitudes())
+        which = (known & (sets.sizes > 1)).nonzero()[0]
+        if len(which) > 0:
+            found = sets.rows(which)
+            rows = [array(self.scores)[which], array(self.lengths, np.int64)[which]]
+            search(sparsemap_groups.complete_faces, found, rows, self.kind, _spaces)
+            sets.put(which, found)
+        most, device = max(int(sets.sizes.max(initial=0)), 1), solution.trees.device
+        trees = torch.from_numpy(sets.trees[:, :most].copy()).to(device)
+        return trees, torch.from_numpy(sets.sizes).to(device)
+
+    def _magnitudes(self) -> np.ndarray:
+        """(batch,) of what the first trees sum up."""
+        rows = rows_of(self.solution.trees[:, 0], self.lengths)
+        picked = self.scores.gather(1, rows[:, None])[:, 0]
+        words = torch.arange(picked.size(1), device=picked.device) < self.lengths[:, None]
+        return array(padded_sum(picked.masked_fill(~words, 0.0).abs()))
+
+
+def _spaces(n: int, block: int) -> tuple[Space, ...]:
+    work = Space((block, n, n))
+    return (
+        work, work, work, Space((block,)), Space((2, block), np.bool_),
+        Space((block, 1), np.uint64), *search_spaces(n, block), *charts(n, block),
+    )  # fmt: skip
+
+
+class SparseMean(torch.autograd.Function):
+    """Mean (batch, n, n) of a solution, by the scores that its face is for."""
+
+    @staticmethod
+    def forward(context, scores: Tensor, face: Face) -> Tensor:
+        context.face = face
+        mu = torch.zeros(scores.shape, dtype=torch.float64)
+        solution, own = face.solution, array(face.lengths, np.int64)
+        run(
+            sparsemap_kernels.means, own.astype(np.float64) ** 2,
+            own, array(solution.trees, np.int64), array(solution.weights),
+            array(solution.sizes, np.int64), array(mu),
+        )
+        return mu.to(scores.device)
+
+    @staticmethod
+    def backward(context, gradient: Tensor):
+        face = context.face
+        return JacobianProduct.apply(gradient, face.lengths, *face.trees), None
+
+
+class JacobianProduct(torch.autograd.Function):
+    """The Jacobian of the mean by the scores, symmetric and locally constant, times a vector."""
+
+    @staticmethod
+    def forward(context, direction: Tensor, lengths: Tensor, trees: Tensor, sizes: Tensor):
+        context.save_for_backward(lengths, trees, sizes)
+        product = torch.zeros(direction.shape, dtype=torch.float64)
+        own = array(lengths, np.int64)
+        count, (_, most, n) = array(sizes, np.float64), trees.shape
+        steps = (own + count) * count**2
+        run(
+            sparsemap_kernels.jacobian_products, steps, own,
+            array(trees, np.int64), array(sizes, np.int64), array(direction), array(product),
+            workspace=(Space((most, most)), Space((4, most)), Space((most, n), np.int64)),
+        )
+        return product.to(direction.device)
+
+    @staticmethod
+    def backward(context, gradient: Tensor):
+        return JacobianProduct.apply(gradient, *context.saved_tensors), None, None, None

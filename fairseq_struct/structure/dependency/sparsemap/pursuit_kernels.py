@@ -1,0 +1,186 @@
+"""Compiled SparseMAP: Euclidean projection onto the convex hull of trees, by active sets.
+
+SparseMAP(s) = argmax <s, mu> - |mu|^2 / 2 over mu in conv(trees) (Niculae et al., 2018). The
+active set method keeps a few trees z_a with weights alpha_a > 0, mu = sum_a alpha_a z_a:
+
+1. solve the problem on the trees at hand without regard to signs;
+2. if a weight would turn negative, go as far as it allows, drop its tree, and repeat 1;
+3. ask for the best tree under s - mu. If it is no better than those at hand, mu is optimal: the
+   gap max_z <s - mu, z> - <s - mu, mu> bounds |mu - mu*|^2 / 2. Otherwise add it.
+
+Several sentences go through these steps side by side, so that the best trees of all of them are
+found in one chart.
+"""
+
+import numpy as np
+
+from fairseq_struct.structure.compiled import compiled, inner
+from fairseq_struct.structure.dependency.nonprojective.spanning_tree_kernels import (
+    row_of,
+    tree_score,
+)
+from fairseq_struct.structure.dependency.sparsemap.active_set_kernels import (
+    append,
+    change_of_weights,
+    factorise,
+    improve,
+)
+
+
+@inner
+def residual_scores(scores, n, single_root, size, trees, alpha, residual, highest):
+    """residual = scores - mu, shifted such that every word's maximum is 0; ``highest`` is for work.
+
+    A tree has one arc into every word and, with a single root, one from the root: both shifts are
+    the same for all trees, and small numbers keep more of their digits, above all in float32.
+    """
+    for h in range(n):
+        for m in range(n):
+            residual[h, m] = scores[h, m]
+    for a in range(size):
+        for m in range(n):
+            residual[row_of(trees[a], m), m] -= alpha[a]
+    for m in range(n):
+        highest[m] = -np.inf
+    for h in range(n):
+        for m in range(h):
+            highest[m] = max(highest[m], residual[h, m])
+        for m in range(h + 1, n):
+            highest[m] = max(highest[m], residual[h, m])
+    if single_root:
+        above = -np.inf
+        for m in range(n):
+            if highest[m] > -np.inf:
+                above = max(above, residual[m, m] - highest[m])
+        if above > -np.inf:
+            for m in range(n):
+                residual[m, m] -= above
+    for m in range(n):
+        highest[m] = max(highest[m], residual[m, m])
+    for h in range(n):
+        for m in range(n):
+            residual[h, m] -= highest[m]
+
+
+@compiled
+def renew(
+    start, waiting, unfinished, scores, lengths, single_root, trees, alpha, sizes, pulls, factors,
+    residuals, own, work, ones, added,
+):
+    """Residuals and lengths, ``own``, of the sentences ``start + unfinished``.
+
+    If trees were ``added``, whose ``pulls`` (block, most) are known, weights come first.
+    """
+    for lane in range(waiting):
+        place = unfinished[lane]
+        b = start + place
+        n = own[lane] = lengths[b]
+        if added:
+            sizes[b] = improve(
+                n, sizes[b], trees[b], alpha[b], pulls[place], factors[place], work, ones
+            )
+        residual_scores(
+            scores[b], n, single_root, sizes[b], trees[b], alpha[b], residuals[lane], work
+        )
+
+
+@compiled
+def extend(
+    start, waiting, unfinished, rooms, most_steps, tolerance, trees, alpha, sizes, gaps, steps,
+    full, factors, pulls, work, residuals, own, highest, heads, rough,
+):
+    """Add the best trees, ``heads``, where they are better than those at hand.
+
+    How many sentences have one more; ``unfinished`` says which. A search that is only ``rough``
+    leaves one step for another one.
+    """
+    left = 0
+    for lane in range(waiting):
+        place = unfinished[lane]
+        b, n, residual = start + place, own[lane], residuals[lane]
+        if highest[lane] == -np.inf:
+            continue
+        steps[b] += 1
+        size, top, bottom, at_mu = sizes[b], -np.inf, np.inf, 0.0
+        for a in range(size):
+            pull = tree_score(residual, n, trees[b, a])
+            pulls[place, a] = pull
+            at_mu += alpha[b, a] * pull
+            top, bottom = max(top, pull), min(bottom, pull)
+        best = tree_score(residual, n, heads[lane])
+        if size > 0:
+            gaps[b] = max(best - at_mu, 0.0)
+            # Trees at hand should all be as good: what they differ by is rounding.
+            if gaps[b] <= tolerance or best <= top + (top - bottom):
+                continue
+            if steps[b] >= most_steps[b] - rough:
+                continue
+        if size == rooms[b]:
+            full[b] = True
+            steps[b] -= 1  # it will be asked for again
+            continue
+        if not append(factors[place], size, trees[b], heads[lane], n, work):
+            continue
+        for m in range(n):
+            trees[b, size, m] = heads[lane, m]
+        alpha[b, size] = 0.0 if size > 0 else 1.0
+        pulls[place, size] = best
+        sizes[b] = size + 1
+        unfinished[left] = place
+        left += 1
+    return left
+
+
+@compiled
+def factorise_all(start, count, lengths, trees, alpha, sizes, factors, work):
+    """The factors of the trees that ``count`` sentences from ``start`` on begin with."""
+    for place in range(count):
+        b = start + place
+        sizes[b] = factorise(factors[place], sizes[b], trees[b], alpha[b], lengths[b], work)
+
+
+@compiled
+def pulls_of(start, waiting, unfinished, residuals, lengths, trees, sizes, pulls):
+    """The scores of the trees at hand under their residuals."""
+    for lane in range(waiting):
+        place = unfinished[lane]
+        b = start + place
+        for a in range(sizes[b]):
+            pulls[place, a] = tree_score(residuals[lane], lengths[b], trees[b, a])
+
+
+@compiled
+def means(first, last, lengths, trees, alpha, sizes, mu):
+    """mu (batch, n, n) = sum of the trees by their weights."""
+    for b in range(first, last):
+        for a in range(sizes[b]):
+            for m in range(lengths[b]):
+                mu[b, row_of(trees[b, a], m), m] += alpha[b, a]
+
+
+@compiled
+def jacobian_products(
+    first, last, lengths, trees, sizes, direction, products, factor, numbers, chosen
+):
+    """Jacobian of mu by the scores (symmetric) times a direction, at the trees found.
+
+    Within the face that the trees M span, mu = M alpha and G alpha = M' s - tau, so that the
+    Jacobian is M (G^-1 - G^-1 1 1' G^-1 / 1' G^-1 1) M'. ``factor`` (most, most), ``numbers``
+    (4, most) and ``chosen`` (most, n) are to work in.
+    """
+    pulls, change, ones, work = numbers[0], numbers[1], numbers[2], numbers[3]
+    for b in range(first, last):
+        # For a plain 0 Numba would compile functions once more.
+        n, size = lengths[b], np.int64(0)
+        for a in range(sizes[b]):
+            if append(factor, size, chosen, trees[b, a], n, work):
+                for m in range(n):
+                    chosen[size, m] = trees[b, a, m]
+                pulls[size] = tree_score(direction[b], n, trees[b, a])
+                size += 1
+        if size < 2:
+            continue
+        change_of_weights(factor, size, pulls, change, ones)
+        for a in range(size):
+            for m in range(n):
+                products[b, row_of(chosen[a], m), m] += change[a]

@@ -1,0 +1,191 @@
+"""Two processes train and validate as one does that takes their batches one after the other.
+
+Where that is defined: noise, dropout and coins are drawn by each process, so the options here leave
+none of them, and language models that carry a state give each process streams of its own.
+"""
+
+import random
+
+import pytest
+import torch
+from fairseq_commands import SMALL as SMALL_TRANSLATION
+from fairseq_commands import USER_DIR, write_data_bin
+from small_masked_models import OF_MODEL
+from two_processes import train
+
+from fairseq_struct.compat import load_state
+from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
+from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus
+from fairseq_struct.data.readers.sentence_pairs import Pair, write_pairs
+
+COMMON = ["--no-progress-bar", "--log-format=json", "--num-workers=0", "--no-epoch-checkpoints",
+          "--required-batch-size-multiple=1", f"--user-dir={USER_DIR}"]  # fmt: skip
+SGD = ["--optimizer=sgd", "--lr=0.1"]
+CLUSTERS = [
+    "--task=latent_clusters", "--arch=latent_clusters", "--criterion=latent_clusters",
+    "--clusters=3", "--dim=20", "--train-size=130", "--valid-size=50", "--test-size=50",
+    "--batches-per-epoch=0", "--batch-size=30", "--batch-size-valid=20",
+]  # fmt: skip
+CLASSIFIER = [
+    "--task=structured_classification", "--criterion=structured_classification",
+    "--arch=latent_tree_classifier", "--embed-dim=12", "--hidden-size=12", "--dropout=0",
+    "--batch-size=7",
+]  # fmt: skip
+TRANSLATION = ["--dropout=0", "--batch-size=14"]
+MASKED = ["--arch=udgn", "--embed-dim=16", "--layers=2", "--dropout=0", "--attention-dropout=0",
+          "--parser-dropout=0", *OF_MODEL["udgn"]]  # fmt: skip
+NO_DROPOUT = [f"--dropout{where}=0" for where in
+              ("-words", "-embedding", "-between", "-output", "-weights")]  # fmt: skip
+RECURRENT = [
+    "--task=recurrent_language_modeling", "--criterion=recurrent_language_modeling",
+    "--arch=on_lstm_lm", "--embed-dim=16", "--hidden-size=20", "--layers=2", "--chunk-size=4",
+    "--tokens-per-sample=12",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def translation(tmp_path_factory):
+    # The first epoch's last batch has no partner.
+    return write_data_bin(tmp_path_factory.mktemp("numbers"), train=64, held_out=29)
+
+
+@pytest.fixture(scope="module")
+def classification(tmp_path_factory):
+    draw = random.Random(1)
+    words = {"good": "pos", "fine": "pos", "bad": "neg", "odd": "other"}
+    corpus = LabelledCorpus("small", {})
+    for split, count in (("train", 33), ("valid", 17), ("test", 2)):
+        corpus.splits[split] = [
+            Instance((" ".join(["the", "film", "is"][draw.randrange(3) :] + [word]),), words[word])
+            for word in draw.choices(list(words), k=count)
+        ]  # fmt: skip
+    write_labelled_folder(corpus, tmp_path_factory.mktemp("labels") / "data")
+    return tmp_path_factory.getbasetemp() / "labels0" / "data" / "data-bin"
+
+
+@pytest.fixture(scope="module")
+def treebank(language_folder, tmp_path_factory):
+    path = tmp_path_factory.mktemp("treebank") / "gold.conllu"
+    path.write_text("".join(
+        "".join(f"{place}\t{word}\t_\tNOUN\tNN\t_\t{place - 1}\t_\t_\t_\n"
+                for place, word in enumerate(words.split(), 1)) + "\n"
+        for words in ("the cat sings", "the dogs in the house run")
+    ))  # fmt: skip
+    return path
+
+
+@pytest.fixture(scope="module")
+def similarity(language_folder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pairs")
+    draw = random.Random(2)
+    animals = ["cat", "dog", "bird", "cats", "dogs"]
+    for name, size in (("train", 33), ("valid", 17)):
+        write_pairs(folder / f"{name}.tsv", [
+            Pair(f"the {draw.choice(animals)} runs", f"the {draw.choice(animals)} in the tree sing",
+                 round(draw.random() * 5, 1))
+            for _ in range(size)
+        ])  # fmt: skip
+    (folder / "dict.txt").write_text((language_folder / "data-bin" / "dict.txt").read_text())
+    return folder
+
+
+@pytest.fixture
+def options(request):
+    """What ``fairseq-train`` takes for the task that the test is about."""
+
+    def data(name):
+        return request.getfixturevalue(name)
+
+    def translate(arch, *others):
+        return [data("translation"), f"--arch={arch}", *SMALL_TRANSLATION, *TRANSLATION, *others]
+
+    match request.param:
+        case "scheduled_sampling":
+            # Every input replaced, by a mix without noise.
+            return translate("scheduled_sampling_transformer", "--mix=softmax", *SGD,
+                             "--first-pass-gradient", "--schedule=constant", "--schedule-k=0")
+        case "latent_tree_translation":
+            return translate("latent_tree_transformer", "--latent-method=spigot_ce", *SGD,
+                             "--criterion=latent_tree_translation", "--parser-hidden-size=8",
+                             "--report-accuracy")  # fmt: skip
+        case "latent_clusters":
+            return [*CLUSTERS, "--latent-method=spigot_ce", *SGD]
+        case "structured_classification":
+            return [data("classification"), *CLASSIFIER, "--latent-method=spigot", *SGD]
+        case "structured_masked_lm":
+            return [data("language_folder") / "data-bin", *MASKED, *SGD,
+                    "--task=structured_masked_lm", "--batch-size=22",
+                    "--criterion=structured_masked_lm", "--valid-draws=2",
+                    f"--treebank={data('treebank')}"]  # fmt: skip
+        case "semantic_similarity":
+            return [data("similarity"), *MASKED, *SGD,
+                    "--task=semantic_similarity", "--criterion=semantic_similarity",
+                    "--batch-size=7"]  # fmt: skip
+
+
+BACKENDS = ["legacy_ddp", "pytorch_ddp"]
+TASKS = ["scheduled_sampling", "latent_tree_translation", "latent_clusters",
+         "structured_classification", "structured_masked_lm", "semantic_similarity"]  # fmt: skip
+
+
+def assert_close(first, second, tolerance=1e-6):
+    """The same names, and numbers (of checkpoints' states, too) that differ by rounding only."""
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        torch.testing.assert_close(
+            value, second[name], atol=tolerance, rtol=tolerance, msg=lambda m, n=name: f"{n}: {m}"
+        )
+
+
+def assert_trained_alike(one, two, subsets=("train", "valid")):
+    assert_close(two[0].state, two[1].state, 0.0)
+    assert_close(one[0].state, two[0].state)
+    for subset in subsets:
+        assert one[0].logged(subset) == two[0].logged(subset) == two[1].logged(subset) != []
+
+
+@pytest.mark.parametrize("options", TASKS, indirect=True)
+def test_two_processes_make_the_updates_of_one_with_update_freq_two(options, tmp_path):
+    """Weights, what is logged of training, and validations; with batches that have no partner."""
+    one = train(tmp_path / "one", *options, *COMMON, "--max-epoch=2", "--update-freq=2")
+    for ddp in BACKENDS:
+        two = train(tmp_path / ddp, *options, *COMMON, "--max-epoch=2", workers=2, ddp=ddp)
+        assert_trained_alike(one, two)
+
+
+def test_two_processes_are_one_with_twice_the_streams(language_folder, tmp_path):
+    """And they agree on when to average weights."""
+    # TAR is a mean of the pairs of words in a window; the last stream's last window has fewer.
+    # Two epochs go uphill, after which it is time to average.
+    several = [language_folder / "data-bin", *RECURRENT, *NO_DROPOUT, *COMMON, "--max-epoch=5",
+               "--optimizer=nt_asgd", "--non-monotone-interval=1", "--lr=1,1,-0.3,-0.3,1",
+               "--temporal-regularization=0"]  # fmt: skip
+    one = train(tmp_path / "one", *several, "--batch-size=6", "--batch-size-valid=2")
+    for ddp in BACKENDS:
+        two = train(tmp_path / ddp, *several, "--batch-size=3", "--batch-size-valid=1", workers=2,
+                    ddp=ddp)  # fmt: skip
+        assert_trained_alike(one, two)
+    averaged = [load_state(tmp_path / name / "checkpoint_last.pt")["last_optimizer_state"]
+                ["param_groups"][0].get("averaged") for name in ("one", *BACKENDS)]  # fmt: skip
+    assert averaged[0] and len(set(averaged)) == 1
+
+
+@pytest.mark.parametrize("case", ["recurrent", "score_function"])
+def test_two_processes_resume_where_they_stopped(language_folder, classification, tmp_path, case):
+    """In the middle of an epoch; states and averages of all workers are those before."""
+    options = {
+        "recurrent": [language_folder / "data-bin", *RECURRENT, "--optimizer=nt_asgd", "--lr=20",
+                      "--batch-size=3", "--batch-size-valid=1", "--non-monotone-interval=1"],
+        "score_function": [classification, *CLASSIFIER, "--latent-method=score_function", *SGD,
+                           "--dropout=0.1"],
+    }[case]  # fmt: skip
+    options = [*options, *COMMON, "--save-interval-updates=8"]
+    whole = train(tmp_path / "whole", *options, "--max-update=13", workers=2)
+    train(tmp_path / "parts", *options, "--max-update=8", workers=2)
+    parts = train(tmp_path / "parts", *options, "--max-update=13", workers=2)
+    assert "Loaded checkpoint" in parts[0].log
+    assert_close(whole[0].state, whole[1].state, 0.0)
+    for rank in range(2):
+        assert_close(whole[rank].state, parts[rank].state, 0.0)
+        for subset in ("train", "valid"):
+            assert whole[rank].logged(subset)[-1] == parts[rank].logged(subset)[-1]

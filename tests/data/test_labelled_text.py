@@ -1,0 +1,190 @@
+"""Readers of labelled sentences and of CoNLL-U, with good and bad files."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
+from fairseq_struct.data.readers import labelled_text
+from fairseq_struct.data.readers.conllu import read_conllu, to_conllu
+from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus, read_corpus
+from fairseq_struct.errors import InputError
+from fairseq_struct.modules.word_vectors import read_word_vectors
+from fairseq_struct.pages.tree_page import tree_page
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_sentences_and_pairs(tmp_path):
+    path = write(tmp_path / "a.tsv", "a  good film\t1\r\n\nbad\t0\n")
+    assert list(labelled_text.read_tsv(path)) == [
+        Instance(("a good film",), "1"), Instance(("bad",), "0")
+    ]  # fmt: skip
+    path = write(tmp_path / "b.tsv", "a b\tc\tyes\n")
+    assert list(labelled_text.read_tsv(path)) == [Instance(("a b", "c"), "yes")]
+
+
+def test_sentiment_trees(tmp_path):
+    path = write(tmp_path / "t.txt", "(3 (2 The) (4 (3 8 1\\/2) (2 films)))\n(2 (1 so) (2 so))\n")
+    assert list(labelled_text.read_sentiment_trees(path)) == [
+        Instance(("The 8 1/2 films",), "positive"), "neutral"
+    ]  # fmt: skip
+    assert [i.label for i in labelled_text.read_fine_sentiment_trees(path)] == ["3", "2"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["(3 (2 good)) (1 (2 bad))", "(3 ) (2 good)", "(3 (2 ) (2 a))", "(3 (7 a) (9 b))", "good",
+     "(3 (2 a) (2 b) ) )(3 (2 c) (2 d)", "(3 a (2 b))", "(3 (2 a) b)", "(3good)", "(3 (2 a)"],
+)  # fmt: skip
+def test_sentiment_trees_that_are_none(tmp_path, line):
+    path = write(tmp_path / "t.txt", f"(2 x)\n{line}\n")
+    with pytest.raises(InputError, match="t.txt:2: malformed sentiment tree"):
+        list(labelled_text.read_fine_sentiment_trees(path))
+
+
+def test_snli_and_sick(tmp_path):
+    entry = {"gold_label": "neutral", "sentence1_binary_parse": "( ( A b ) . )",
+             "sentence2_binary_parse": "c"}  # fmt: skip
+    lines = [json.dumps(entry), json.dumps(entry | {"gold_label": "-"})]
+    path = write(tmp_path / "s.jsonl", "\n".join(lines) + "\n")
+    expected = [Instance(("A b .", "c"), "neutral"), "without label"]
+    assert list(labelled_text.read_snli_jsonl(path)) == expected
+    rows = ["\t".join(entry), "\t".join(entry.values()), "\t".join(["-", "( a b )", "c"])]
+    path = write(tmp_path / "s.txt", "\n".join(rows))
+    assert list(labelled_text.read_snli_tsv(path)) == expected
+    header = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"
+    path = write(tmp_path / "k.txt", f"{header}\n1\tA man\tNo man\t3.3\tNEUTRAL\n")
+    assert list(labelled_text.read_sick(path)) == [Instance(("A man", "No man"), "neutral")]
+
+
+@pytest.mark.parametrize(
+    ("reader", "text", "message"),
+    [
+        ("read_tsv", "a\t1\nb\n", r"x:2: 1 columns; expected a sentence"),
+        ("read_tsv", "a\t1\n \t0\n", r"x:2: empty sentence"),
+        ("read_tsv", "a\ttwo words\n", r"x:1: 'two words' is no label"),
+        ("read_sentiment_trees", "(3 (2 a) (2 b)\n", r"x:1: malformed sentiment tree"),
+        ("read_sentiment_trees", "(7 (2 a) (2 b))\n", r"x:1: malformed sentiment tree"),
+        ("read_snli_jsonl", "{}\n", r"x:1: no SNLI record"),
+        ("read_snli_jsonl", "nonsense\n", r"x:1: no SNLI record"),
+        (
+            "read_snli_jsonl",
+            '{"gold_label": "a", "sentence1_binary_parse": 1, "sentence2_binary_parse": "b"}\n',
+            r"x:1: label and parses must be text",
+        ),
+        ("read_sick", "a\tb\n", r"x:1: no column 'entailment_judgment'"),
+        ("read_sick", "entailment_judgment\tsentence_A\tsentence_B\nn\ta\n", r"x:2: 2 columns"),
+    ],
+)
+def test_malformed_lines_are_named(tmp_path, reader, text, message):
+    path = write(tmp_path / "x", text)
+    with pytest.raises(InputError, match=message):
+        list(getattr(labelled_text, reader)(path))
+
+
+def test_splits_have_to_fit_together(tmp_path):
+    files = {split: tmp_path / split for split in labelled_text.SPLITS}
+    for name in ("train", "valid", "test"):
+        write(files[name], "a\t1\nb\t0\n")
+    assert len(read_corpus("x", labelled_text.read_tsv, files).splits["test"]) == 2
+    write(files["test"], "a\t7\n")
+    with pytest.raises(InputError, match="test:1: label '7' is none of those of the train"):
+        read_corpus("x", labelled_text.read_tsv, files)
+    write(files["test"], "a\tb\t1\n")
+    with pytest.raises(InputError, match="some lines have one sentence, others have two"):
+        read_corpus("x", labelled_text.read_tsv, files)
+    write(files["test"], "\n")
+    with pytest.raises(InputError, match="holds no instance"):
+        read_corpus("x", labelled_text.read_tsv, files)
+    files["test"].unlink()
+    with pytest.raises(InputError, match=r"no such file \(the test split of x\)"):
+        read_corpus("x", labelled_text.read_tsv, files)
+
+
+def test_a_dictionary_is_not_cut_to_nothing(tmp_path):
+    instances = [Instance(("a b a",), "x"), Instance(("a c",), "y")]
+    corpus = LabelledCorpus("x", dict.fromkeys(labelled_text.SPLITS, instances))
+    with pytest.raises(InputError, match="--least-count 4: no word .* 'a', is there 3 times"):
+        write_labelled_folder(corpus, tmp_path / "out", least_count=4)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(not os.environ.get("DATA"), reason="DATA names no folder of corpora")
+def test_the_real_corpora_have_their_sizes():
+    data = Path(os.environ["DATA"])
+    for reader, folder, names, sizes in (
+        ("read_tsv", "sst/sst2_tsv", ("train.tsv", "dev.tsv", "test.tsv"), (6920, 872, 1821)),
+        ("read_sentiment_trees", "sst/ptb_trees", ("train.txt", "dev.txt", "test.txt"),
+         (6920, 872, 1821)),
+        ("read_sick", "sts/SICK",
+         ("SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt"), (4500, 500, 4927)),
+    ):  # fmt: skip
+        files = {s: data / folder / n for s, n in zip(labelled_text.SPLITS, names, strict=True)}
+        corpus = read_corpus("x", getattr(labelled_text, reader), files)
+        assert tuple(len(corpus.splits[split]) for split in labelled_text.SPLITS) == sizes
+
+
+def test_conllu_there_and_back(tmp_path):
+    text = to_conllu(("a", "b", "c"), (2, 0, 2), ("sent_id = 1",)) + "\n"
+    text += "1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\n" + to_conllu(("a", "b"), (0, 1))
+    found = list(read_conllu(write(tmp_path / "x.conllu", text)))
+    assert [s.words for s in found] == [("a", "b", "c"), ("a", "b")]
+    assert [s.heads for s in found] == [(2, 0, 2), (0, 1)] and found[0].line == 2
+
+
+@pytest.mark.parametrize(
+    ("heads", "message"),
+    [((2, 1), r"x:1: the heads of this sentence form a cycle"), ((0, 5), r"x:2: '5' is no head"),
+     ((0, 2), r"x:2: '2' is no head of word 2")],
+)  # fmt: skip
+def test_heads_that_are_no_tree_are_refused(tmp_path, heads, message):
+    path = write(tmp_path / "x", to_conllu(("a", "b"), heads))
+    with pytest.raises(InputError, match=message):
+        list(read_conllu(path))
+
+
+@pytest.mark.parametrize("place", [0, 6])
+def test_numbers_of_thousands_of_digits_are_none(tmp_path, place):
+    columns = "1\ta\t_\tX\t_\t_\t0\troot\t_\t_".split("\t")
+    columns[place] = "9" * 5000
+    with pytest.raises(InputError, match="x:1: ") as refusal:
+        list(read_conllu(write(tmp_path / "x", "\t".join(columns) + "\n")))
+    assert len(str(refusal.value)) < 300
+
+
+def test_records_that_are_nested_too_deeply_are_none(tmp_path):
+    with pytest.raises(InputError, match="x:1: no SNLI record"):
+        list(labelled_text.read_snli_jsonl(write(tmp_path / "x", "[" * 100_000 + "\n")))
+
+
+def test_conllu_has_ten_columns(tmp_path):
+    with pytest.raises(InputError, match="x:1: 2 columns; CoNLL-U has 10"):
+        list(read_conllu(write(tmp_path / "x", "1\ta\n")))
+
+
+def test_pages_have_a_picture_per_sentence():
+    page = tree_page([(("a", "<b>", "c"), (2, 0, 2), "one"), (("d",), (0,), "")], "A & B")
+    assert page.count("<svg") == 2 and page.count("<path d=") == 4 and "&lt;b&gt;" in page
+    assert "<title>A &amp; B</title>" in page and "http" not in page
+
+
+def test_word_vectors(tmp_path):
+    path = write(tmp_path / "v", "3 2\nthe 1 2\nof 0.5 -1\nxyz 0 0\n")
+    found = read_word_vectors(path, ["the", "of", "and"], 2)
+    assert {word: vector.tolist() for word, vector in found.items()} == {
+        "the": [1.0, 2.0], "of": [0.5, -1.0]
+    }  # fmt: skip
+    with pytest.raises(InputError, match=r"v:2: 2 numbers, but embeddings have 3"):
+        read_word_vectors(path, ["the"], 3)
+    with pytest.raises(InputError, match="v:1: not all of it are numbers"):
+        read_word_vectors(write(path, "the 1 x\n"), ["the"], 2)
+    with pytest.raises(InputError, match="v:1: not all of its numbers are finite"):
+        read_word_vectors(write(path, "the 1 nan\n"), ["the"], 2)
+    with pytest.raises(InputError, match="no such file"):
+        read_word_vectors(tmp_path / "none", [], 2)

@@ -1,0 +1,149 @@
+"""Reading, normalising, tokenising and filtering aligned text."""
+
+import pytest
+
+from fairseq_struct.data.readers.parallel_text import (
+    LengthFilter,
+    detokeniser,
+    normalise,
+    read_lines,
+    read_parallel,
+    tokeniser,
+)
+from fairseq_struct.errors import InputError
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes bytes into a new file and returns its path."""
+
+    def write_file(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write_file
+
+
+def test_lines_end_at_newlines_only(write):
+    path = write("a", "\ufeffone\r\ntwo\u2028still\x0btwo\rhere\n\nfour")
+    assert read_lines(path) == ["one", "two\u2028still\x0btwo\rhere", "", "four"]
+
+
+def test_reads_aligned_pairs(write):
+    assert read_parallel(write("s", "a b\nc\n"), write("t", "x\ny z\n")) == [
+        ("a b", "x"),
+        ("c", "y z"),
+    ]
+
+
+def test_unaligned_files_name_both_counts(write):
+    source, target = write("s", "a\nb\n"), write("t", "x\ny\nz\n")
+    with pytest.raises(InputError) as caught:
+        read_parallel(source, target)
+    assert str(caught.value) == f"not aligned: {source} has 2 lines, {target} has 3"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "t: empty file"),
+        (b"fine\nM\xfcller\n", "t:2: not UTF-8 text (byte 0xfc)"),
+    ],
+)
+def test_bad_file_is_located(write, content, message):
+    with pytest.raises(InputError) as caught:
+        read_parallel(write("s", "a\nb\n"), write("t", content))
+    assert message in str(caught.value)
+
+
+def test_missing_file_and_folder(write, tmp_path):
+    with pytest.raises(InputError, match="absent: no such file"):
+        read_parallel(write("s", "a\n"), tmp_path / "absent")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_lines(tmp_path)
+
+
+@pytest.mark.parametrize("blank", ["", "  \t", "\u200b\u00a0"])
+def test_blank_line_is_for_training_text_only(write, blank):
+    source, target = write("s", f"a\n{blank}\n"), write("t", "x\ny\n")
+    assert len(read_parallel(source, target)) == 2
+    with pytest.raises(InputError, match=r"s:2: blank line"):
+        read_parallel(source, target, allow_empty=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("  a\t b\u00a0\u3000c \r", "a b c"),
+        ("Mu\u0308ller", "Müller"),
+        ("soft\u00adhyphen\u200b \ufeffmark", "softhyphen mark"),
+        ("می\u200cخواهم", "می\u200cخواهم"),  # the zero-width non-joiner is spelling
+        ("full\u2028stop\x85\x00.", "full stop ."),
+        ("“quoted”", "“quoted”"),
+    ],
+)
+def test_unicode_normalisation(line, expected):
+    assert normalise(line) == expected
+    assert normalise(expected) == expected
+
+
+def test_other_normalisations():
+    assert normalise(" a\u00a0 u\u0308 ", scheme="none") == "a u\u0308"
+    assert normalise("“a” – b", "en", "moses") == '"a" - b'
+    assert normalise("彼は、「ああ」。", "ja", "moses") == "彼は、「ああ」。"
+    with pytest.raises(ValueError, match="nfkc"):
+        normalise("a", scheme="nfkc")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "tokens"),
+    [
+        ("en", 'She\'s "here" & left.', 'She \'s " here " & left .'),
+        ("de", "Der rot-weiße Hut, z.B. dieser!", "Der rot-weiße Hut , z.B. dieser !"),
+        ("fr", "L'homme d'ici, non?", "L' homme d' ici , non ?"),
+    ],
+)
+def test_moses_tokens_are_the_text_and_come_back(language, text, tokens):
+    assert tokeniser(language)(text) == tokens
+    assert detokeniser(language)(tokens).replace(" ?", "?") == text
+
+
+def test_fairseq_undoes_our_tokens():
+    from fairseq.data.encoders.moses_tokenizer import MosesTokenizer, MosesTokenizerConfig
+
+    text = 'Zwei Männer (beide jung) sagen: "Gut!" & gehen – 3,5 km.'
+    theirs = MosesTokenizer(MosesTokenizerConfig(source_lang="de", target_lang="de"))
+    tokens = tokeniser("de")(text)
+    assert theirs.decode(tokens) == text == detokeniser("de")(tokens)
+
+
+def test_no_tokenisation_and_unknown_one():
+    assert tokeniser("en", "none")("don't, no") == "don't, no"
+    with pytest.raises(ValueError, match="spacy"):
+        tokeniser("en", "spacy")
+
+
+def test_detokenising_japanese_leaves_no_spaces():
+    assert detokeniser("ja")("私 は 学生 で す 。") == "私は学生です。"
+
+
+def test_length_filter_counts_by_first_reason():
+    accept = LengthFilter(max_length=4, max_ratio=2.0)
+    pairs = [
+        ("a", ""),
+        ("", ""),
+        ("a b c d e", "a"),
+        ("a b c", "a"),
+        ("a b", "a"),
+        ("a a a", "a b"),
+    ]
+    kept = [pair for pair in pairs if accept.keep(pair[0].split(), pair[1].split())]
+    assert kept == pairs[-2:]
+    assert accept.dropped == {"empty": 2, "too_long": 1, "length_ratio": 1}
+
+
+def test_length_filter_without_limits_still_drops_empty_lines():
+    accept = LengthFilter(max_length=None, max_ratio=None)
+    assert accept.keep(["a"] * 5000, ["b"])
+    assert not accept.keep(["a"], [])

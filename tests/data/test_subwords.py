@@ -1,0 +1,109 @@
+"""Learning, applying, saving and loading subword segmentations."""
+
+import random
+
+import pytest
+
+from fairseq_struct.data.prepared.subwords import (
+    SEGMENTATIONS,
+    BytePairEncoding,
+    SentencePiece,
+    learn_segmenter,
+    segmenter_options,
+)
+from fairseq_struct.errors import InputError
+
+SIZES = {"none": 0, "bpe": 60, "sentencepiece-bpe": 90, "sentencepiece-unigram": 50}
+
+
+@pytest.fixture(scope="module")
+def text():
+    """Two languages that share stems and differ in an ending."""
+    generator = random.Random(7)
+    stems = ["".join(generator.choices("aehiklnorstw", k=6)) for _ in range(40)]
+
+    def draw(ending):
+        words = [generator.choice(stems) + generator.choice(["", ending]) for _ in range(5)]
+        return " ".join(words) + " ."
+
+    return {lang: [draw(end) for _ in range(80)] for lang, end in (("en", "ing"), ("de", "ung"))}
+
+
+@pytest.mark.parametrize("kind", SEGMENTATIONS)
+def test_decoding_undoes_encoding_also_on_unseen_words(kind, text):
+    segmenter = learn_segmenter(kind, text, SIZES[kind])
+    for line in (*text["en"], *text["de"], "lowest karten singt ."):
+        assert segmenter.decode(segmenter.encode(line, "en")) == line
+
+
+@pytest.mark.parametrize("kind", SEGMENTATIONS[1:])
+def test_same_text_same_model(kind, text, tmp_path):
+    models = []
+    for run in ("first", "second"):
+        (tmp_path / run).mkdir()
+        segmenter = learn_segmenter(kind, text, SIZES[kind])
+        segmenter.save(tmp_path / run)
+        models.append((tmp_path / run / segmenter.file_name).read_bytes())
+    assert models[0] == models[1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "loader"), [("bpe", BytePairEncoding), ("sentencepiece-unigram", SentencePiece)]
+)
+def test_loading_restores_the_encoder(kind, loader, text, tmp_path):
+    segmenter = learn_segmenter(kind, text, SIZES[kind], vocabulary_threshold=3)
+    segmenter.save(tmp_path)
+    loaded = loader.load(tmp_path)
+    for language, lines in text.items():
+        for line in lines[:10]:
+            assert loaded.encode(line, language) == segmenter.encode(line, language)
+    with pytest.raises(InputError, match="no such file"):
+        loader.load(tmp_path / "elsewhere")
+
+
+def test_exactly_the_merges_asked_for(text):
+    assert BytePairEncoding.learn(text, 30).codes.count("\n") == 31  # and the version line
+
+
+def test_frequent_pairs_merge_first():
+    encoder = BytePairEncoding.learn({"en": ["ab ab ab cd cd"]}, 1)
+    assert encoder.encode("ab cd", "en") == "ab c@@ d"
+
+
+def test_too_many_merges_says_how_many_there_are():
+    with pytest.raises(InputError, match=r"cannot learn 50 merges: .* only 2 "):
+        BytePairEncoding.learn({"en": ["ab ab cd"], "de": ["cd"]}, 50)
+    with pytest.raises(InputError, match="only 0"):
+        BytePairEncoding.learn({"en": ["a b"]}, 1)
+
+
+@pytest.mark.parametrize(("pieces", "message"), [(5000, "too high"), (3, "required_chars")])
+def test_impossible_number_of_pieces(text, pieces, message):
+    with pytest.raises(InputError, match=f"cannot learn {pieces} sentencepiece.*{message}"):
+        learn_segmenter("sentencepiece-unigram", text, pieces)
+
+
+def test_vocabulary_threshold_splits_what_is_rare_in_its_own_language():
+    text = {"en": ["word"] * 9, "de": ["word", *["wor", "d"] * 9]}
+    free = BytePairEncoding.learn(text, 4)
+    limited = BytePairEncoding.learn(text, 4, vocabulary_threshold=3)
+    assert free.encode("word", "de") == limited.encode("word", "en") == "word"
+    assert limited.encode("word", "de") != "word"
+    assert limited.decode(limited.encode("word", "de")) == "word"
+
+
+def test_fairseq_undoes_the_merges(text, tmp_path):
+    from fairseq.data.encoders.subword_nmt_bpe import SubwordNMTBPE, SubwordNMTBPEConfig
+
+    segmenter = learn_segmenter("bpe", text, 20)
+    segmenter.save(tmp_path)
+    assert segmenter_options("bpe", "OUT").endswith("--bpe-codes OUT/codes.bpe")
+    theirs = SubwordNMTBPE(SubwordNMTBPEConfig(bpe_codes=str(tmp_path / "codes.bpe")))
+    encoded = segmenter.encode("lowering karte .", "en")
+    assert "@@" in encoded
+    assert theirs.decode(encoded) == "lowering karte ."
+
+
+def test_unknown_kind(text):
+    with pytest.raises(ValueError, match="wordpiece"):
+        learn_segmenter("wordpiece", text, 10)

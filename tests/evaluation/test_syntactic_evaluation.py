@@ -1,0 +1,45 @@
+"""Test sets as pickles, which may be anything."""
+
+import pickle
+
+import pytest
+
+from fairseq_struct.data.readers.syntactic_evaluation import read_test_sets
+from fairseq_struct.errors import InputError
+
+SETS = {"sing": [("the cat sings", "the cat sing")] * 3, "plur": [("cats sing", "cats sings")]}
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles_of_every_protocol_are_read(tmp_path, protocol):
+    many = SETS | {str(i): [(f"a {i} b", f"a {i}")] for i in range(300)}  # frames, long places
+    (tmp_path / "x.pickle").write_bytes(pickle.dumps(many, protocol))
+    assert read_test_sets(tmp_path) == {"x": [item for items in many.values() for item in items]}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\x80\x02}r\xff\xff\xff\x0f.", "byte 3 asks for more room than the file has bytes"),
+        (b"}p268435455\n.", "byte 1 asks for more room"),
+        (b"\x80\x04\x95\xff\xff\xff\xff\x00\x00\x00\x00}.", "byte 2 asks for more room"),
+        (b"\x80\x04X\xff\xff\xff\x7f}.", "expected 2147483647 bytes"),
+        (b"\x80\x05\x96\xff\xff\xff\xff\x02\x00\x00\x00}.", "expected 12884901887 bytes"),
+    ],
+    ids=["place", "written place", "frame", "text", "bytes"],
+)
+def test_what_asks_for_more_memory_than_it_has_bytes_is_not_unpickled(
+    tmp_path, monkeypatch, content, message
+):
+    monkeypatch.setattr("fairseq_struct.data.readers.syntactic_evaluation._Containers", None)
+    (tmp_path / "x.pickle").write_bytes(content)
+    with pytest.raises(InputError, match=rf"x\.pickle: no test set \({message}"):
+        read_test_sets(tmp_path)
+
+
+def test_a_sentence_that_many_items_name_is_kept_once(tmp_path):
+    text = " a very  long sentence"
+    (tmp_path / "x.pickle").write_bytes(pickle.dumps({"all": [(text, "b")] * 20 + [(text, "c")]}))
+    found = read_test_sets(tmp_path)["x"]
+    assert found[0] == ("a very long sentence", "b")
+    assert len({id(better) for better, _ in found}) == 1

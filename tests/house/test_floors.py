@@ -1,0 +1,194 @@
+"""The house has floors, and imports only go down; networks and inference know no fairseq."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "fairseq_struct"
+
+# Room -> the rooms it may import besides itself. Anybody may import the exceptions.
+FLOORS = {
+    "models": {"modules", "structure", "compat"},
+    "tasks": {"data", "metrics", "structure", "evaluation", "compat"},
+    "criterions": {"metrics", "compat"},
+    "optim": {"compat"},
+    "cli": {"data", "modules", "metrics", "structure", "models", "tasks", "criterions"}
+    | {"records", "pages", "evaluation", "inference", "compat", "checkpoint_file"}
+    | {"plugin", "user_dir", "__init__"},
+    "evaluation": {"data", "metrics", "structure"},
+    "modules": {"structure"},
+    "metrics": {"structure"},
+    "records": set(),
+    "pages": {"structure"},
+    "structure": set(),
+    "data": {"compat"},
+    "plugin": {"compat", "hydra_configs", "precision"},
+    "hydra_configs": set(),
+    "precision": set(),
+    "user_dir": {"plugin"},
+    "compat": {"checkpoint_file", "trainer_checkpoints"},
+    "trainer_checkpoints": {"whole_files"},
+    "whole_files": set(),
+    "checkpoint_file": set(),
+    "text_files": set(),
+    "processor": set(),
+    "errors": set(),
+    "inference": {"structure", "data", "models", "compat", "checkpoint_file", "plugin", "__init__"},
+    "__init__": {"inference"},
+}
+OF_ALL = {"errors", "text_files", "whole_files", "processor"}
+STRUCTURE_MAY_USE = {"torch", "numpy", "numba", "entmax", "fairseq_struct"}
+STRUCTURE_MAY_USE |= sys.stdlib_module_names
+WITHOUT_FAIRSEQ = (
+    "structure", "modules", "metrics", "records", "pages", "whole_files", "errors", "text_files",
+    "processor", "__init__",
+)  # fmt: skip
+# What lies behind the door of a sub-room is for the room that holds it.
+BEHIND_DOORS = {
+    "structure.dependency.projective": "structure.dependency",
+    "structure.dependency.nonprojective": "structure.dependency",
+    "structure.dependency.sparsemap": "structure.dependency",
+    "structure.dependency.distribution": "structure.dependency",
+    "modules.on_lstm": "modules.on_lstm",
+}
+MOST_FILES_OF_A_ROOM = 15
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> set[str]:
+    """Dotted names that a file imports anywhere, also inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import in line {node.lineno}"
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+def rooms_imported(path: Path) -> set[str]:
+    # The version is a plain string of the package itself, which is imported before any room.
+    parts = [name.split(".") for name in imports_of(path) - {"fairseq_struct.__version__"}]
+    inner = {name[1] for name in parts if name[0] == "fairseq_struct" and len(name) > 1}
+    known = {entry.stem for entry in PACKAGE.iterdir()}
+    return {name if name in known else "__init__" for name in inner}
+
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+def test_every_room_has_a_floor():
+    assert {room_of(path) for path in SOURCES} <= set(FLOORS)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_only_go_down(path):
+    room = room_of(path)
+    above = rooms_imported(path) - FLOORS[room] - {room} - OF_ALL
+    assert not above, f"{path} imports from {sorted(above)}"
+    if room in WITHOUT_FAIRSEQ:
+        fairseq = [name for name in imports_of(path) if name.split(".")[0].startswith("fairseq")]
+        assert all(name.startswith("fairseq_struct.") for name in fairseq), fairseq
+    if room == "structure":
+        outside = {name.split(".")[0] for name in imports_of(path)} - STRUCTURE_MAY_USE
+        assert not outside, f"{path} imports {sorted(outside)}"
+
+
+@pytest.mark.parametrize("private", BEHIND_DOORS)
+def test_what_is_behind_a_door_is_imported_by_its_own_room_only(private):
+    inside = PACKAGE.joinpath(*BEHIND_DOORS[private].split("."))
+    assert inside.is_dir()
+    for path in SOURCES:
+        if not path.is_relative_to(inside):
+            beyond = [n for n in imports_of(path) if n.startswith(f"fairseq_struct.{private}.")]
+            names = [n.removeprefix(f"fairseq_struct.{private}.") for n in beyond]
+            files = {file.stem for file in PACKAGE.joinpath(*private.split(".")).glob("*.py")}
+            reached = [n for n in names if "." in n and n.split(".")[0] in files or n in files]
+            assert not reached, f"{path} imports {reached} from behind {private}"
+
+
+def test_rooms_are_small_enough_to_be_searched_by_eye():
+    sizes = {room: len(list(room.glob("*.py"))) for room in {path.parent for path in SOURCES}}
+    sizes = {str(room.relative_to(PACKAGE)): n for room, n in sizes.items() if room != PACKAGE}
+    crowded = {room: n - 1 for room, n in sizes.items() if n - 1 > MOST_FILES_OF_A_ROOM}
+    assert not crowded  # less its __init__.py
+
+
+def test_the_floors_catch_an_offender(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
+    for room in ("modules", "models"):
+        (tmp_path / room).mkdir()
+    offender = tmp_path / "modules" / "offender.py"
+    offender.write_text("def f():\n    from fairseq_struct.models import x\n    import fairseq\n")
+    with pytest.raises(AssertionError, match="imports from"):
+        test_imports_only_go_down(offender)
+
+
+def test_networks_and_inference_never_load_fairseq():
+    """Transitively, too: whatever these rooms import is loaded in a fresh interpreter."""
+    names = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in SOURCES
+        if room_of(path) in WITHOUT_FAIRSEQ
+    ]
+    assert "fairseq" not in modules_after(f"for name in {names!r}: importlib.import_module(name)")
+
+
+def test_package_and_command_line_start_light():
+    loaded = modules_after("import fairseq_struct.cli.main as main; main.build_parser()")
+    assert "fairseq_struct.cli.doctor" in loaded
+    assert not {"fairseq", "torch", "numpy", "matplotlib"} & loaded
+
+
+def modules_after(statement: str) -> set[str]:
+    code = f"import importlib, json, sys\n{statement}\nprint(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["--help"], ""),
+        (["parse", "--help"], ""),
+        (["parse", "none.pt"], "none.pt: no such file"),
+        (["parse", "HERE", "--data", "none"], "none: no such folder"),
+        (["parse", "FOLDER"], "is a folder, not a file"),
+        (["classify", "none.pt"], "none.pt: no such file"),
+        (["classify", "HERE", "--trees", "none/trees"], "none/trees cannot be written"),
+        (["channels", "HERE", "none.conllu"], "none.conllu: no such file"),
+        (["channels", "none.pt", "HERE"], "none.pt: no such file"),
+        (["syneval", "none.pt", "HERE"], "none.pt: no such file"),
+        (["syneval", "HERE", "none"], "none: no such .tsv file"),
+        (["evaluate", "none.txt", "random"], "none.txt: no such file"),
+        (["evaluate", "HERE", "right_chian"], "no such file; did you mean 'right_chain'?"),
+        (["average-checkpoints", "--inputs", "HERE", "none.pt", "--output=x"], "none.pt: no such"),
+        (["average-checkpoints", "--last=2", "--directory=none", "--output=x"], "no such direc"),
+        (["report", "none.md"], "none.md: no such file"),
+        (["doctor", "--data", "none"], "none: no such folder"),
+    ],
+)  # fmt: skip
+def test_commands_look_at_paths_before_they_load_anything_heavy(command, message, tmp_path):
+    (tmp_path / "here").write_text("")
+    places = {"HERE": str(tmp_path / "here"), "FOLDER": str(tmp_path)}
+    command = [places.get(word, word) for word in command]
+    loaded = modules_after(
+        "import contextlib, io\nfrom fairseq_struct.cli.main import main\n"
+        "said = io.StringIO()\n"
+        "with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):\n"
+        f"    try:\n        status = main({command!r})\n"
+        "    except SystemExit as ended:\n        status = ended.code\n"
+        f"assert {message!r} in said.getvalue(), said.getvalue()\n"
+        f"assert status == {2 if message else 0}, status"
+    )
+    assert not {"fairseq", "torch", "numpy", "numba", "matplotlib"} & loaded

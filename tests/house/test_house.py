@@ -1,0 +1,121 @@
+"""House rules: what lies at the top, how long files get, what is never written, help texts."""
+
+import argparse
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fairseq_struct import plugin
+
+ROOT = Path(__file__).resolve().parents[2]
+TOP_LEVEL = {
+    "setup.cfg",
+    "pyproject.toml",
+    "fairseq_struct",
+    "user_dir",
+    "preprocess",
+    "recipes",
+    "docs",
+    "tests",
+    "README.md",
+    "Makefile",
+    "LICENSE",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+}
+LONGEST_FILE = 350
+SOURCE_SUFFIXES = {".py", ".sh", ".cfg", ".toml", ""}
+
+# Put together here so that this file does not offend itself.
+NEVER_WRITTEN = {
+    "the host of a package index": re.compile(r"\b(py" r"pi\.org|python" r"hosted\.org)"),
+    "a path of one machine": re.compile(r"(?<![\w.])/(wo" r"rk|op" r"t|ro" r"ot)/"),
+    "an issue number": re.compile(r"\b(issue|pull request|PR) ?#\d", re.IGNORECASE),
+}
+
+
+def files() -> list[Path]:
+    """All files of the project: those git tracks, or would if they were added."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout, so what belongs to the project is unknown")
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [path for name in listed.splitlines() if (path := ROOT / name).is_file()]
+
+
+def texts() -> list[tuple[Path, str]]:
+    found = []
+    for path in files():
+        try:
+            found.append((path.relative_to(ROOT), path.read_text(encoding="utf-8")))
+        except UnicodeDecodeError:  # a picture, say
+            continue
+    assert found
+    return found
+
+
+def test_top_level_holds_only_what_belongs_there():
+    top = {path.relative_to(ROOT).parts[0] for path in files()}
+    assert {name for name in top if not name.startswith(".")} <= TOP_LEVEL
+
+
+def test_no_file_is_too_long():
+    lengths = {
+        str(path): text.count("\n") for path, text in texts() if path.suffix in SOURCE_SUFFIXES
+    }
+    assert not {path: n for path, n in lengths.items() if n > LONGEST_FILE}
+
+
+@pytest.mark.parametrize("what", NEVER_WRITTEN)
+def test_never_written(what):
+    found = [
+        f"{path}:{number}: {line.strip()}"
+        for path, text in texts()
+        for number, line in enumerate(text.splitlines(), 1)
+        if NEVER_WRITTEN[what].search(line)
+    ]
+    assert not found, f"{what}: {found}"
+
+
+@pytest.mark.parametrize(
+    ("what", "line", "offends"),
+    [
+        ("the host of a package index", "see https://py" + "pi.org/simple", True),
+        ("a path of one machine", 'DATA = "/wo' + 'rk/data"', True),
+        ("a path of one machine", "home/wo" + "rk/data", False),
+        ("an issue number", "mends issue #" + "12", True),
+    ],
+)
+def test_the_patterns_catch_what_they_should(what, line, offends):
+    assert bool(NEVER_WRITTEN[what].search(line)) is offends
+
+
+def registered_classes() -> list[type]:
+    plugin.load()
+    from fairseq.criterions import CRITERION_REGISTRY
+    from fairseq.models import MODEL_REGISTRY
+    from fairseq.tasks import TASK_REGISTRY
+
+    every = [*MODEL_REGISTRY.values(), *TASK_REGISTRY.values(), *CRITERION_REGISTRY.values()]
+    return [cls for cls in every if cls.__module__.startswith("fairseq_struct.")]
+
+
+def options_of(cls: type) -> dict[str, argparse.Action]:
+    parser = argparse.ArgumentParser(add_help=False, conflict_handler="resolve")
+    cls.add_args(parser)
+    return {option: action for action in parser._actions for option in action.option_strings}
+
+
+def test_every_option_of_ours_has_help():
+    classes = registered_classes()
+    assert classes
+    for cls in classes:
+        inherited = set()
+        for base in cls.__mro__:
+            if base.__module__.startswith("fairseq.") and hasattr(base, "add_args"):
+                inherited |= set(options_of(base))
+        for option, action in options_of(cls).items():
+            if option not in inherited:
+                assert action.help and len(action.help) > 10, f"{cls.__name__}: {option}"

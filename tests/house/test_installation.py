@@ -1,0 +1,189 @@
+"""The script behind ``make install``: what it installs, what it does not repeat, what it says.
+
+It runs here with an interpreter that makes believe: environments are empty, and pip writes down
+what it was asked for.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairseq_struct import compat
+
+ROOT = Path(__file__).resolve().parents[2]
+DEFAULT = compat.fairseq_requirement()
+OTHER = next(one for one in compat.FAIRSEQ_BUILDS.values() if one != DEFAULT)
+
+INTERPRETER = """\
+#!{python} -S
+import os, re, shutil, subprocess, sys
+from pathlib import Path
+
+ROOT = Path({root!r})
+match sys.argv[1:]:
+    case ["-m", "venv", folder]:
+        (Path(folder) / "bin").mkdir(parents=True)
+        shutil.copy(__file__, Path(folder) / "bin" / "python")
+    case ["-m", "pip", verb, *arguments]:
+        line = " ".join([verb, *arguments])
+        with open(ROOT / "pip.log", "a") as log:
+            print(line, file=log)
+        failing, _, message = os.environ.get("FAILURE", "").partition(": ")
+        if failing and failing in line:
+            sys.exit(print(message) or 1)
+        for name, version in re.findall(r"\\b([\\w-]+)={{2,3}}(\\S+)", line):
+            metadata = ROOT / "site" / f"{{name.replace('-', '_')}}-{{version}}.dist-info"
+            metadata.mkdir(parents=True, exist_ok=True)
+            text = f"Metadata-Version: 2.1\\nName: {{name}}\\nVersion: {{version}}\\n"
+            (metadata / "METADATA").write_text(text)
+        if verb == "uninstall":
+            for build in (ROOT / "site").glob("*fairseq*"):
+                shutil.rmtree(build)
+    case ["-m", "fairseq_struct.cli.main", *arguments]:
+        with open(ROOT / "pip.log", "a") as log:
+            print("fairseq-struct", *arguments, file=log)
+        sys.exit("compile" in os.environ.get("FAILURE", ""))
+    case ["-c", code]:
+        path = [str(ROOT / "site"), str(ROOT)]
+        environment = {{**os.environ, "PYTHONPATH": os.pathsep.join(path)}}
+        sys.exit(subprocess.run([{python!r}, "-S", "-c", code], env=environment).returncode)
+    case ["--version"]:
+        print("Python", sys.version.split()[0])
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A folder with what the script reads, and an interpreter ``python-of-tests`` beside it."""
+    root = tmp_path / "checkout"
+    (root / ".ci").mkdir(parents=True)
+    shutil.copy(ROOT / ".ci" / "install.sh", root / ".ci")
+    for name in ("setup.cfg", "pyproject.toml"):
+        shutil.copy(ROOT / name, root)
+    (root / "fairseq_struct").symlink_to(ROOT / "fairseq_struct")
+    command(root, "python-of-tests", INTERPRETER.format(python=sys.executable, root=str(root)))
+    command(root, "c++-of-tests", "#!/bin/sh\n")
+    return root
+
+
+def command(root, name, text):
+    (root / "bin").mkdir(exist_ok=True)
+    (root / "bin" / name).write_text(text)
+    (root / "bin" / name).chmod(0o755)
+
+
+def install(root, verb="packages", **variables):
+    """Run the script; what pip was asked for, what was printed, and the exit status come back."""
+    variables = {"PYTHON": "python-of-tests", "CXX": "c++-of-tests", **variables}
+    ours = {"FAIRSEQ", "TORCH_INDEX", "TORCH_VERSION", "FAILURE"}  # as make hands them on
+    environment = {
+        **{key: value for key, value in os.environ.items() if key not in ours},
+        "PATH": f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        **variables,
+    }
+    (root / "pip.log").write_text("")
+    done = subprocess.run(
+        ["bash", root / ".ci" / "install.sh", verb], env=environment, capture_output=True, text=True
+    )
+    return (root / "pip.log").read_text().splitlines(), done.stdout + done.stderr, done.returncode
+
+
+def fairseq_of(root):
+    return sorted(path.name.split("-")[0] for path in (root / "site").glob("*fairseq*"))
+
+
+def test_from_nothing_and_again(checkout):
+    asked, printed, status = install(checkout)
+    assert status == 0, printed
+    assert any("torch==" in line for line in asked)
+    assert any(line.endswith("-e .[dev]") for line in asked)
+    assert not any(OTHER in line for line in asked)
+    assert fairseq_of(checkout) == [DEFAULT.split("==")[0].replace("-", "_")]
+    assert install(checkout) == ([], "", 0)
+
+
+def test_kernels_are_compiled_once_and_may_fail(checkout):
+    install(checkout)
+    asked, printed, status = install(checkout, "kernels", FAILURE="compile")
+    assert status == 0 and "compiled at its first use" in printed
+    asked, printed, status = install(checkout, "kernels")
+    assert (asked, status) == (["fairseq-struct doctor --compile"], 0)
+    assert install(checkout, "kernels") == ([], "", 0)
+
+
+def test_other_build_of_fairseq_takes_the_place_of_the_first(checkout):
+    install(checkout)
+    for build in (OTHER.split("==")[0], ""):
+        asked, printed, status = install(checkout, FAIRSEQ=build)
+        assert status == 0, printed
+        assert asked[0].startswith("uninstall -y ")
+        assert not any("-e ." in line for line in asked)
+        assert fairseq_of(checkout) == [
+            compat.fairseq_requirement(build).split("==")[0].replace("-", "_")
+        ]
+        assert install(checkout, FAIRSEQ=build) == ([], "", 0)
+
+
+def test_source_is_built_against_the_torch_that_is_here(checkout):
+    asked, printed, status = install(checkout, FAIRSEQ="fairseq-fixed")
+    assert status == 0, printed
+    built = next(line for line in asked if "fairseq-fixed==" in line and "install" in line)
+    assert "--no-build-isolation" in built and "-c .venv/constraints.txt" in built
+    constraints = (checkout / ".venv" / "constraints.txt").read_text()
+    assert constraints.startswith("torch===2.13.0")
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"FAIRSEQ": "fairseq"}, "FAIRSEQ=fairseq is no build of fairseq"),
+        ({"PYTHON": "no-such-python"}, "no suitable Python"),
+        ({"FAIRSEQ": "fairseq-fixed", "CXX": "no-such-compiler"}, "no C++ compiler"),
+        ({"FAILURE": "torch: Temporary failure in name resolution"}, "no network"),
+        ({"FAILURE": "torch: No space left on device"}, "disk full: pip ran out"),
+        ({"FAILURE": "dev: the moon is full"}, "pip failed, as shown above"),
+        (
+            {"FAILURE": f"{DEFAULT}: No matching distribution found for {DEFAULT}"},
+            f"pip's package index has no {DEFAULT} for python3.",
+        ),
+    ],
+)
+def test_what_is_missing_is_said_in_one_sentence(checkout, variables, message):
+    _, printed, status = install(checkout, **variables)
+    assert status == 1
+    assert printed.splitlines()[-1].startswith(f"error: {message}")
+
+
+def test_full_disk_is_told_before_anything_is_loaded(checkout):
+    command(checkout, "df", "#!/bin/sh\necho\necho disk 1 1 1000000\n")
+    asked, printed, status = install(checkout)
+    assert (asked, status) == ([], 1)
+    assert "has 1 GB left, and this needs 3 GB" in printed
+
+
+def test_interrupted_installation_goes_on(checkout):
+    assert install(checkout, FAILURE="-e .: interrupted")[2] == 1
+    asked, printed, status = install(checkout)
+    assert status == 0 and not any("torch==2" in line for line in asked)
+
+
+def test_wheel_of_fairseq_needs_no_compiler(checkout):
+    if DEFAULT.startswith("fairseq-fixed"):
+        pytest.skip("there is no wheel for this interpreter")
+    assert install(checkout, CXX="no-such-compiler")[2] == 0
+
+
+def test_shellcheck_accepts_the_scripts():
+    shellcheck = shutil.which("shellcheck")
+    if not shellcheck:
+        pytest.skip("shellcheck is not installed")
+    done = subprocess.run(
+        [shellcheck, ROOT / ".ci" / "install.sh", ROOT / ".ci" / "run"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,52 @@
+"""Reading what fairseq-train has logged."""
+
+import pytest
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.records.training_log import read_log
+
+FIRST = """2026-01-01 00:00:00 | INFO | train_inner | {"epoch": 1, "loss": "9"}
+2026-01-01 00:00:01 | INFO | valid | {"epoch": 1, "valid_loss": "3.5", "valid_ppl": "11.3"}
+2026-01-01 00:00:02 | INFO | STS-B | {"epoch": 1, "STS-B_spearman": "-2.5", "STS-B_best": null}
+2026-01-01 00:00:03 | INFO | train | {"epoch": 1, "train_loss": "4", "train_train_wall": "1", \
+"train_wall": "61"}
+"""
+SECOND = FIRST.replace('"epoch": 1', '"epoch": 2').replace('"3.5"', '"2.5"').replace("-2.5", "7")
+END = "2026-01-01 00:00:09 | INFO | fairseq_cli.train | done training in 3.0 seconds\n"
+
+
+def test_values_by_split_and_epoch(tmp_path):
+    path = tmp_path / "train.log"
+    path.write_text("a warning\n" + FIRST + SECOND + END)
+    log = read_log(path)
+    assert set(log.splits) == {"valid", "STS-B", "train"}
+    assert log.value("STS-B", 1, "spearman") == -2.5
+    assert log.best_epoch("valid", "loss") == 2
+    assert log.best_epoch("valid", "loss", highest=True) == 1
+    assert log.best_epoch("STS-B", "spearman", highest=True) == 2
+    assert log.minutes == pytest.approx(2 / 60)
+    with pytest.raises(InputError, match="no uas of valid after epoch 2"):
+        log.value("valid", 2, "uas")
+    with pytest.raises(InputError, match="nothing of test"):
+        log.best_epoch("test", "loss")
+
+
+def test_of_equal_epochs_the_last_one_is_the_best(tmp_path):
+    path = tmp_path / "train.log"
+    path.write_text(FIRST + SECOND.replace('"2.5"', '"3.5"') + END)
+    assert read_log(path).best_epoch("valid", "loss") == 2
+
+
+def test_the_last_of_two_runs_of_an_epoch_counts(tmp_path):
+    path = tmp_path / "train.log"
+    again = SECOND.replace('"2.5"', '"4.5"')
+    path.write_text(FIRST + SECOND + again + END)
+    assert read_log(path).best_epoch("valid", "loss") == 1
+
+
+def test_a_training_that_did_not_end_has_no_results(tmp_path):
+    with pytest.raises(InputError, match="no such run"):
+        read_log(tmp_path / "train.log")
+    (tmp_path / "train.log").write_text(FIRST)
+    with pytest.raises(InputError, match="did not end"):
+        read_log(tmp_path / "train.log")

@@ -1,0 +1,227 @@
+"""Constituency trees from distances, trivial ones, brackets, and their scores."""
+
+import math
+
+import pytest
+import torch
+from nltk import Tree
+
+from fairseq_struct.cli.evaluate import evaluate
+from fairseq_struct.data.readers.bracket_trees import (
+    leaves_of,
+    line_of,
+    nodes_of,
+    prune,
+    read_trees,
+    spans_of,
+    to_line,
+    tree_of,
+)
+from fairseq_struct.data.readers.penn_treebank import read_evaluation_trees
+from fairseq_struct.errors import InputError
+from fairseq_struct.metrics.bracketing import BracketingScores
+from fairseq_struct.pages.bracket_page import bracket_page
+from fairseq_struct.structure.spans import (
+    balanced,
+    left_branching,
+    mean_depth,
+    random_tree,
+    right_branching,
+    tree_of_distances,
+)
+
+WORDS = "the cat sat on a mat".split()
+
+
+def recursive(words, distances, split):
+    """The two definitions, word for word."""
+    if len(words) == 1:
+        return words[0]
+    if split == "gap":
+        i = max(range(1, len(words)), key=lambda k: distances[k])
+        parts = (words[:i], distances[:i]), (words[i:], distances[i:])
+        return [recursive(*part, split) for part in parts]
+    i = max(range(len(words)), key=lambda k: distances[k])
+    right = words[i]
+    if i + 1 < len(words):
+        right = [words[i], recursive(words[i + 1 :], distances[i + 1 :], split)]
+    return [recursive(words[:i], distances[:i], split), right] if i else right
+
+
+def nested(tree):
+    return tree if isinstance(tree, str) else [nested(child) for child in tree]
+
+
+@pytest.mark.parametrize("split", ["word", "gap"])
+def test_trees_of_distances_are_those_of_the_definitions(split):
+    generator = torch.Generator().manual_seed(0)
+    for n in (1, 2, 3, 6, 6, 6, 9):
+        words = [f"w{i}" for i in range(n)]
+        distances = torch.rand(n, generator=generator).tolist()
+        spans = tree_of_distances(distances, split)
+        assert len(spans) == len(set(spans)) == n - 1
+        made = nested(tree_of(words, spans))
+        assert made == (recursive(words, distances, split) if n > 1 else words)
+
+
+def test_a_hand_made_tree():
+    assert line_of(WORDS, tree_of_distances([6, 1, 5, 4, 3, 2])) == (
+        "(X the (X cat (X sat (X on (X a mat)))))"
+    )
+    assert line_of(WORDS, tree_of_distances([0, 1, 5, 2, 4, 3], "gap")) == (
+        "(X (X the cat) (X (X sat on) (X a mat)))"
+    )
+    assert tree_of_distances([3.0]) == []
+
+
+def test_trivial_trees_and_their_depths():
+    assert right_branching(4) == [(0, 4), (1, 4), (2, 4)]
+    assert left_branching(4) == [(0, 4), (0, 3), (0, 2)]
+    assert balanced(5) == [(0, 5), (0, 2), (2, 5), (3, 5)]
+    assert mean_depth(right_branching(4), 4) == (1 + 2 + 3 + 3) / 4
+    assert mean_depth(balanced(4), 4) == 2
+    generator = torch.Generator().manual_seed(1)
+    cuts = [random_tree(3, generator)[1] for _ in range(400)]
+    assert 150 < cuts.count((0, 2)) < 250 and set(cuts) == {(0, 2), (1, 3)}
+    for n in (1, 2, 7):
+        for spans in (right_branching(n), left_branching(n), balanced(n), random_tree(n)):
+            assert len(spans) == n - 1
+
+
+def test_distances_that_are_none_are_refused():
+    with pytest.raises(ValueError, match="distance 1 is NaN"):
+        tree_of_distances([1.0, math.nan, 2.0])
+    with pytest.raises(ValueError, match="no tree over no words"):
+        tree_of_distances([])
+    with pytest.raises(ValueError, match="split must be one of word, gap"):
+        tree_of_distances([1.0], "middle")
+    with pytest.raises(ValueError, match="cross"):
+        tree_of(WORDS, [(0, 3), (2, 5)])
+
+
+def test_long_sentences_have_deep_trees(tmp_path):
+    words = ["w"] * 3000
+    assert line_of(words, right_branching(3000)).count("(") == 2999
+    path = tmp_path / "deep"
+    path.write_text(line_of(words, left_branching(3000)) + "\n")
+    assert evaluate(path, path)[0].f1 == [100]
+
+
+def test_deep_trees_are_read_pruned_and_written(tmp_path):
+    line = "(NP (NN a) " * 3000 + "(NP (, ,))" + ")" * 3000
+    (tmp_path / "wsj_0101.mrg").write_text(f"({line})\n")
+    (tree,) = read_evaluation_trees(tmp_path)
+    assert leaves_of(tree) == ["a"] * 3000 and len(list(nodes_of(tree))) == 6000
+    expected = "(NP (NN a) " * 2999 + "(NP (NN a))" + ")" * 2999
+    assert to_line(tree) == expected
+    bare = tree_of(["w"] * 3000, right_branching(3000))
+    assert to_line(bare) == line_of(["w"] * 3000, right_branching(3000))
+
+
+def test_nodes_are_those_of_nltk():
+    tree = Tree.fromstring("(S (NP (DT the) (NN cat)) (VP (VB go) (ADVP (RB now))) (. .))")
+    assert list(nodes_of(tree)) == list(tree.subtrees()) and leaves_of(tree) == tree.leaves()
+
+
+def test_files_of_trees(tmp_path):
+    path = tmp_path / "trees"
+    path.write_text("( (S (NP (DT the) (NN cat))\n   (VP (VBZ sleeps)) (. .)) )\n(NP (NN mat))\n")
+    trees = read_trees(path)
+    assert [line for line, _ in trees] == [1, 3]
+    expected = Tree.fromstring("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)) (. .))")
+    assert trees[0][1] == expected and trees[1][1] == Tree("NP", [Tree("NN", ["mat"])])
+    assert spans_of(expected) == [("S", (0, 4)), ("NP", (0, 2))]
+    path.write_text("((the cat) (I (am here)))\n(a (b c))\n(word)\n")
+    (_, first), (_, second), (_, third) = read_trees(path)
+    assert first.leaves() == ["the", "cat", "I", "am", "here"]
+    assert [span for _, span in spans_of(first)] == [(0, 5), (0, 2), (2, 5), (3, 5)]
+    assert second.leaves() == ["a", "b", "c"] and third.leaves() == ["word"]
+    path.write_text("\ufeff(s (np_1 (dt the) (nn cat)) (vp sleeps))\n")
+    ((_, lower),) = read_trees(path)
+    assert lower.leaves() == ["the", "cat", "sleeps"] and lower[0].label() == "np_1"
+    path.write_text(line_of(WORDS, balanced(6)) + "\n")
+    ((_, again),) = read_trees(path)
+    assert again.leaves() == WORDS and [s for _, s in spans_of(again)] == balanced(6)
+    assert to_line(expected) == "(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)) (. .))"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(S (NP the)\n(VP", r"trees:1: this tree is not closed"),
+        ("(S a)\n)", r"trees:2: '\)' is in no tree"),
+        ("(S a)\nword", r"trees:2: 'word' is in no tree"),
+        ("(S ())", r"trees:1: empty brackets"),
+    ],
+)
+def test_malformed_trees_are_named(tmp_path, text, message):
+    (tmp_path / "trees").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_trees(tmp_path / "trees")
+
+
+def test_pruning_takes_empty_constituents_along():
+    tree = Tree.fromstring("(S (NP (-NONE- *)) (VP (VB go) (, ,) (ADVP (RB now))))")
+    kept = prune(tree, lambda tag, _: tag not in (",", "-NONE-"))
+    assert to_line(kept) == "(S (VP (VB go) (ADVP (RB now))))"
+    assert prune(tree, lambda *_: False) is None
+
+
+def test_scores_of_hand_made_trees():
+    scores = BracketingScores()
+    gold = [(0, 6), (0, 2), (2, 6), (3, 6), (4, 6)]
+    assert scores.add(gold, gold, 6) == 100
+    # (0, 2) and (4, 6) of the four counted on either side.
+    f1 = scores.add([(0, 6), (0, 2), (2, 4), (4, 6), (2, 6)], [(0, 6), (0, 2), (4, 6), (3, 6)], 6,
+                    [("NP", (0, 2)), ("NP", (3, 6)), ("PP", (4, 6)), ("S", (0, 6))])  # fmt: skip
+    precision, recall = 2 / 4, 2 / 3
+    assert f1 == pytest.approx(200 * precision * recall / (precision + recall))
+    assert scores.f1_sentence == pytest.approx((100 + f1) / 2)
+    assert scores.precision == pytest.approx(100 * 6 / 8)
+    assert scores.recall == pytest.approx(100 * 6 / 7)
+    assert scores.f1_corpus == pytest.approx(200 * 6 / 15)
+    assert scores.recall_of("NP") == 50 and scores.recall_of("PP") == 100
+    assert scores.recall_of("S") is None
+    # Nothing to find: recall is 100, precision only if nothing is claimed.
+    assert scores.add([(0, 2)], [(0, 2)], 2) == 100
+    assert scores.add([(0, 3), (0, 2)], [(0, 3)], 3) == 0
+    assert scores.add([(0, 3)], [(0, 3), (1, 3)], 3) == 0
+    with pytest.raises(ValueError, match=r"span \(1, 4\) is not within 3 words"):
+        scores.add([(1, 4)], [], 3)
+
+
+def test_files_are_compared_word_by_word(tmp_path):
+    gold, ours = tmp_path / "gold", tmp_path / "ours"
+    gold.write_text("(S (NP (DT the) (NN cat)) (VP (VBZ sits) (ADV (RB still))))\n(NP (NN mat))\n")
+    ours.write_text("((the cat) (sits still))\n(mat)\n")
+    scores, depth = evaluate(gold, ours)
+    assert scores.f1_sentence == scores.f1_corpus == 100 and depth == (2 + 0) / 2
+    assert evaluate(gold, "right_branching", longest=4)[0].f1 == [pytest.approx(50), 100]
+    assert len(evaluate(gold, "random", longest=1)[0].f1) == 1
+    for text, message in (
+        ("((the cat) (sits still))\n", "1 trees, but"),
+        ("((the cat) (lies still))\n(mat)\n", r"ours:1: other words than in"),
+    ):
+        ours.write_text(text)
+        with pytest.raises(InputError, match=message):
+            evaluate(gold, ours)
+    with pytest.raises(InputError, match="no sentence is left"):
+        evaluate(gold, "balanced", longest=0)
+
+
+def test_right_branching_trees_without_labels(tmp_path):
+    """(a (b c)) may have a label or three words; who evaluates it knows."""
+    gold, ours = tmp_path / "gold", tmp_path / "ours"
+    gold.write_text("(S (DT a) (NP (NN b) (NN c)))\n")
+    ours.write_text("(a (b c))\n")
+    with pytest.raises(InputError, match="other words than in .* --unlabelled, if brackets have"):
+        evaluate(gold, ours)
+    scores, depth = evaluate(gold, ours, unlabelled=["predicted"])
+    assert scores.f1_sentence == 100 and depth == pytest.approx(5 / 3)
+
+
+def test_pages_show_every_word_and_constituent():
+    page = bracket_page([(["a<b", "c", "d"], [(0, 3), (1, 3)], [0.5, 2.0, 1.0])], "A & B")
+    assert page.count("<text ") == 3 and page.count("<path ") == 4 and page.count("<rect ") == 3
+    assert "a&lt;b" in page and "A &amp; B" in page
+    assert bracket_page([(["one"], [], None)]).count("<path ") == 0
