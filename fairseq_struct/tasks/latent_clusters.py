@@ -59,6 +59,11 @@ class LatentClustersTask(FairseqTask):
         samples = {"train": cfg.train_size, "valid": cfg.valid_size}, {"test": cfg.test_size}
         self.mixture = generate_mixture(samples, cfg.clusters, cfg.dim, cfg.sigma, cfg.data_seed)
 
+    @classmethod
+    def setup_task(cls, cfg: LatentClustersConfig, **kwargs):
+        """The task; fairseq-validate passes on more than the options."""
+        return cls(cfg)
+
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
         """Make one of the subsets available.
 

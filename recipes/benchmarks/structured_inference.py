@@ -204,6 +204,8 @@ def main():
     parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
     setting = parser.parse_args()
     warnings.simplefilter("ignore")
+    if not find_spec("torch_struct"):
+        parser.error("the peer is missing: pip install torch-struct==0.5")
     torch.set_num_threads(setting.threads)
     grown: dict[str, dict[str, float]] = {}
     for n in LENGTHS if setting.growth else (setting.length,):
