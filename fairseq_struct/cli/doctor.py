@@ -125,7 +125,7 @@ def compile_kernels(wanted: str = "") -> None:
     Raises:
         InputError: there is no folder to keep them in, or no such use.
     """
-    from fairseq_struct.modules.on_lstm import layers as on_lstm
+    from fairseq_struct.modules import on_lstm
     from fairseq_struct.structure import ahead_of_time, kernel_cache
 
     folder = ahead_of_time.folder()

@@ -39,7 +39,7 @@ class LatentClustersTask(FairseqTask):
     """Classification of generated data whose true clusters are known.
 
     The subsets ``train``, ``valid`` and ``test`` are generated
-    (:func:`~fairseq_struct.data.generators.cluster_mixture.generate_mixture`), so there is no data folder to
+    (:func:`.generate_mixture`), so there is no data folder to
     name. Use it with the model and the criterion of the same name, which logs ``accuracy`` and,
     while validating, ``v_measure``.
 

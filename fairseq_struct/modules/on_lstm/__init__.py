@@ -1,5 +1,12 @@
 """ON-LSTM: layers, the compiled steps of a sequence, and their products."""
 
-from fairseq_struct.modules.on_lstm.layers import ONLSTM, ONLSTMCell, ONLSTMOutput, State, cumax
+from fairseq_struct.modules.on_lstm.layers import (
+    ONLSTM,
+    ONLSTMCell,
+    ONLSTMOutput,
+    State,
+    compile_kernels,
+    cumax,
+)
 
-__all__ = ["ONLSTM", "ONLSTMCell", "ONLSTMOutput", "State", "cumax"]
+__all__ = ["ONLSTM", "ONLSTMCell", "ONLSTMOutput", "State", "compile_kernels", "cumax"]
