@@ -15,7 +15,7 @@ from numba.core.registry import CPUDispatcher
 from tree_kinds import KINDS, random_scores
 
 from fairseq_struct.cli.main import main
-from fairseq_struct.modules.on_lstm import ONLSTM
+from fairseq_struct.modules import on_lstm
 from fairseq_struct.structure import ahead_of_time, kernel_cache
 from fairseq_struct.structure.compiled import compiled
 from fairseq_struct.structure.dependency import DependencyTrees
@@ -24,7 +24,7 @@ from fairseq_struct.structure.dependency import DependencyTrees
 @pytest.fixture
 def announcement(monkeypatch):
     """As in a process that has said nothing yet."""
-    for name in ("_said", "_complained", "muted"):
+    for name in ("_said", "complained", "muted"):
         monkeypatch.setattr(kernel_cache.announcement, name, False)
     return kernel_cache.announcement
 
@@ -177,6 +177,21 @@ def test_a_full_disk_is_told_of_once(monkeypatch, announcement, capsys, tmp_path
     assert said.count("cannot be kept") == said.count("No space left on device") == 1
 
 
+def test_what_cannot_be_kept_is_not_compiled_ahead_of_time(
+    monkeypatch, announcement, capsys, tmp_path
+):
+    def save(self, key, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(kernel_cache._Files, "save", save)
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(on_lstm, "compile_kernels", lambda: compiled(successor())(1))
+    assert main(["doctor", "--compile", "ON-LSTM"]) == 2
+    said = capsys.readouterr()
+    assert "No space left" in said.err and "not all of it could be kept" in said.err
+    assert "all compiled" not in said.out
+
+
 def test_a_user_without_a_home_gets_no_folder_of_that_name(monkeypatch, tmp_path):
     monkeypatch.setattr("numba.core.config.CACHE_DIR", "")
     monkeypatch.setattr(caching.InTreeCacheLocator, "from_function", lambda *_: None)
@@ -227,7 +242,7 @@ def test_compiling_ahead_of_time_leaves_nothing_to_compile(announcement, capsys)
             sums = trees.entropy.sum() + (trees.marginals**2).sum() + trees.max.sum()
             (sums + (trees.sparsemap**2).sum()).backward()
             trees.solve_sparsemap(start=trees.sparse_distribution)
-    ONLSTM(4, [4, 6], chunk_size=2)(torch.randn(3, 2, 4))[0].sum().backward()
+    on_lstm.ONLSTM(4, [4, 6], chunk_size=2)(torch.randn(3, 2, 4))[0].sum().backward()
     assert signatures() == known
 
 

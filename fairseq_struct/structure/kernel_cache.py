@@ -125,10 +125,13 @@ def cache_of(function) -> KernelCache | NoCache:
 
 
 class Announcement(event.Listener):
-    """Say once in a process that kernels are compiled, and once that they cannot be kept."""
+    """Say once in a process that kernels are compiled, and once that they cannot be kept.
+
+    ``muted`` leaves out the first, and ``complained`` tells whether the second has been said.
+    """
 
     def __init__(self):
-        self.muted = self._said = self._complained = False
+        self.muted = self.complained = self._said = False
 
     def on_start(self, started: event.Event):
         # The loops that Numba lifts out of other people's functions have no cache at all.
@@ -150,8 +153,8 @@ class Announcement(event.Listener):
 
     def not_kept(self, why: str):
         """Say why the next process will compile again."""
-        if not self._complained:
-            self._complained = True
+        if not self.complained:
+            self.complained = True
             _say(
                 f"compiled code cannot be kept for the next process ({why}); set NUMBA_CACHE_DIR "
                 "to a folder that can be written"
