@@ -1,7 +1,7 @@
 """Compiled kernels: kept from process to process, told about once, and compiled when asked for."""
 
 import errno
-import importlib
+import importlib.util
 import os
 import re
 import subprocess
@@ -10,7 +10,7 @@ import sys
 import numba
 import pytest
 import torch
-from numba.core import caching
+from numba.core import caching, event
 from numba.core.registry import CPUDispatcher
 from tree_kinds import KINDS, random_scores
 
@@ -135,6 +135,21 @@ def test_a_function_keeps_its_file_when_lines_are_added_above_it(monkeypatch, tm
     assert found[0] == found[1]
 
 
+def test_older_names_in_numba_are_known(monkeypatch):
+    """Those of 0.60 and 0.61."""
+    older = [type(f"_{name}", (one,), {}) for name, one in kernel_cache.LOCATORS.items()]
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", older)
+    for name in kernel_cache.LOCATORS:
+        monkeypatch.delattr(caching, name, raising=False)
+    spec = importlib.util.spec_from_file_location("another", kernel_cache.__file__)
+    another = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(another)
+    event.unregister("numba:compile", another.announcement)
+    assert [one.__name__ for one in another._Folders._locator_classes] == [
+        "_UserProvidedCacheLocator", "_InTreeCacheLocator", "_OfTheUser",
+    ]  # fmt: skip
+
+
 def test_functions_of_others_are_compiled_as_ever(announcement, capsys):
     """Also those that Numba lifts loops out of."""
 
@@ -194,7 +209,8 @@ def test_what_cannot_be_kept_is_not_compiled_ahead_of_time(
 
 def test_a_user_without_a_home_gets_no_folder_of_that_name(monkeypatch, tmp_path):
     monkeypatch.setattr("numba.core.config.CACHE_DIR", "")
-    monkeypatch.setattr(caching.InTreeCacheLocator, "from_function", lambda *_: None)
+    in_tree = kernel_cache.LOCATORS["InTreeCacheLocator"]
+    monkeypatch.setattr(in_tree, "from_function", lambda *_: None)
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as for an unknown user
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.chdir(tmp_path)

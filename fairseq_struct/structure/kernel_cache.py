@@ -17,13 +17,12 @@ from numba.core.caching import (
     CompileResultCacheImpl,
     FunctionCache,
     IndexDataCacheFile,
-    InTreeCacheLocator,
     NullCache,
-    UserProvidedCacheLocator,
-    UserWideCacheLocator,
 )
 
 PACKAGE = Path(__file__).parent.parent
+# What finds folders, by name; before Numba 0.62 the names began with an underscore.
+LOCATORS = {one.__name__.lstrip("_"): one for one in CompileResultCacheImpl._locator_classes}
 
 
 @functools.cache
@@ -65,7 +64,7 @@ class _Files(IndexDataCacheFile):
         return data if known == repr(key) else None
 
 
-class _OfTheUser(UserWideCacheLocator):
+class _OfTheUser(LOCATORS["UserWideCacheLocator"]):
     """The user's folder of caches, if there is a home; Numba would take one named ``~`` else."""
 
     @classmethod
@@ -75,7 +74,9 @@ class _OfTheUser(UserWideCacheLocator):
 
 
 class _Folders(CompileResultCacheImpl):
-    _locator_classes = [UserProvidedCacheLocator, InTreeCacheLocator, _OfTheUser]
+    _locator_classes = [
+        LOCATORS["UserProvidedCacheLocator"], LOCATORS["InTreeCacheLocator"], _OfTheUser,
+    ]  # fmt: skip
 
     def get_filename_base(self, fullname, abiflags):
         """Without Numba's line number, which differs between texts."""
