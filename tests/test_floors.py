@@ -90,6 +90,19 @@ def test_imports_only_go_down(path):
         assert not outside, f"{path} imports {sorted(outside)}"
 
 
+def test_kernels_are_made_of_kernels_alone():
+    """Of anything else their machine code is made of, its cache would not know."""
+    kernels = [path for path in SOURCES if path.name.endswith("_kernels.py")]
+    assert len(kernels) > 5
+    makers = {f"fairseq_struct.structure.compiled.{name}" for name in ("compiled", "inner")}
+    for path in SOURCES:
+        if path not in kernels:
+            assert not makers & imports_of(path), path
+            continue
+        for name in imports_of(path) - makers - {"numpy"}:
+            assert name.split(".")[-2].endswith("_kernels"), f"{path} imports {name}"
+
+
 def test_the_floors_catch_an_offender(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
     for room in ("modules", "models"):
