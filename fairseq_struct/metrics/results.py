@@ -64,9 +64,14 @@ class Result:
             raise ValueError(f"scale must be one of {SCALES}, not {self.scale!r}")
 
 
-def device_name(threads: int | None = None) -> str:
-    """Name of the accelerator, or ``PROCESSOR, VECTOR INSTRUCTIONS, N threads`` in use."""
-    if torch.cuda.is_available():
+def device_name(threads: int | None = None, on_cpu: bool = False) -> str:
+    """Name of the accelerator, or ``PROCESSOR, VECTOR INSTRUCTIONS, N threads`` in use.
+
+    Args:
+        threads: of the CPU, if not torch's.
+        on_cpu: the CPU was used, whether there is an accelerator or not.
+    """
+    if torch.cuda.is_available() and not on_cpu:
         return torch.cuda.get_device_name()
     threads = threads or torch.get_num_threads()
     parts = processor_name(), own_instructions(), f"{threads} thread{'s' if threads > 1 else ''}"

@@ -49,7 +49,8 @@ def main():
         print(use, metrics, flush=True)
         if setting.append:
             append_result(RESULTS, Result(
-                experiment="first_use", variant=use, metrics=metrics, device=device_name(1),
+                experiment="first_use", variant=use, metrics=metrics,
+                device=device_name(1, on_cpu=True),
                 data="each in a process of its own, with an empty cache; then once more",
                 command="python recipes/benchmarks/first_use.py --append",
             ))  # fmt: skip

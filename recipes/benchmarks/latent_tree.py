@@ -110,7 +110,7 @@ def main():
         if setting.append:
             append_result(RESULTS, Result(
                 experiment=benchmark_name("latent_tree", setting.threads), variant=name,
-                metrics=metrics, device=device_name(setting.threads),
+                metrics=metrics, device=device_name(setting.threads, on_cpu=True),
                 data=f"forward and backward pass, {setting.batch} sentences of {setting.length} "
                 f"words, {setting.repeats} repeats",
                 command="python recipes/benchmarks/latent_tree.py --append",

@@ -210,7 +210,7 @@ def record_of(setting: argparse.Namespace, name: str, values: dict[str, float]) 
         metrics={key: round(value, 2) for key, value in values.items()},
         data=f"training step with optimiser, {size}, {batch}, {setting.repeats} repeats, ratios "
         "to teacher forcing in the same run (time at gold probability t, memory at 0.5)",
-        device=device_name(setting.threads),
+        device=device_name(setting.threads, on_cpu=setting.device == "cpu"),
         command=" ".join(["python recipes/benchmarks/scheduled_sampling.py", *sys.argv[1:]]),
     )
 
