@@ -70,7 +70,10 @@ def test_two_processes_on_an_empty_cache_and_a_third(tmp_path):
     said = [process.communicate() for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     assert said[0][0] == said[1][0]
-    for _, errors in said:
+    # The system may have kept one of them waiting until the other one had compiled all.
+    compiling = [errors for _, errors in said if errors]
+    assert compiling
+    for errors in compiling:
         assert errors.count("compiling for this processor") == errors.count("\n") == 1
         assert str(tmp_path) in errors and "doctor --compile" in errors
     third = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
