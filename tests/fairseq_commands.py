@@ -218,7 +218,7 @@ def _server() -> Path:
     for name in ("python", "python3", *names):
         real = sys.executable if name.startswith("python") else REAL / name
         program = folder / "bin" / name
-        call = f'{client} {folder}/socket {shlex.quote(str(real))} "$@"'
+        call = f'{client} {shlex.quote(str(folder / "socket"))} {shlex.quote(str(real))} "$@"'
         program.write_text(f"#!/bin/sh\nexec {call}\n")
         program.chmod(0o755)
     with (folder / "log").open("w+b") as log:
@@ -227,7 +227,8 @@ def _server() -> Path:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            # Threads that a library starts on import would be lost in a fork.
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
             start_new_session=True,  # Ctrl-C in a terminal is for pytest alone
         )
         atexit.register(_stop, server)
