@@ -70,7 +70,9 @@ def test_confidence_trains_both_passes_and_resumes(data_bin, tmp_path):
     assert float(loss) > 1.5 * float(valid)  # two passes, and one
     with pytest.raises(InputError, match="give --criterion scheduled_sampling_cross_entropy"):
         options.remove("--criterion=scheduled_sampling_cross_entropy")
-        train(data_bin, tmp_path / "other", *options, "--max-update=1")
+        # Told at once, although only later updates would need it.
+        train(data_bin, tmp_path / "other", *options, "--max-update=1",
+              "--schedule-warmup-updates=9")  # fmt: skip
 
 
 def test_generate_after_eval_bleu_and_averaging(data_bin, tmp_path):
