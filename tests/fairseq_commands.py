@@ -26,6 +26,8 @@ import warm_client
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 USER_DIR = ROOT / "user_dir"
+# Of those that libraries start on import, all but one would be lost in a fork.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 REAL = Path(sys.executable).parent  # of python and what was installed with it
 LOG_PREFIX = re.compile(
     r"^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \| [A-Z]+ \| [\w.]+ \| |(?:DEBUG|INFO|WARNING):[\w.]+:)",
@@ -227,8 +229,7 @@ def _server() -> Path:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            # Threads that a library starts on import would be lost in a fork.
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "PYTHONPATH": str(ROOT), **ONE_THREAD},
             start_new_session=True,  # Ctrl-C in a terminal is for pytest alone
         )
         atexit.register(_stop, server)

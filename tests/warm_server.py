@@ -35,13 +35,13 @@ import warnings
 from pathlib import Path
 
 # Read by the interpreter and by libraries when they start. OMP_NUM_THREADS can be changed later;
-# how threads wait, PATH and the settings of the C library's allocator make no difference to what a
-# program does.
+# how threads wait, how many numpy's products take, PATH and the settings of the C library's
+# allocator make no difference to what a program does.
 AT_START = re.compile(
     r"(PYTHON|LD_|LC_|LANG|OMP_|KMP_|GOMP_|MKL_|OPENBLAS_|DNNL_|ONEDNN_|ATEN_|TORCH|NUMBA_|CUDA_"
     r"|MPL|XDG_|HOME$|TMPDIR$)"
 )
-CHANGEABLE = {"OMP_NUM_THREADS", "OMP_WAIT_POLICY"}
+CHANGEABLE = {"OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"}
 # Rooms that register nothing with fairseq; what registers is imported by whoever asks for it.
 ROOMS = ("structure", "modules", "metrics", "data")
 LIBRARIES = (
