@@ -51,6 +51,8 @@ SMALL = [
     "--no-epoch-checkpoints",
     "--no-progress-bar",
     "--log-format=json",
+    # fairseq kills the workers of an epoch that it does not end, and they leave a folder each.
+    "--num-workers=0",
 ]
 
 
