@@ -175,10 +175,10 @@ def test_on_a_terminal_a_bar_that_goes_on_where_a_training_was_resumed():
     show_progress(LOG[-3:-1] + [line("train_inner", 40, loss=2.5)], 100, ("loss",), told)
     shown = re.split(r"[\r\n]+", told.getvalue().strip())
     bars = [text for text in shown if "/100 [" in text]
-    assert re.match(r"training: +0%.* 0/100 \[00:00<\?", bars[0])
+    assert re.match(r"training: +0%.* 0/100 \[\d\d:\d\d<\?", bars[0])
     assert re.match(r"training: +40%.* 40/100 \[", bars[-1]) and "loss=2.5" in bars[-1]
     # Only after two of them is a speed known, that of the updates between them.
-    assert any(re.search(r" 20/100 \[00:00<\?, loss=3", text) for text in bars)
+    assert any(re.search(r" 20/100 \[\d\d:\d\d<\?, loss=3", text) for text in bars)
     assert re.search(r" 40/100 \[\d\d:\d\d<\d\d:\d\d, ", bars[-1])
 
 

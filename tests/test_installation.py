@@ -1,7 +1,7 @@
 """The script behind ``make install``: what it installs, what it does not repeat, what it says.
 
 It runs here with an interpreter that makes believe: environments are empty, and pip writes down
-what it was asked for.
+what it was asked for. Room on the disk, a compiler and Python's headers are made believe, too.
 """
 
 import os
@@ -47,6 +47,8 @@ match sys.argv[1:]:
         with open(ROOT / "pip.log", "a") as log:
             print("fairseq-struct", *arguments, file=log)
         sys.exit("compile" in os.environ.get("FAILURE", ""))
+    case ["-c", code] if "Python.h" in code:
+        sys.exit("headers" in os.environ.get("FAILURE", ""))
     case ["-c", code]:
         path = [str(ROOT / "site"), str(ROOT)]
         environment = {{**os.environ, "PYTHONPATH": os.pathsep.join(path)}}
@@ -67,7 +69,12 @@ def checkout(tmp_path):
     (root / "fairseq_struct").symlink_to(ROOT / "fairseq_struct")
     command(root, "python-of-tests", INTERPRETER.format(python=sys.executable, root=str(root)))
     command(root, "c++-of-tests", "#!/bin/sh\n")
+    leave_room(root, gigabytes=100)
     return root
+
+
+def leave_room(root, gigabytes):
+    command(root, "df", f"#!/bin/sh\necho\necho disk 1 1 {gigabytes * 1_000_000}\n")
 
 
 def command(root, name, text):
@@ -143,6 +150,7 @@ def test_source_is_built_against_the_torch_that_is_here(checkout):
         ({"FAIRSEQ": "fairseq"}, "FAIRSEQ=fairseq is no build of fairseq"),
         ({"PYTHON": "no-such-python"}, "no suitable Python"),
         ({"FAIRSEQ": "fairseq-fixed", "CXX": "no-such-compiler"}, "no C++ compiler"),
+        ({"FAIRSEQ": "fairseq-fixed", "FAILURE": "headers"}, "the headers of python-of-tests are"),
         ({"FAILURE": "torch: Temporary failure in name resolution"}, "no network"),
         ({"FAILURE": "torch: No space left on device"}, "disk full: pip ran out"),
         ({"FAILURE": "dev: the moon is full"}, "pip failed, as shown above"),
@@ -159,7 +167,7 @@ def test_what_is_missing_is_said_in_one_sentence(checkout, variables, message):
 
 
 def test_full_disk_is_told_before_anything_is_loaded(checkout):
-    command(checkout, "df", "#!/bin/sh\necho\necho disk 1 1 1000000\n")
+    leave_room(checkout, gigabytes=1)
     asked, printed, status = install(checkout)
     assert (asked, status) == ([], 1)
     assert "has 1 GB left, and this needs 3 GB" in printed
