@@ -69,10 +69,10 @@ def _look_at_entries(path: Path, entries: list[zipfile.ZipInfo], size: int):
 
 def _is_tar(file) -> bool:
     try:
-        tarfile.open(fileobj=file, mode="r:").close()
+        with tarfile.open(fileobj=file, mode="r:") as archive:
+            return archive.next() is not None  # zeros are an empty archive, or a torn file
     except (tarfile.TarError, EOFError, ValueError):
         return False
-    return True
 
 
 @contextmanager
