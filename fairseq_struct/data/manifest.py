@@ -100,7 +100,8 @@ def difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | Non
 def _is_inside(name: str) -> bool:
     """Whether a name is that of something below the folder it is looked up in."""
     path = Path(name)
-    return bool(path.name) and not path.is_absolute() and ".." not in path.parts and "\0" not in name
+    leaves = path.is_absolute() or ".." in path.parts
+    return bool(path.name) and not leaves and "\0" not in name
 
 
 def _entries(folder: Path, folders: bool = False) -> Iterator[str]:
