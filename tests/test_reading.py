@@ -116,6 +116,19 @@ def test_classifiers_have_limits_of_their_own_or_this_one():
     ]  # fmt: skip
 
 
+def test_labels_appear_before_the_next_sentence_is_there(pipe):
+    labels = Dictionary()
+    for name in ("x", "y"):
+        labels.add_symbol(name)
+    found = Classifier(Network(1, 1), Dictionary(), labels).analyse(read_lines(pipe.reader))
+    for sentence in ("a b", "c"):
+        pipe.writer.write(f"{sentence}\n".encode())
+        assert next(found).sentences == (tuple(sentence.split()),)
+    pipe.writer.write(b"two\tsentences\n")
+    with pytest.raises(InputError, match=r"line 3: 2 sentence\(s\)"):
+        next(found)
+
+
 @pytest.fixture(scope="module")
 def checkpoint(language_folder, tmp_path_factory):
     path = tmp_path_factory.mktemp("udgn")
