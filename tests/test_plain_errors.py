@@ -251,6 +251,9 @@ def test_a_misspelt_name_is_answered_by_the_one_that_is_like_it(tmp_path, capsys
     with pytest.raises(SystemExit):
         main(["parse", "x.pt", "--format", "conlu"])
     assert capsys.readouterr().err.endswith("did you mean 'conllu'?\n")
+    with pytest.raises(SystemExit):
+        main(["prepare", "labelled_text", "snil", "x", "out"])
+    assert capsys.readouterr().err.endswith("did you mean 'snli'?\n")
     assert errors.unknown_name("mix", "softmx", ("argmax", "softmax")) == (
         "unknown mix 'softmx'; choose one of argmax, softmax; did you mean 'softmax'?"
     )
