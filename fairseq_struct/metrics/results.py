@@ -16,7 +16,7 @@ import torch
 from fairseq_struct import __version__
 from fairseq_struct.errors import InputError
 from fairseq_struct.processor import own_instructions, processor_name
-from fairseq_struct.text_files import read_lines, writing
+from fairseq_struct.text_files import read_lines
 from fairseq_struct.whole_files import whole_file
 
 SCALES = ("paper", "reduced")
@@ -106,7 +106,7 @@ def append_result(path: str | Path, result: Result):
         InputError: the file holds something else than records.
     """
     path = Path(path)
-    with writing(path), path.with_name(f".{path.name}.lock").open("w") as lock:
+    with path.with_name(f".{path.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         results = read_results(path) if path.exists() else []
         keys = [_run_of(old) for old in results]
