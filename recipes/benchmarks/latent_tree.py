@@ -10,6 +10,7 @@ is from the exact one, relative to the length of the step (mean over the sentenc
 """
 
 import argparse
+import sys
 import time
 from pathlib import Path
 from statistics import median
@@ -113,7 +114,7 @@ def main():
                 metrics=metrics, device=device_name(setting.threads),
                 data=f"forward and backward pass, {setting.batch} sentences of {setting.length} "
                 f"words, {setting.repeats} repeats",
-                command="python recipes/benchmarks/latent_tree.py --append",
+                command=" ".join(["python recipes/benchmarks/latent_tree.py", *sys.argv[1:]]),
             ))  # fmt: skip
 
 
