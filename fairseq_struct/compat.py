@@ -181,8 +181,8 @@ def _import_fairseq() -> ModuleType:
 
 
 def _quieten_numba():
-    # fairseq-generate turns on the debugging messages of every library before it loads a plugin, and
-    # Numba writes thousands of them for each kernel.
+    # fairseq-generate turns on the debugging messages of every library before it loads a plugin,
+    # and Numba writes thousands of them for each kernel.
     logger = logging.getLogger("numba")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.WARNING)
