@@ -70,7 +70,8 @@ def test_from_nothing_to_bleu_with_three_translations(tmp_path, demo):
     assert last == f"BLEU {scored:.1f} (not the demo's own size)"
     (record,) = read_results(results)
     assert record.metrics == {"bleu_test": pytest.approx(scored, abs=0.006)}
-    assert record.command.endswith("--seed 1 --threads 1")
+    said = "--updates 10 --sentences 120 6 10 --seed 1 --threads 1"
+    assert record.command == f"recipes/scheduled_sampling/demo.py {said}"
 
     entries = list(logged((tmp_path / "run/train.log").read_text().splitlines()))
     sampled = [x.values for x in entries if x.split == "train_inner"]

@@ -122,6 +122,23 @@ def test_kernels_are_compiled_once_and_may_fail(checkout):
     assert install(checkout, "kernels") == ([], "", 0)
 
 
+def test_kernels_that_were_changed_are_compiled_again_wherever_they_lie(checkout):
+    package = checkout / "fairseq_struct"
+    package.unlink()
+    shutil.copytree(ROOT / "fairseq_struct", package, ignore=shutil.ignore_patterns("__pycache__"))
+    install(checkout)
+    install(checkout, "kernels")
+    kernels = sorted(package.rglob("*_kernels.py"))
+    assert {path.relative_to(package).parts[0] for path in kernels} == {"modules", "structure"}
+    for path in (kernels[0], kernels[-1]):
+        path.write_text(path.read_text() + "\n")
+        assert install(checkout, "kernels")[0] == ["fairseq-struct doctor --compile"]
+        assert install(checkout, "kernels") == ([], "", 0)
+    plain = package / "errors.py"
+    plain.write_text(plain.read_text() + "\n")
+    assert install(checkout, "kernels") == ([], "", 0)
+
+
 def test_other_build_of_fairseq_takes_the_place_of_the_first(checkout):
     install(checkout)
     for build in (OTHER.split("==")[0], ""):
@@ -189,9 +206,11 @@ def test_shellcheck_accepts_the_scripts():
     shellcheck = shutil.which("shellcheck")
     if not shellcheck:
         pytest.skip("shellcheck is not installed")
+    # What is only sourced is looked at where that happens.
+    recipes = [path for path in (ROOT / "recipes").rglob("*.sh") if path.name != "common.sh"]
+    assert len(recipes) > 20
     done = subprocess.run(
-        [shellcheck, ROOT / ".ci" / "install.sh", ROOT / ".ci" / "run"],
-        capture_output=True,
-        text=True,
-    )
+        [shellcheck, "-x", "-P", "SCRIPTDIR", ROOT / ".ci" / "install.sh", ROOT / ".ci" / "run",
+         *recipes], capture_output=True, text=True,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout

@@ -35,8 +35,8 @@ def fairseq(program, *arguments):
     return output.getvalue()
 
 def train(data, out, arch, *options):
-    fairseq("train", *filter(None, [data]), f"--save-dir={out}", f"--arch={arch}", "--optimizer=adam",
-            "--max-update=1", "--batch-size=8", *options)
+    fairseq("train", *filter(None, [data]), f"--save-dir={out}", f"--arch={arch}",
+            "--optimizer=adam", "--max-update=1", "--batch-size=8", *options)
     return f"{out}/checkpoint_best.pt"
 
 user_dir = struct("user-dir").strip()
