@@ -26,8 +26,10 @@ hash_of() { cat "$@" | cksum | cut -d' ' -f1; }
 MADE=$VENV/step-1-made
 TORCH=$VENV/step-2-torch-$TORCH_VERSION
 INSTALLED=$VENV/step-3-package-$(hash_of setup.cfg pyproject.toml)
-COMPILED=$VENV/step-4-kernels-$(find -L fairseq_struct/structure -name '*.py' | sort \
-    | xargs cat | cksum | cut -d' ' -f1)
+# What goes into machine code, as kernel_cache.py has it, and which uses are compiled ahead of time.
+COMPILED=$VENV/step-4-kernels-$(find -L fairseq_struct \
+    \( -name '*_kernels.py' -o -name compiled.py -o -name ahead_of_time.py \) -print0 \
+    | LC_ALL=C sort -z | xargs -0 cat | cksum | cut -d' ' -f1)
 
 step() { printf '[%s/4] %s\n' "$1" "$2"; }
 notice() { printf '      %s\n' "$@"; }

@@ -7,6 +7,7 @@ takes once it is unpacked, and what it returns may be any tensors and containers
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import pickle
 import re
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _OF_CUT_FILES = ("PytorchStreamReader", "unexpected EOF", "wrong byte size")
 _ZIP = b"PK\x03\x04"
 _PICKLE = b"\x80"
+# How pickles name the one thing which torch takes for safe whose size is a mere number in the file.
+_OF_ANY_SIZE = b"\nbytearray\n"
 # How often the numbers of a file may stand in its model's parameters: tied ones share theirs.
 _MOST_SHARED = 16
 
@@ -39,18 +42,30 @@ def look_at(path: str | Path) -> None:
         InputError: it cannot be read, is of another kind (TorchScript, numpy, tar), or would be
             larger in memory than on disk, which no file is that torch has written.
     """
-    path = Path(path)
+    path, large = Path(path), False
     with reading(path), path.open("rb") as file:
         begins, size = file.read(4), os.fstat(file.fileno()).st_size
         file.seek(0)
         if begins == _ZIP:
             try:
-                entries = zipfile.ZipFile(file).infolist()
-            except (zipfile.BadZipFile, NotImplementedError, ValueError):
+                archive = zipfile.ZipFile(file)
+                _look_at_entries(path, archive.infolist(), size)
+                names = (name for name in archive.namelist() if name.endswith("data.pkl"))
+                large = any(_OF_ANY_SIZE in archive.read(name) for name in names)
+            except InputError:
+                raise
+            except Exception:  # what damaged archives raise is anything
                 raise no_checkpoint(path) from None
-            _look_at_entries(path, entries, size)
+        elif begins[:1] == _PICKLE and size:
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                large = content.find(_OF_ANY_SIZE) >= 0
         elif begins[:1] != _PICKLE and _is_tar(file):
             raise InputError(f"{path}: a tar archive, not a checkpoint of fairseq-train")
+        if large:
+            raise InputError(
+                f"{path}: refused, because it asks for a bytearray, which may be of any size and "
+                "which a fairseq checkpoint has no need of"
+            )
 
 
 def _look_at_entries(path: Path, entries: list[zipfile.ZipInfo], size: int):
@@ -69,10 +84,10 @@ def _look_at_entries(path: Path, entries: list[zipfile.ZipInfo], size: int):
 
 def _is_tar(file) -> bool:
     try:
-        tarfile.open(fileobj=file, mode="r:").close()
+        with tarfile.open(fileobj=file, mode="r:") as archive:
+            return archive.next() is not None  # zeros are an empty archive, or a torn file
     except (tarfile.TarError, EOFError, ValueError):
         return False
-    return True
 
 
 @contextmanager

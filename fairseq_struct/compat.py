@@ -96,6 +96,7 @@ def prepare() -> None:
     trainer_checkpoints.install(checkpoint_utils, load_state)
     workers = importlib.import_module("fairseq.distributed.utils")
     workers.broadcast_object = _as_safe_as_files(workers)
+    _quieten_numba()
 
 
 @functools.cache
@@ -177,6 +178,14 @@ def _import_fairseq() -> ModuleType:
         if isinstance(error, ModuleNotFoundError) and error.name == "fairseq":
             raise DependencyError("fairseq is not installed", INSTALL_LINE) from None
         raise DependencyError(_describe_broken_fairseq(error), REINSTALL_LINE) from error
+
+
+def _quieten_numba():
+    # fairseq-generate turns on the debugging messages of every library before it loads a plugin,
+    # and Numba writes thousands of them for each kernel.
+    logger = logging.getLogger("numba")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.WARNING)
 
 
 def _describe_broken_fairseq(error: Exception) -> str:

@@ -55,13 +55,30 @@ def _nodes() -> dict[str, Any]:
     nodes = {}
     for name, family in _ours().items():
         if family in FAMILIES:
-            options = argparse.Namespace()
-            ARCH_CONFIG_REGISTRY[name](options)
-            nodes[name] = FAMILIES[family](**vars(options))
+            values = _set_by(ARCH_CONFIG_REGISTRY[name], FAMILIES[family])
+            nodes[name] = FAMILIES[family](**values)
             nodes[name]._name = name
         else:  # to be refused
             nodes[name] = {"_name": name}
     return nodes
+
+
+def _set_by(architecture, family: type) -> dict[str, Any]:
+    """What an architecture sets; MISSING where that may depend on options that it only looks at."""
+    from omegaconf import MISSING
+
+    looked_at = set()
+
+    class Options(argparse.Namespace):
+        def __getattr__(self, name):  # of what is not set
+            looked_at.add(name)
+            raise AttributeError(name)
+
+    options = Options()
+    architecture(options)
+    values = vars(options)
+    others = looked_at & set(family.__dataclass_fields__) - set(values)
+    return dict.fromkeys(values, MISSING) if others else values
 
 
 def _applying_architectures(merge_with_parent):
@@ -69,15 +86,24 @@ def _applying_architectures(merge_with_parent):
     @functools.wraps(merge_with_parent)
     def merge(dataclass, cfg, *args, **kwargs):
         from fairseq.models import ARCH_CONFIG_REGISTRY
-        from omegaconf import open_dict
 
         if (name := cfg.get("_name")) in _ours():
-            with open_dict(cfg):
-                ARCH_CONFIG_REGISTRY[name](cfg)
+            cfg = _without_missing(cfg)
+            ARCH_CONFIG_REGISTRY[name](cfg)
         return merge_with_parent(dataclass, cfg, *args, **kwargs)
 
     merge.applies_architectures = True
     return merge
+
+
+def _without_missing(cfg):
+    """A config that is open, at the same place, without what is still to be said."""
+    from omegaconf import MISSING, OmegaConf
+
+    said = OmegaConf.to_container(cfg, resolve=False)
+    result = OmegaConf.create({name: value for name, value in said.items() if value != MISSING})
+    result.__dict__["_parent"] = cfg.__dict__["_parent"]
+    return result
 
 
 def _refusing_configs(name, architecture):

@@ -16,9 +16,12 @@ from fairseq_struct.errors import InputError
 def check_before_training() -> None:
     """Let fairseq's trainer ask before it does anything; once is enough.
 
-    It calls :func:`check`, and the criterion's ``check_model(model)`` where it has one: fairseq
-    builds neither for the other, so that a criterion first sees its model here.
+    It calls :func:`check` and, where they are there, the criterion's ``check_model(model)``, the
+    model's ``check_criterion(criterion)`` and the optimizer's ``check_task(task, common)``: fairseq
+    builds none of them for the other, so that they first see each other here.
     """
+    from fairseq.optim import OPTIMIZER_REGISTRY
+
     trainer = importlib.import_module("fairseq.trainer").Trainer
     begin = trainer.__init__
 
@@ -28,6 +31,11 @@ def check_before_training() -> None:
         check(common)
         if hasattr(criterion, "check_model"):
             criterion.check_model(model)
+        if hasattr(model, "check_criterion"):
+            model.check_criterion(criterion)
+        optimizer = OPTIMIZER_REGISTRY.get(getattr(getattr(cfg, "optimizer", None), "_name", None))
+        if hasattr(optimizer, "check_task"):
+            optimizer.check_task(task, common)
         begin(self, cfg, task, model, criterion, *args, **kwargs)
 
     trainer.__init__ = checked

@@ -18,7 +18,7 @@ def processor_name() -> str:
 
 
 def own_instructions() -> str:
-    """The widest vector instructions of this processor: ``avx2``, ``avx512``, ``amx``, or "".
+    """The widest vector instructions of this processor, one of ``VECTORS``, or "".
 
     Those that ``ONEDNN_MAX_CPU_ISA`` keeps from the library that computes most do not count.
     """

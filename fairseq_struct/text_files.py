@@ -1,13 +1,12 @@
-"""Text files, and what to say of one that cannot be read or written."""
+"""Text files, and what to say of one that cannot be read."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fairseq_struct.errors import OF_STREAMS, InputError
+from fairseq_struct.errors import InputError
 
 
 @contextmanager
@@ -23,22 +22,6 @@ def reading(path: str | Path) -> Iterator[None]:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-
-
-@contextmanager
-def writing(path: str | Path) -> Iterator[None]:
-    """Around writing a file or a folder in any way: what fails becomes one error that names it.
-
-    Raises:
-        InputError: it cannot be written, or not to its end, as on a full disk.
-    """
-    try:
-        yield
-    except OSError as error:
-        inside = error.filename is not None and Path(os.fsdecode(error.filename)) == Path(path)
-        if not inside and error.errno not in OF_STREAMS:
-            raise
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def read_text(path: str | Path) -> str:

@@ -85,7 +85,7 @@ def _saving_whole(original: Callable[..., Any], manager: type) -> Callable[..., 
         import torch
 
         # Once: fairseq tries thrice into the same file, behind what the failed try has left.
-        with whole_file(filename) as file:
+        with whole_file(filename, through_link=False) as file:
             torch.save(obj, file)
 
     return torch_persistent_save
@@ -96,7 +96,8 @@ def _copying_whole(original: Callable[..., Any], manager: type) -> Callable[...,
     def copy(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
         if any(map(manager.path_requires_pathmanager, (src_path, dst_path))):
             return original(src_path, dst_path, overwrite)
-        with open(src_path, "rb") as source, whole_file(dst_path) as target:
+        # A link, to another checkpoint perhaps, is replaced, and what it leads to stays.
+        with open(src_path, "rb") as source, whole_file(dst_path, through_link=False) as target:
             shutil.copyfileobj(source, target)
         return True
 

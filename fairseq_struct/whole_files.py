@@ -12,33 +12,48 @@ from fairseq_struct.errors import InputError
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Iterator[BinaryIO]:
+def whole_file(path: str | Path, through_link: bool = True) -> Iterator[BinaryIO]:
     """Yield a file to write, which takes the place of ``path`` when the block has succeeded.
 
     The bytes go to ``PATH.tmp`` beside it, are sent to the disk, and only then the file is renamed,
     which happens in one step. So a reader sees the old file or the new one, whenever the writer is
-    killed; what a killed writer leaves of ``PATH.tmp`` the next one overwrites.
+    killed; what a killed writer leaves of ``PATH.tmp`` the next one overwrites. A device or a pipe
+    is written as it is.
 
     Args:
         path: where the file shall appear.
+        through_link: a symbolic link stays, and the file appears where it leads to; else the file
+            takes the place of the link.
 
     Raises:
         InputError: the file cannot be written, because the disk is full, say; what stood there is
             as it was.
     """
     path = Path(path)
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path}: is not a regular file, so it cannot be written")
-    temporary = path.with_name(f"{path.name}.tmp")
+    with _telling(path):
+        if path.exists() and not path.is_file():  # opening a folder fails
+            with open(path, "wb") as file:
+                yield file
+            return
+        place = Path(os.path.realpath(path)) if through_link else path
+        temporary = place.with_name(f"{place.name}.tmp")
+        try:
+            with open(temporary, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, place)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+
+
+@contextmanager
+def _telling(path: Path) -> Iterator[None]:
     try:
-        with open(temporary, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
+        yield
+    except Exception as error:
         cause = _of_the_disk(error)
         if cause is None:
             raise

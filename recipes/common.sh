@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by the recipes of on_lstm and udgn, which source it.
 #
 # Environment:

@@ -1,10 +1,16 @@
 """Settings for all tests."""
 
 import os
+import tempfile
 
 # Tiny tensors gain nothing from threads, and two programs with two threads each on two cores
 # mostly wait for one another. Set before torch is imported; programs that tests start inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Processes meet at sockets in the temporary folder, whose paths may have 107 bytes at most; the
+# longest that Python makes there is "/pymp-abcdefgh/listener-abcdefgh".
+if len(os.fsencode(tempfile.gettempdir())) > 107 - 32:
+    tempfile.tempdir = os.environ["TMPDIR"] = "/tmp"
 
 import pytest  # noqa: E402
 

@@ -26,6 +26,8 @@ import warm_client
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 USER_DIR = ROOT / "user_dir"
+# Of those that libraries start on import, all but one would be lost in a fork.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 REAL = Path(sys.executable).parent  # of python and what was installed with it
 LOG_PREFIX = re.compile(
     r"^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \| [A-Z]+ \| [\w.]+ \| |(?:DEBUG|INFO|WARNING):[\w.]+:)",
@@ -49,6 +51,8 @@ SMALL = [
     "--no-epoch-checkpoints",
     "--no-progress-bar",
     "--log-format=json",
+    # fairseq kills the workers of an epoch that it does not end, and they leave a folder each.
+    "--num-workers=0",
 ]
 
 
@@ -218,7 +222,7 @@ def _server() -> Path:
     for name in ("python", "python3", *names):
         real = sys.executable if name.startswith("python") else REAL / name
         program = folder / "bin" / name
-        call = f'{client} {folder}/socket {shlex.quote(str(real))} "$@"'
+        call = f'{client} {shlex.quote(str(folder / "socket"))} {shlex.quote(str(real))} "$@"'
         program.write_text(f"#!/bin/sh\nexec {call}\n")
         program.chmod(0o755)
     with (folder / "log").open("w+b") as log:
@@ -227,7 +231,7 @@ def _server() -> Path:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(ROOT), **ONE_THREAD},
             start_new_session=True,  # Ctrl-C in a terminal is for pytest alone
         )
         atexit.register(_stop, server)

@@ -54,12 +54,16 @@ def submit(address, argv, environment, descriptors, **more):
 
 
 def outcome(connection):
-    """The program's exit status, below zero for the signal that killed it; None: start it cold."""
+    """The program's exit status, below zero for the signal that killed it; None: start it cold.
+
+    Raises:
+        RuntimeError: there is no server any more.
+    """
     answer = b""
     while part := connection.recv(4096):
         answer += part
     if not answer:
-        raise SystemExit("the warm server has gone away")
+        raise RuntimeError("the warm server has gone away")
     return marshal.loads(answer)
 
 

@@ -35,13 +35,13 @@ import warnings
 from pathlib import Path
 
 # Read by the interpreter and by libraries when they start. OMP_NUM_THREADS can be changed later;
-# how threads wait, PATH and the settings of the C library's allocator make no difference to what a
-# program does.
+# how threads wait, how many numpy's products take, PATH and the settings of the C library's
+# allocator make no difference to what a program does.
 AT_START = re.compile(
     r"(PYTHON|LD_|LC_|LANG|OMP_|KMP_|GOMP_|MKL_|OPENBLAS_|DNNL_|ONEDNN_|ATEN_|TORCH|NUMBA_|CUDA_"
     r"|MPL|XDG_|HOME$|TMPDIR$)"
 )
-CHANGEABLE = {"OMP_NUM_THREADS", "OMP_WAIT_POLICY"}
+CHANGEABLE = {"OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"}
 # Rooms that register nothing with fairseq; what registers is imported by whoever asks for it.
 ROOMS = ("structure", "modules", "metrics", "data")
 LIBRARIES = (
@@ -81,7 +81,8 @@ class Warm:
     def why_cold(self, argv: list[str], environment: dict[str, str]) -> str | None:
         """Why a program needs an interpreter of its own, or None."""
         for name in sorted(environment.keys() | self.environment.keys()):
-            value, known = environment.get(name), (self.environment.get(name), self.added.get(name))
+            value, ours = environment.get(name), self.environment.get(name)
+            known = (ours, self.added.get(name, ours))
             if name not in CHANGEABLE and AT_START.match(name) and value not in known:
                 return f"{name} is read at start"
         first = argv[1] if len(argv) > 1 else ""
@@ -191,24 +192,30 @@ class Server:
 
     def accept(self):
         connection, _ = self.listener.accept()
-        size, ancillary, *_ = connection.recvmsg(8, socket.CMSG_SPACE(16 * 4))
         descriptors = array.array("i")
+        try:
+            self.answer(connection, descriptors)
+        except (OSError, EOFError):  # whoever asked is gone
+            connection.close()
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    def answer(self, connection, descriptors):
+        size, ancillary, *_ = connection.recvmsg(8, socket.CMSG_SPACE(16 * 4))
         for *_, data in ancillary:
             descriptors.frombytes(data)
         request = b""
         while len(request) < int.from_bytes(size, "big"):
             request += (part := connection.recv(1 << 16))
-            if not part:  # whoever asked is gone
-                return connection.close()
-        request = marshal.loads(request)
+            if not part:
+                raise EOFError
+        request = marshal.loads(request)  # of nothing at all: EOFError
         warm_only = request.get("warm_only")
         if not warm_only and self.warm.why_cold(request["argv"], request["environment"]):
             connection.sendall(marshal.dumps(None))
             connection.close()
         else:
             self.fork(connection, list(descriptors), request)
-        for descriptor in descriptors:
-            os.close(descriptor)
 
     def fork(self, connection, descriptors, request):
         child = os.fork()
@@ -285,7 +292,7 @@ def _prepare(request, descriptors):
 
 def _status_of(program, report) -> int:
     """Run ``program`` to the end of its exit handlers; its exit status."""
-    status = 0
+    status, interrupted = 0, False
     try:
         program()
     except SystemExit as stop:
@@ -296,8 +303,7 @@ def _status_of(program, report) -> int:
             print(stop.code, file=sys.stderr)
     except KeyboardInterrupt:
         sys.excepthook(*sys.exc_info())
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
+        interrupted = True
     except BaseException as error:
         _tell(error, report)
         sys.excepthook(*sys.exc_info())
@@ -309,6 +315,9 @@ def _status_of(program, report) -> int:
             stream.flush()
         except OSError:
             status = 120
+    if interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
     return status & 255
 
 

@@ -52,7 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by",
         choices=("epochs", "updates"),
-        default="epochs",
         help="with --last: count checkpointE.pt, or checkpoint_E_U.pt (default: epochs)",
     )
     parser.add_argument(
@@ -78,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
     """
     paths = _selected(args)
     require(files=paths)
+    if Path(args.output).is_dir():
+        raise InputError(f"{args.output}: is a folder, not a file to write")
     if any(Path(path).resolve() == Path(args.output).resolve() for path in paths):
         raise InputError(f"{args.output}: is one of the inputs; choose another --output")
     write_atomically(average_checkpoints(paths, progress=True), args.output)
@@ -194,13 +195,18 @@ def write_atomically(state: dict[str, Any], path: str | Path) -> None:
 
 
 def _selected(args: argparse.Namespace) -> list[Path]:
+    for option, value in (("--by", args.by), ("--upper-bound", args.upper_bound)):
+        if value is not None and args.last is None:
+            raise InputError(f"{option} is of use with --last only")
     if args.inputs:
+        if args.directory is not None:
+            raise InputError("--directory is of no use with --inputs, which are files")
         return [Path(path) for path in args.inputs]
     if args.directory is None:
         raise InputError("--last and --best need --directory, the --save-dir of the training")
     if args.best is not None:
         return checkpoints_of(args.directory, args.best, "best")
-    return checkpoints_of(args.directory, args.last, args.by, args.upper_bound)
+    return checkpoints_of(args.directory, args.last, args.by or "epochs", args.upper_bound)
 
 
 def _check_same(

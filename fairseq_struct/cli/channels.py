@@ -2,8 +2,9 @@
 
 import argparse
 from pathlib import Path
+from typing import BinaryIO
 
-from fairseq_struct.cli.paths import require
+from fairseq_struct.cli.paths import require, require_room
 from fairseq_struct.errors import InputError
 
 NAME = "channels"
@@ -43,16 +44,12 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.types < 1:
         raise InputError(f"--types must be 1 or more, not {args.types}")
-    for path in (args.table, args.png):
-        if path and path.is_dir():
-            raise InputError(f"{path}: is a folder, not a file to write")
-        if path and not path.parent.is_dir():
-            raise InputError(f"{path.parent}: no such folder")
+    require_room(args.table, args.png)
     require(files=[args.checkpoint], folders=[args.data], either=[args.treebank])
     from fairseq_struct.data.readers.dependency_treebank import read_treebank, without_punctuation
     from fairseq_struct.inference import ArcChannels, load_masked_model
     from fairseq_struct.metrics.channel_correlation import ChannelCorrelation
-    from fairseq_struct.text_files import writing
+    from fairseq_struct.whole_files import whole_file
 
     trees = read_treebank(args.treebank)
     for tree in trees:
@@ -81,15 +78,15 @@ def run(args: argparse.Namespace) -> int:
         for name, row in zip(types, values, strict=True):
             numbers = (f"{value:.4f}" for value in row)
             rows.append("\t".join([name, str(correlation.counts[name]), *numbers]))
-        with writing(args.table):
-            args.table.write_text("\n".join(rows) + "\n", encoding="utf-8")
+        with whole_file(args.table) as file:
+            file.write(("\n".join(rows) + "\n").encode())
     if args.png:
-        with writing(args.png):
-            _draw(args.png, types, channels, values, args.checkpoint.name)
+        with whole_file(args.png) as file:
+            _draw(file, types, channels, values, args.checkpoint.name)
     return 0
 
 
-def _draw(path: Path, types: list[str], channels: list[str], values, title: str):
+def _draw(file: BinaryIO, types: list[str], channels: list[str], values, title: str):
     """A heat map with a column for each channel, layers apart."""
     import matplotlib
 
@@ -110,5 +107,5 @@ def _draw(path: Path, types: list[str], channels: list[str], values, title: str)
     axes.set_xlabel("channel (layer.number)")
     axes.set_title(title)
     figure.colorbar(image, label="Pearson correlation")
-    figure.savefig(path, dpi=150, format="png")
+    figure.savefig(file, dpi=150, format="png")
     plt.close(figure)

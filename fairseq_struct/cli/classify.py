@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from fairseq_struct.cli.paths import require
+from fairseq_struct.cli.paths import require, require_room
 from fairseq_struct.errors import InputError
 
 NAME = "classify"
@@ -34,34 +34,32 @@ def run(args: argparse.Namespace) -> int:
     """Classify standard input, an instance per line, its words separated by spaces.
 
     The two sentences of a pair are separated by a tab. Each line of output is the label, a tab, and
-    the labels' probabilities.
+    the labels' probabilities, written as soon as there is nothing more to read at the moment.
 
     Raises:
         InputError: an instance or the checkpoint cannot be used.
     """
     require(files=[args.checkpoint], folders=[args.data])
-    if args.trees and (args.trees.is_dir() or not args.trees.absolute().parent.is_dir()):
-        raise InputError(f"--trees: {args.trees} cannot be written")
+    require_room(args.trees)
     from fairseq_struct.data.readers.conllu import to_conllu
     from fairseq_struct.inference import Classifier, load, read_lines
-    from fairseq_struct.text_files import writing
+    from fairseq_struct.whole_files import whole_file
 
     classifier = load(args.checkpoint, args.data, args.truncate, longest=args.longest_sentence)
     if not isinstance(classifier, Classifier):
         raise InputError(f"{args.checkpoint}: no classifier, which has no labels to give")
     if args.trees and classifier.model.tree is None:
         raise InputError("--trees: this model was trained without trees")
-    found = list(classifier.analyse(line.split("\t") for line in read_lines(sys.stdin)))
-    for one in found:
+    parts = []
+    for number, one in enumerate(classifier.analyse(read_lines(sys.stdin)), 1):
         chances = " ".join(f"{name}={chance:.4f}" for name, chance in one.probabilities.items())
-        print(f"{one.label}\t{chances}")
-    if args.trees:
-        parts = []
-        for number, one in enumerate(found, 1):
+        print(f"{one.label}\t{chances}", flush=True)
+        if args.trees:
             for side, (words, heads) in enumerate(zip(one.sentences, one.heads, strict=True), 1):
                 name = f"sent_id = {number}" + (f".{side}" if len(one.sentences) > 1 else "")
                 comments = (name, f"text = {' '.join(words)}", f"label = {one.label}")
                 parts.append(to_conllu(words, heads, comments))
-        with writing(args.trees):
-            args.trees.write_text("".join(parts), encoding="utf-8")
+    if args.trees:
+        with whole_file(args.trees) as file:
+            file.write("".join(parts).encode())
     return 0

@@ -123,7 +123,7 @@ def compile_kernels(wanted: str = "") -> None:
         wanted: part of the names of the uses to compile for.
 
     Raises:
-        InputError: there is no folder to keep them in, or no such use.
+        InputError: there is no folder to keep them in, they could not be kept, or no such use.
     """
     from fairseq_struct.modules import on_lstm
     from fairseq_struct.structure import ahead_of_time, kernel_cache
@@ -146,6 +146,8 @@ def compile_kernels(wanted: str = "") -> None:
         start = time.perf_counter()
         use()
         print(f"{time.perf_counter() - start:7.1f} s", flush=True)
+    if kernel_cache.announcement.complained:
+        raise InputError("not all of it could be kept: see above")
     print(f"all compiled; {time.perf_counter() - begin:.1f} s")
 
 

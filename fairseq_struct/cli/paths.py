@@ -33,6 +33,19 @@ def require(
             raise InputError(f"{path}: no such folder")
 
 
+def require_room(*paths: Path | None):
+    """Complain about the first path at which no file can be written; None is an option not given.
+
+    Raises:
+        InputError: it is a folder, or in one that is not there.
+    """
+    for path in filter(None, paths):
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder, not a file to write")
+        if not path.absolute().parent.is_dir():
+            raise InputError(f"{path.parent}: no such folder")
+
+
 def require_or_one_of(path: str | Path, names: Iterable[str]):
     """As :func:`require` for a file or a folder, where a name may stand in its place.
 

@@ -5,17 +5,20 @@ from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 
+from fairseq_struct.criterions.own_task import OwnTask
 from fairseq_struct.metrics.v_measure import contingency_table, v_measure
 
 
 @register_criterion("latent_clusters", dataclass=FairseqDataclass)
-class LatentClustersCriterion(FairseqCriterion):
+class LatentClustersCriterion(OwnTask, FairseqCriterion):
     """Binary cross-entropy, summed over instances; fairseq divides by their number.
 
     Logged are ``loss`` (in nats) and ``accuracy`` (in %) and, while validating, ``v_measure``
     (from 0 to 100) of the clusters with the highest scores. All three are of the whole subset,
     however it was cut into batches.
     """
+
+    own_task = "latent_clusters"
 
     def forward(self, model, sample: dict, reduce: bool = True):
         """Loss, number of instances, and what is logged of one batch."""

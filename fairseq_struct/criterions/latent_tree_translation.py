@@ -1,5 +1,6 @@
 """Label-smoothed cross-entropy that a model may compute again for other latent trees."""
 
+import torch
 from fairseq.criterions import register_criterion
 from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterion,
@@ -53,10 +54,12 @@ class LatentTreeTranslationCriterion(LabelSmoothedCrossEntropyCriterion):
             **sample["net_input"], losses_of=lambda output: by_sentence(output)[0]
         )
         loss = losses.sum() if reduce else losses
+        with torch.no_grad():
+            nll_loss = by_sentence(output)[1].sum()
         size = sample["target"].size(0) if self.sentence_avg else sample["ntokens"]
         logged = {
             "loss": loss.detach(),
-            "nll_loss": by_sentence(output)[1].detach().sum(),
+            "nll_loss": nll_loss,
             "ntokens": sample["ntokens"],
             "nsentences": sample["target"].size(0),
             "sample_size": size,

@@ -41,7 +41,7 @@ class RecurrentLanguageModelingCriterion(FairseqCriterion):
     Logged are ``loss`` and ``nll_loss`` (in bits) and ``ppl``, that of the words alone.
 
     Raises:
-        InputError: a weight is negative, or (on use) the model is none of this package's.
+        InputError: a weight is negative.
     """
 
     def __init__(self, task, activation_regularization, temporal_regularization,
@@ -52,11 +52,19 @@ class RecurrentLanguageModelingCriterion(FairseqCriterion):
         self.alpha, self.beta = activation_regularization, temporal_regularization
         self.before_dropout = regularize_before_dropout
 
+    @staticmethod
+    def check_model(model):
+        """Refuse a model of another kind, before training begins.
+
+        Raises:
+            InputError: it is none of this package's recurrent language models.
+        """
+        if not hasattr(model, "distances"):
+            raise InputError("--criterion recurrent_language_modeling is for on_lstm_lm and such")
+
     def forward(self, model, sample: dict, reduce: bool = True):
         """Loss, number of words, and what is logged of a window."""
         logits, extra = model(**sample["net_input"])
-        if "hidden" not in extra:
-            raise InputError("--criterion recurrent_language_modeling is for on_lstm_lm and such")
         words = model.get_normalized_probs((logits, extra), log_probs=True)
         target = sample["target"]
         nll = torch.nn.functional.nll_loss(

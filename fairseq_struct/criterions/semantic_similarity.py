@@ -7,6 +7,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch.nn.functional import cosine_similarity, mse_loss
 
+from fairseq_struct.criterions.own_task import OwnTask
 from fairseq_struct.metrics.gathering import present_rows, rows_among_workers
 from fairseq_struct.metrics.rank_correlation import RankCorrelation
 
@@ -15,7 +16,7 @@ DIGITS = 6
 
 
 @register_criterion("semantic_similarity", dataclass=FairseqDataclass)
-class SemanticSimilarityCriterion(FairseqCriterion):
+class SemanticSimilarityCriterion(OwnTask, FairseqCriterion):
     """(cos(u, v) - score)^2 of the sentences' mean vectors, scores from 0 to 1, summed.
 
     The thesis (section 4.3.5) averages the words' vectors and does not print its loss; this is that
@@ -24,6 +25,8 @@ class SemanticSimilarityCriterion(FairseqCriterion):
     of training cosines are computed in float64 and rounded to six places, so that they are the same
     in every batch, and pairs of equal sentences tie.
     """
+
+    own_task = "semantic_similarity"
 
     def forward(self, model, sample: dict, reduce: bool = True):
         """Loss, number of pairs, and what is logged of one batch."""

@@ -5,13 +5,13 @@ from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.criterions.own_task import OwnTask
 from fairseq_struct.metrics.confusion import accuracy, macro_f1
 from fairseq_struct.metrics.v_measure import contingency_table
 
 
 @register_criterion("structured_classification", dataclass=FairseqDataclass)
-class StructuredClassificationCriterion(FairseqCriterion):
+class StructuredClassificationCriterion(OwnTask, FairseqCriterion):
     """Cross-entropy, summed over instances; fairseq divides by their number.
 
     Logged are ``loss`` (in nats, with the part of known heads while training), ``accuracy`` and
@@ -20,15 +20,12 @@ class StructuredClassificationCriterion(FairseqCriterion):
     subset, however it was cut into batches.
     """
 
+    own_task = "structured_classification"
+
     def forward(self, model, sample: dict, reduce: bool = True):
         """Loss, number of instances, and what is logged of one batch."""
         given = sample["net_input"]
         output = model(**given)
-        if getattr(output, "losses", None) is None:
-            raise InputError(
-                "--criterion structured_classification is for classifiers of this package, not "
-                f"for {type(model).__name__}"
-            )
         loss = output.losses.sum() if reduce else output.losses
         count = sample["nsentences"]
         labels = len(self.task.label_names)

@@ -8,14 +8,18 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch.nn.functional import cross_entropy
 
+from fairseq_struct.criterions.own_task import OwnTask
+
 
 @register_criterion("structured_masked_lm", dataclass=FairseqDataclass)
-class StructuredMaskedLMCriterion(FairseqCriterion):
+class StructuredMaskedLMCriterion(OwnTask, FairseqCriterion):
     """-log p of the hidden words, summed; fairseq divides by their number.
 
     Logged are ``loss`` (in bits) and ``ppl``, 2 to the power of it; a batch without a hidden word
     counts as nothing. What the task adds of a treebank joins them.
     """
+
+    own_task = "structured_masked_lm"
 
     def forward(self, model, sample: dict, reduce: bool = True):
         """Loss, number of hidden words, and what is logged of one batch."""

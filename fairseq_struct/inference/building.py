@@ -24,7 +24,8 @@ def build_task(cfg: Mapping, checkpoint: str | Path):
     from fairseq.tasks import TASK_REGISTRY, setup_task
 
     _registered("task", cfg, TASK_REGISTRY, checkpoint)
-    folder = Path(str(cfg["task"].get("data")))
+    with _options_of(checkpoint):
+        folder = Path(str(cfg["task"].get("data")))
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder, and the dictionaries are in it; name another")
     for path in sorted(folder.glob("dict*.txt")):

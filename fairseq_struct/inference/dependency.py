@@ -68,7 +68,8 @@ class Classifier:
         """Labels and trees of instances, in order.
 
         Args:
-            instances: of one sentence or two, words separated by spaces; one alone may be a string.
+            instances: of one sentence or two, words separated by spaces; or each a string, in which
+                a tab separates the two.
 
         Raises:
             InputError: another number of sentences, or one that is empty or too long; with the
@@ -104,7 +105,7 @@ class Classifier:
 
     def _words(self, number: int, instance: Sequence[str]) -> tuple[Words, ...]:
         if isinstance(instance, str):
-            instance = [instance]
+            instance = instance.split("\t")
         if len(instance) != self.sides:
             found = len(instance)
             raise InputError(

@@ -54,7 +54,7 @@ def load(
     from fairseq_struct.models.on_lstm_lm import ONLSTMLanguageModel
     from fairseq_struct.models.shared.masked_language_model import MaskedModel
 
-    cfg, task, model = _restore(checkpoint, data)
+    task, model = _restore(checkpoint, data)
     known = TreeModel | LatentTreeTransformer | ONLSTMLanguageModel | MaskedModel
     if not isinstance(model, known):
         raise InputError(f"{checkpoint}: {type(model).__name__} infers no trees")
@@ -71,10 +71,10 @@ def load(
         return MaskedParser(model, task.source_dictionary, not multiple_roots, bfloat16, longest)
     if isinstance(model, LatentTreeTransformer):
         return TranslationParser(model.encoder, task.source_dictionary, longest)
-    own = cfg["task"]["longest_sentence"]
+    own = task.cfg.longest_sentence  # with a default where the checkpoint is older than the option
     if truncate and not own:
         raise InputError(f"{checkpoint}: takes sentences of any length, --truncate has no use")
-    truncate = truncate or cfg["task"]["truncate"]
+    truncate = truncate or task.cfg.truncate
     return Classifier(model, task.words, task.labels, own, truncate, task.lower, longest)
 
 
@@ -92,7 +92,7 @@ def load_language_model(
     plugin.load()
     from fairseq_struct.models.on_lstm_lm import RecurrentLM
 
-    _, task, model = _restore(checkpoint, data)
+    task, model = _restore(checkpoint, data)
     if not isinstance(model, RecurrentLM):
         raise InputError(f"{checkpoint}: {type(model).__name__} is no recurrent language model")
     return LanguageModelScorer(model, task.source_dictionary)
@@ -110,14 +110,14 @@ def load_masked_model(checkpoint: str | Path, data: str | Path | None = None):
     plugin.load()
     from fairseq_struct.models.shared.masked_language_model import MaskedModel
 
-    _, task, model = _restore(checkpoint, data)
+    task, model = _restore(checkpoint, data)
     if not isinstance(model, MaskedModel):
         raise InputError(f"{checkpoint}: {type(model).__name__} is no masked language model")
     return model.eval(), task.source_dictionary
 
 
 def _restore(checkpoint: str | Path, data: str | Path | None):
-    """Options, task and model of a checkpoint."""
+    """Task and model of a checkpoint."""
     from fairseq import checkpoint_utils
 
     # This one says what is wrong with a damaged file, fairseq's own adds what old ones lack.
@@ -130,20 +130,21 @@ def _restore(checkpoint: str | Path, data: str | Path | None):
     del found
     try:
         state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
+        cfg = options_of(state, checkpoint, "task", "model")
     except InputError:
         raise
-    except (LookupError, AttributeError, TypeError, ValueError) as error:
+    except Exception as error:  # what made-up options raise is anything
+        said = (str(error).splitlines() or [""])[0]
         raise InputError(
-            f"{checkpoint}: not written by fairseq-train ({type(error).__name__}: {error})"
+            f"{checkpoint}: not written by fairseq-train ({type(error).__name__}: {said})"
         ) from error
-    cfg = options_of(state, checkpoint, "task", "model")
     if data is not None:
         cfg["task"]["data"] = str(data)
     # What only training reads; the vectors of words are in the checkpoint.
     _unset(cfg["model"], "embed_path", "encoder_embed_path", "decoder_embed_path")
     _unset(cfg["task"], "heads_path", "treebank")
     task = build_task(cfg, checkpoint)
-    return cfg, task, build_model(cfg, task, state, checkpoint)
+    return task, build_model(cfg, task, state, checkpoint)
 
 
 def _unset(options: MutableMapping | Namespace, *names: str):

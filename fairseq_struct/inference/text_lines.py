@@ -43,7 +43,8 @@ class Lines(Iterator[str]):
         decoder = codecs.getincrementaldecoder(stream.encoding)(stream.errors or "strict")
         self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
         self._lines: deque[str] = deque()
-        self._begun, self._ended = "", False
+        self._begun: list[str] = []  # parts of a line whose end has not come yet
+        self._ended = False
 
     def __next__(self) -> str:
         """The next line, when it is there.
@@ -68,17 +69,23 @@ class Lines(Iterator[str]):
         return bool(self._lines) or self._ended
 
     def _read(self):
-        chunk = self._bytes.read1(_CHUNK)
+        try:
+            chunk = self._bytes.read1(_CHUNK)
+        except OSError as error:
+            raise InputError(f"the input cannot be read ({error.strerror or error})") from None
         self._ended = not chunk
         try:
-            text = self._begun + self._decoder.decode(chunk, final=self._ended)
+            text = self._decoder.decode(chunk, final=self._ended)
             text.encode()  # in some places Python reads bytes that are no text all the same
         except UnicodeError as error:
             raise _no_text(error) from None
-        *lines, self._begun = text.split("\n")
-        if self._ended and self._begun:
-            lines.append(self._begun)
-        self._lines += lines
+        part, *others = text.split("\n")
+        self._begun.append(part)
+        for other in others:
+            self._lines.append("".join(self._begun))
+            self._begun = [other]
+        if self._ended and any(self._begun):
+            self._lines.append("".join(self._begun))
 
 
 def _plain(stream: Iterable[str]) -> Iterator[str]:

@@ -25,8 +25,14 @@ def contingency_table(classes: Tensor, clusters: Tensor, count: int) -> Tensor:
         # An accelerator would have to be waited for; there torch itself refuses what lies outside.
         if labels.device.type == "cpu" and ((labels < 0) | (labels >= count)).any():
             raise ValueError(f"a {name} is none of 0 to {count - 1}")
+    return _counted(classes, clusters, count)
+
+
+def _counted(classes: Tensor, clusters: Tensor, count: int) -> Tensor:
     table = classes.new_zeros(count, count, dtype=torch.long)
-    return table.index_put_((classes, clusters), table.new_ones(()), accumulate=True)
+    # Those below 0 would be counted from the end.
+    places = [labels.where(labels >= 0, count) for labels in (classes, clusters)]
+    return table.index_put_(places, table.new_ones(()), accumulate=True)
 
 
 def v_measure(table: Tensor) -> float:

@@ -6,6 +6,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor
 
+from fairseq_struct.errors import InputError
 from fairseq_struct.modules.latent_clusters import (
     LATENT_METHODS,
     Classified,
@@ -48,6 +49,8 @@ class LatentClustersModel(BaseFairseqModel):
         network: the classifier.
     """
 
+    classifies_clusters = True
+
     def __init__(self, network: LatentClassifier):
         super().__init__()
         self.network = network
@@ -57,8 +60,10 @@ class LatentClustersModel(BaseFairseqModel):
         """Build the model for a task that has ``dim`` and ``clusters``.
 
         Raises:
-            InputError: an unknown method, or a number out of range.
+            InputError: another task, an unknown method, or a number out of range.
         """
+        if not hasattr(task, "clusters"):
+            raise InputError("this model is for --task latent_clusters")
         network = LatentClassifier(
             task.dim,
             task.clusters,

@@ -42,6 +42,16 @@ class TreeModel(BaseFairseqModel):
         super().__init__()
         self.network = network
 
+    @staticmethod
+    def check_task(task):
+        """Refuse a task without labels.
+
+        Raises:
+            InputError: it has none.
+        """
+        if not hasattr(task, "label_names"):
+            raise InputError("this model is for --task structured_classification")
+
     @property
     def tree(self):
         """How trees are inferred; None for the baseline."""
@@ -82,8 +92,9 @@ class LatentTreeClassifierModel(TreeModel):
         """Build the model for the task's dictionaries.
 
         Raises:
-            InputError: an option out of range, or word vectors that do not fit.
+            InputError: another task, an option out of range, or word vectors that do not fit.
         """
+        cls.check_task(task)
         if cfg.hidden_size % 2:
             raise InputError(f"--hidden-size must be even for a BiLSTM, not {cfg.hidden_size}")
         if cfg.lstm_layers < 1:

@@ -1,6 +1,5 @@
 """Entailment with latent dependency trees for fairseq (thesis, section 4.5.2)."""
 
-from argparse import Namespace
 from dataclasses import dataclass, field
 
 from fairseq.models import register_model, register_model_architecture
@@ -11,6 +10,7 @@ from fairseq_struct.models.shared.tree_options import (
     LatentTreeConfig,
     build_embedding,
     build_tree,
+    of_checkpoint,
     set_thesis_steps,
 )
 from fairseq_struct.modules.latent_tree.decomposable_attention import FORMS, DecomposableAttention
@@ -52,8 +52,9 @@ class LatentTreeEntailmentModel(TreeModel):
         """Build the model for the task's dictionaries.
 
         Raises:
-            InputError: an option out of range, or word vectors that do not fit.
+            InputError: another task, an option out of range, or word vectors that do not fit.
         """
+        cls.check_task(task)
         form = getattr(cfg, "entailment_form", OLDER_FORM)
         if form not in FORMS:
             raise InputError(f"--entailment-form must be {' or '.join(FORMS)}, not {form!r}")
@@ -66,11 +67,7 @@ class LatentTreeEntailmentModel(TreeModel):
 def latent_tree_entailment_snli(args):
     """The thesis's model for SNLI: pretrained embeddings of 300 that are not trained."""
     method = getattr(args, "latent_method", "")
-    # Fairseq asks for a preset again when it reads a checkpoint, whose options are complete but
-    # for those that it is older than.
-    complete = {"latent_method", "pullback_steps", "temperature"}
-    older = not isinstance(args, Namespace) and complete <= set(args)
-    if not older:
+    if not of_checkpoint(args):
         args.entailment_form = getattr(args, "entailment_form", "thesis")
     set_thesis_steps(args, ETA.get(method, 1), BATCH)
     args.embed_dim = getattr(args, "embed_dim", 300)

@@ -40,8 +40,9 @@ class RecurrentClassifierModel(TreeModel):
         """Build the model for the task's dictionaries.
 
         Raises:
-            InputError: an option out of range, or gold trees, which are of no use here.
+            InputError: another task, an option out of range, or gold trees, of no use here.
         """
+        cls.check_task(task)
         if task.gold:
             raise InputError("--heads-path is of no use to a model without trees")
         if min(cfg.embed_dim, cfg.hidden_size, cfg.layers) < 1:

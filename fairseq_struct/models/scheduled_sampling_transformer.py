@@ -19,10 +19,10 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor, nn
 
-from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.scheduled_sampling_options import (
     DEFAULTS,
     add_options,
+    check_first_pass,
     check_options,
     schedule_from_options,
     set_defaults,
@@ -96,6 +96,10 @@ class ScheduledSamplingTransformer(TransformerModel):
         """t(u), the probability of the gold token at the present update."""
         return self.schedule(self.num_updates)
 
+    def check_criterion(self, criterion):
+        """Refuse one that lacks what the model needs, before training: :func:`check_first_pass`."""
+        check_first_pass(self.replacement, hasattr(criterion, "first_pass_weight"))
+
     def set_num_updates(self, num_updates: int):
         """Take the number of finished updates from the trainer (also right after a resume)."""
         if num_updates != self.num_updates:
@@ -152,12 +156,8 @@ class ScheduledSamplingTransformer(TransformerModel):
         with computed_once(self._projections_of_encoder_output()):
             if self.teacher_forcing_probability == 1.0:
                 with_first_pass = False
-            elif self.replacement == "confidence" and not with_first_pass:
-                raise InputError(
-                    "--replacement confidence learns from the first decoder pass, too (Liu et al., "
-                    "2021): give --criterion scheduled_sampling_cross_entropy, or --replacement "
-                    "own_confidence"
-                )
+            else:
+                check_first_pass(self.replacement, with_first_pass)
             first = None
             if with_first_pass:
                 first, _ = self.decoder(prev_output_tokens, encoder_out, alignment_layer=-1)

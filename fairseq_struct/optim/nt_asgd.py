@@ -78,15 +78,30 @@ class NTASGD(FairseqOptimizer):
     weights.
 
     Raises:
-        InputError: the interval is below 1, or (on use) the task is another one.
+        InputError: the interval is below 1.
     """
 
     def __init__(self, cfg: NTASGDConfig, params):
         super().__init__(cfg)
-        self._told = False
         if cfg.non_monotone_interval < 1:
             raise InputError("--non-monotone-interval must be 1 or more")
         self._optimizer = AveragedSGD(list(params), lr=cfg.lr[0], weight_decay=cfg.weight_decay)
+
+    @staticmethod
+    def check_task(task, common):
+        """Refuse what averages would never be made in, before training begins.
+
+        Args:
+            task: fairseq's task.
+            common: fairseq's options of that group.
+
+        Raises:
+            InputError: the task does not say when to average, or training is in half precision.
+        """
+        if not getattr(task, "averages", False):
+            raise InputError("--optimizer nt_asgd needs --task recurrent_language_modeling")
+        if any(getattr(common, name, False) for name in ("fp16", "bf16", "amp")):
+            raise InputError("--optimizer nt_asgd needs float32: no --fp16, --bf16 or --amp")
 
     @property
     def optimizer_config(self) -> dict:
@@ -105,15 +120,4 @@ class NTASGD(FairseqOptimizer):
 
     def use_average(self, wanted: bool):
         """Exchange weights and averages."""
-        self._told = True
         self._optimizer.use_average(wanted)
-
-    def step(self, closure=None, scale=1.0, groups=None):
-        """One step.
-
-        Raises:
-            InputError: no task has said whether averages are wanted; then none would ever be made.
-        """
-        if not self._told:
-            raise InputError("--optimizer nt_asgd needs --task recurrent_language_modeling")
-        super().step(closure, scale, groups)

@@ -5,9 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from fairseq_struct.structure.compiled import compiled
 from fairseq_struct.structure.dependency import DependencyTrees
-from fairseq_struct.structure.kernel_cache import KernelCache
+from fairseq_struct.structure.kernel_cache import KernelCache, cache_of
 
 
 def uses() -> dict[str, Callable[[], object]]:
@@ -34,7 +33,7 @@ def uses() -> dict[str, Callable[[], object]]:
 
 def folder() -> str | None:
     """Where compiled kernels are kept; None if they cannot be."""
-    cache = compiled(folder)._cache
+    cache = cache_of(folder)
     return cache.cache_path if isinstance(cache, KernelCache) else None
 
 

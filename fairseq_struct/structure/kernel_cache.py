@@ -17,13 +17,12 @@ from numba.core.caching import (
     CompileResultCacheImpl,
     FunctionCache,
     IndexDataCacheFile,
-    InTreeCacheLocator,
     NullCache,
-    UserProvidedCacheLocator,
-    UserWideCacheLocator,
 )
 
 PACKAGE = Path(__file__).parent.parent
+# What finds folders, by name; before Numba 0.62 the names began with an underscore.
+LOCATORS = {one.__name__.lstrip("_"): one for one in CompileResultCacheImpl._locator_classes}
 
 
 @functools.cache
@@ -32,21 +31,30 @@ def text_of_kernels(package: Path = PACKAGE) -> str:
 
     A kernel's machine code contains functions of other files.
     """
-    files = sorted({*package.rglob("*_kernels.py"), *package.glob("structure/compiled.py")})
+    files = sorted({*package.rglob("*_kernels.py"), *package.rglob("compiled.py")})
     named = (f"{file.relative_to(package)}\n".encode() + file.read_bytes() for file in files)
     return hashlib.sha256(b"\0".join(named)).hexdigest()
 
 
 class _Files(IndexDataCacheFile):
-    """A file for each thing kept, named by its key: no index that processes have to share."""
+    """A file for each thing kept, named by its key: no index that processes have to share.
 
-    def _path(self, key) -> Path:
-        name = hashlib.sha256(repr((self._version, key)).encode()).hexdigest()[:24]
-        return Path(self._cache_path, self._index_name).with_suffix(f".{name}.nbc")
+    A key says what for, in its first two parts, and then of which text. A file takes the place of
+    those for the same of other texts, or the folder would grow whenever a kernel is changed.
+    """
+
+    def _path(self, key, text: str | None = None) -> Path:
+        what = _short_hash((self._version, key[:2]))
+        text = text or _short_hash(key[2:])
+        return Path(self._cache_path, self._index_name).with_suffix(f".{what}.{text}.nbc")
 
     def save(self, key, data):
-        with self._open_for_write(str(self._path(key))) as file:  # which appears whole or not
+        path = self._path(key)
+        with self._open_for_write(str(path)) as file:  # which appears whole or not
             file.write(self._dump((repr(key), data)))
+        for other in path.parent.glob(self._path(key, "*").name):
+            if other != path:
+                other.unlink(missing_ok=True)
 
     def load(self, key):
         try:
@@ -56,7 +64,7 @@ class _Files(IndexDataCacheFile):
         return data if known == repr(key) else None
 
 
-class _OfTheUser(UserWideCacheLocator):
+class _OfTheUser(LOCATORS["UserWideCacheLocator"]):
     """The user's folder of caches, if there is a home; Numba would take one named ``~`` else."""
 
     @classmethod
@@ -66,7 +74,14 @@ class _OfTheUser(UserWideCacheLocator):
 
 
 class _Folders(CompileResultCacheImpl):
-    _locator_classes = [UserProvidedCacheLocator, InTreeCacheLocator, _OfTheUser]
+    _locator_classes = [
+        LOCATORS["UserProvidedCacheLocator"], LOCATORS["InTreeCacheLocator"], _OfTheUser,
+    ]  # fmt: skip
+
+    def get_filename_base(self, fullname, abiflags):
+        """Without Numba's line number, which differs between texts."""
+        name = fullname.replace("<", "").replace(">", "")
+        return f"{name}.{sys.implementation.cache_tag}{abiflags}"
 
 
 class KernelCache(FunctionCache):
@@ -111,13 +126,17 @@ def cache_of(function) -> KernelCache | NoCache:
 
 
 class Announcement(event.Listener):
-    """Say once in a process that kernels are compiled, and once that they cannot be kept."""
+    """Say once in a process that kernels are compiled, and once that they cannot be kept.
+
+    ``muted`` leaves out the first, and ``complained`` tells whether the second has been said.
+    """
 
     def __init__(self):
-        self.muted = self._said = self._complained = False
+        self.muted = self.complained = self._said = False
 
     def on_start(self, started: event.Event):
-        cache = started.data["dispatcher"]._cache
+        # The loops that Numba lifts out of other people's functions have no cache at all.
+        cache = getattr(started.data["dispatcher"], "_cache", None)
         if self._said or self.muted or not isinstance(cache, KernelCache | NoCache):
             return
         self._said = True
@@ -135,12 +154,16 @@ class Announcement(event.Listener):
 
     def not_kept(self, why: str):
         """Say why the next process will compile again."""
-        if not self._complained:
-            self._complained = True
+        if not self.complained:
+            self.complained = True
             _say(
                 f"compiled code cannot be kept for the next process ({why}); set NUMBA_CACHE_DIR "
                 "to a folder that can be written"
             )
+
+
+def _short_hash(of: tuple) -> str:
+    return hashlib.sha256(repr(of).encode()).hexdigest()[:16]
 
 
 def _say(text: str):

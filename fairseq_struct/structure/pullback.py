@@ -17,6 +17,7 @@ a parser's own parameters learn as in the thesis if the optimiser does not mind 
 gradients (Adam); what the parser shares with the decoder follows it B times less.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -95,7 +96,7 @@ def latent(
     step_size: float = 1.0,
     steps: int = 1,
     temperature: float = 1.0,
-    baseline: MovingAverage | None = None,
+    baseline: Callable[[Tensor], Tensor | float] | None = None,
     generator: torch.Generator | None = None,
     known: Tensor | None = None,
     supervision_weight: float = 1.0,
@@ -133,7 +134,8 @@ def latent(
             instance (see above).
         steps: k, their number.
         temperature: of the two methods with Gumbel noise.
-        baseline: control variate of ``score_function``.
+        baseline: control variate of ``score_function``: what losses (batch,) are compared with,
+            when they are given to it; :class:`MovingAverage`, for example.
         generator: source of randomness.
         known: what is known of the latent structure, as ``observe`` takes it. Beyond the paper
             (proposed in its section 6.2): -log p(known) joins the losses.

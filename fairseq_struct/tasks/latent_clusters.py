@@ -7,6 +7,7 @@ from fairseq.tasks import FairseqTask, register_task
 
 from fairseq_struct.data.generators.cluster_mixture import ClusterMixtureDataset, generate_mixture
 from fairseq_struct.errors import InputError
+from fairseq_struct.tasks.own_criterion import OwnCriterion
 
 
 @dataclass
@@ -35,7 +36,7 @@ class LatentClustersConfig(FairseqDataclass):
 
 
 @register_task("latent_clusters", dataclass=LatentClustersConfig)
-class LatentClustersTask(FairseqTask):
+class LatentClustersTask(OwnCriterion, FairseqTask):
     """Classification of generated data whose true clusters are known.
 
     The subsets ``train``, ``valid`` and ``test`` are generated
@@ -49,6 +50,9 @@ class LatentClustersTask(FairseqTask):
     Raises:
         InputError: a number out of range.
     """
+
+    own_criterion = "latent_clusters"
+    needs, models = "classifies_clusters", "latent_clusters"
 
     def __init__(self, cfg: LatentClustersConfig):
         super().__init__(cfg)

@@ -1,5 +1,7 @@
 """Tasks that only one criterion, and only models of one kind, fit."""
 
+from fairseq.models import ARCH_MODEL_REGISTRY
+
 from fairseq_struct.errors import InputError
 
 
@@ -8,7 +10,7 @@ class OwnCriterion:
 
     Attributes:
         own_criterion: that name.
-        needs: what models of this task have, and others do not; "" for any model.
+        needs: what classes of models of this task have, and others do not.
         models: some of them, for the message.
     """
 
@@ -33,7 +35,8 @@ class OwnCriterion:
         Raises:
             InputError: it is none of this task's.
         """
-        model = super().build_model(cfg, from_checkpoint)
-        if self.needs and not hasattr(model, self.needs):
-            raise InputError(f"this task is for {self.models}, not for {type(model).__name__}")
-        return model
+        name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
+        family = ARCH_MODEL_REGISTRY.get(name)
+        if family is not None and not hasattr(family, self.needs):
+            raise InputError(f"this task is for {self.models}, not for {family.__name__}")
+        return super().build_model(cfg, from_checkpoint)

@@ -51,7 +51,8 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
     """
 
     own_criterion = "recurrent_language_modeling"
-    needs, models = "progress", "on_lstm_lm and awd_lstm_lm"
+    averages = True  # it tells an optimizer that averages weights when to
+    needs, models = "distances", "on_lstm_lm and awd_lstm_lm"
 
     def __init__(self, args, dictionary, output_dictionary=None, targets=None):
         super().__init__(args, dictionary, output_dictionary, targets)
@@ -140,7 +141,8 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
         """Forward and backward pass on a window, from the state before it to that after it."""
-        inner, averaging = _inner(model), _averaging(optimizer)
+        inner = _inner(model)
+        averaging = optimizer if hasattr(optimizer, "use_average") else None
         self._averaging = averaging
         if self._begins and update_num == 0:
             inner.progress.clear()  # of a model that is tuned further, not of this training
@@ -240,13 +242,3 @@ def _inner(model):
             f"{type(model).__name__}"
         )
     return model
-
-
-def _averaging(optimizer):
-    """The optimizer, if it is one that averages weights."""
-    inner = getattr(optimizer, "fp32_optimizer", optimizer)
-    if not hasattr(inner, "use_average"):
-        return None
-    if inner is not optimizer:
-        raise InputError("--optimizer nt_asgd needs float32: no --fp16, --bf16 or --amp")
-    return inner

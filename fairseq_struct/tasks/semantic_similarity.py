@@ -45,6 +45,7 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "semantic_similarity"
+    needs, models = "sentence_vectors", "masked language models such as udgn"
 
     def __init__(self, cfg: SemanticSimilarityConfig, words: Dictionary):
         super().__init__(cfg)
@@ -70,11 +71,9 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
         """Build the model, its parser frozen if that is asked for.
 
         Raises:
-            InputError: the model makes no vectors of sentences, or has no parser to freeze.
+            InputError: the model is none of this task's, or has no parser to freeze.
         """
         model = super().build_model(cfg, from_checkpoint)
-        if not hasattr(model, "sentence_vectors"):
-            raise InputError(f"{type(model).__name__} is no masked language model")
         if self.cfg.freeze_parser:
             if not model.parses:
                 raise InputError(f"{type(model).__name__} has no parser; without --freeze-parser")

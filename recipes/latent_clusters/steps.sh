@@ -5,6 +5,7 @@
 # common.sh) and with the first of LEARNING_RATES: 48 runs for each of SEEDS. With fewer UPDATES
 # than 10000 the figure says so. The environment variables are explained in common.sh.
 
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 [ $# -eq 0 ] || fail "usage: recipes/latent_clusters/steps.sh (see common.sh for its environment)"

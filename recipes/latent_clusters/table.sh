@@ -4,6 +4,7 @@
 # Without VARIANTs all 13 rows are run, each with every learning rate; as in the thesis, the one
 # with the highest validation accuracy counts. The environment variables are explained in common.sh.
 
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 [ $# -gt 0 ] || set -- "${variants[@]}"

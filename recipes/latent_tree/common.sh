@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by the recipes of this folder, which source it.
 #
 # Environment:

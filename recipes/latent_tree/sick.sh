@@ -4,6 +4,7 @@
 # DATA is a folder of SICK_train.txt, SICK_trial.txt, SICK_test_annotated.txt; it is needed once.
 # The methods and environment variables are explained in common.sh.
 
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 experiment sick sick latent_tree_entailment_snli 64 "$@"

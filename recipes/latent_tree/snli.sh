@@ -4,6 +4,7 @@
 # DATA is a folder of snli_1.0_{train,dev,test}.jsonl; it is needed once.
 # The methods and environment variables are explained in common.sh.
 
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 experiment snli snli latent_tree_entailment_snli 64 "$@"

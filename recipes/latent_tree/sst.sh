@@ -4,6 +4,7 @@
 # DATA is a folder of train.tsv, dev.tsv, test.tsv (sentence TAB label); it is needed once.
 # The methods and environment variables are explained in common.sh.
 
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 experiment sst sst latent_tree_classifier_sst 32 "$@"

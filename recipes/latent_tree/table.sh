@@ -4,6 +4,7 @@
 # EXPERIMENT is sst, sick or snli; DATA as for EXPERIMENT.sh. The environment variables are
 # explained in common.sh.
 
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 case "${1:-}" in

@@ -5,6 +5,7 @@
 # THREADS and RECORD as in common.sh; SEEDS: the first one; UPDATES (700). Its eta is our own choice,
 # the default: 0.1, for the gradient of a sentence's loss, the sum over its words.
 
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 method=${1:-}

@@ -5,6 +5,7 @@
 # not print its training settings; here it is Adam for EPOCHS (20) passes, the epoch with the best
 # validation accuracy. INSTANCES draws so many training pairs; HIDDEN is the size of the layer (400).
 
+# shellcheck source=../common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 cell=${1:-}

@@ -5,6 +5,7 @@
 # MODEL is on_lstm_lm or awd_lstm_lm. DATA is a folder of T. Mikolov's train.txt, valid.txt and
 # test.txt; it is needed once. Environment variables: see ../common.sh.
 
+# shellcheck source=../common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 model=${1:-}

@@ -5,6 +5,7 @@
 # test.txt; it is needed once. Not the paper's optimiser: Adam gets further in so few epochs, and
 # with dropout as low as such a model needs. Environment variables: see ../common.sh.
 
+# shellcheck source=../common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 model=${1:-}

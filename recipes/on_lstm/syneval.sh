@@ -4,6 +4,7 @@
 # CHECKPOINT is of an on_lstm_lm or awd_lstm_lm; SETS is a folder of the test sets' .pickle files.
 # Environment: RECORD=1 appends the numbers to results.jsonl.
 
+# shellcheck source=../common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 checkpoint=${1:-} sets=${2:-}

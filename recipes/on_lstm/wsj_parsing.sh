@@ -5,6 +5,7 @@
 # All sentences are parsed with every layer's distances; beside them stand the trivial trees.
 # Environment: RECORD=1 appends the numbers to results.jsonl; SECTIONS="23" evaluates on those sections only.
 
+# shellcheck source=../common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 checkpoint=${1:-} trees=${2:-}
@@ -13,7 +14,9 @@ checkpoint=${1:-} trees=${2:-}
 record=()
 [ "${RECORD:-0}" = 0 ] || record=(--results "$here/results.jsonl")
 read -ra sections <<<"${SECTIONS:-}"
+chosen=""
+[ ${#sections[@]} -eq 0 ] || chosen="SECTIONS='$SECTIONS' "
 python "$here/parsing.py" --checkpoint "$checkpoint" --trees "$trees" \
     ${sections[@]:+--sections "${sections[@]}"} \
-    --command "${SECTIONS:+SECTIONS='$SECTIONS' }recipes/on_lstm/wsj_parsing.sh CHECKPOINT TREES" \
+    --command "${chosen}recipes/on_lstm/wsj_parsing.sh CHECKPOINT TREES" \
     "${record[@]}"

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by the recipes of this folder, which source it, describe their experiment and end with
 # `run "$@"`. A recipe sets
 #   experiment, source_lang, target_lang   names
@@ -103,7 +104,7 @@ train() {
     elif [ "$options" != "$(cat "$save_dir/options")" ]; then
         fail "$save_dir was trained with other options ($save_dir/options): choose another OUT"
     fi
-    # fairseq-train would make one more update each time it is called on a finished training.
+    # A finished training would be loaded only to be found finished.
     [ ! -e "$save_dir/finished" ] || return 0
     echo "training in $save_dir"
     fairseq-train "$data/data-bin" --user-dir "$root/user_dir" --save-dir "$save_dir" \

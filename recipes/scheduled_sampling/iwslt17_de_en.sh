@@ -12,6 +12,7 @@ scale=paper
 description="IWSLT17 de-en, joint BPE of 32,000 merges; dev2010, tst2010-2015"
 default_updates=300000
 default_warmup=0
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 setting=(--arch scheduled_sampling_transformer_iwslt_de_en "${paper_setting[@]}")

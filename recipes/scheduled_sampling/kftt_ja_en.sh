@@ -12,6 +12,7 @@ scale=paper
 description="KFTT 1.0, joint BPE of 32,000 merges on the tokenised text; dev, test"
 default_updates=300000
 default_warmup=0
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 setting=(--arch scheduled_sampling_transformer_kftt_ja_en "${paper_setting[@]}")

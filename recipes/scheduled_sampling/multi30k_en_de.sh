@@ -13,6 +13,7 @@ description="Multi30k, 29,000 training pairs, joint BPE of 10,000 merges; valid,
 default_updates=4100
 default_warmup=3500
 default_decay_end=5500
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 run "$@"

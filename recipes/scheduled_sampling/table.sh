@@ -4,6 +4,7 @@
 # EXPERIMENT is the name of a recipe beside this file; DATA is a folder and holds a slash; without
 # VARIANTs all 13 rows are run.
 
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 experiment=${1:-}

@@ -14,6 +14,7 @@ description="Tanaka corpus, lower-cased, joint BPE of 8,000 merges; dev, 500 pai
 default_updates=4100
 default_warmup=3500
 default_decay_end=5500
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 run "$@"

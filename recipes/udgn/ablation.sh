@@ -5,6 +5,7 @@
 # Penn Treebank as for ptb.sh and TREES as for wsj_sample.sh; with SIZE=cpu there are neither, but a
 # generated corpus with its trees. Environment: see common.sh; UPDATES is 1000.
 
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 row=${1:-}

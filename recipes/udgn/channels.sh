@@ -5,6 +5,7 @@
 # a CoNLL-U file with relations. The heat map is channels.png beside the recipe if the numbers are
 # recorded, else in OUT/channels. Environment: OUT; RECORD=1 appends the numbers to results.jsonl.
 
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 checkpoint=${1:-} trees=${2:-}

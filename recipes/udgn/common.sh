@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by the recipes of this folder, which source it.
 #
 # Environment, beside that of ../common.sh:
@@ -5,6 +6,7 @@
 #   UPDATES  of a run of size cpu, in which the learning rate falls to 0 (the recipe's own)
 
 more_settings="UPDATES ${more_settings:-}"
+# shellcheck source=../common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 size=${SIZE:-paper}
 one_of "$size" paper cpu || fail "SIZE must be paper or cpu, not '$size'"

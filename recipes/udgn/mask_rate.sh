@@ -6,6 +6,7 @@
 # Other environment variables: see common.sh; UPDATES is 1000.
 
 more_settings=RATES
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 read -ra rates <<<"${RATES:-0.1 0.3 0.5 0.7 0.9}"

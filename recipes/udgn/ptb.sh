@@ -5,6 +5,7 @@
 # valid.txt and test.txt; it is needed once. TREEBANK=… logs how well the parser does after every
 # epoch. Other environment variables: see common.sh; UPDATES is 12000.
 
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 model=${1:-}

@@ -93,13 +93,13 @@ def main():
         scale = "paper" if sizes == (512, 8) and whole else "reduced"
     if args.trees:
         gold = as_text(read_treebank(args.trees))
-        metrics |= trivial(gold, variant) if variant in TRIVIAL else parsing(gold, checkpoint)
-        data += f"; {len(gold)} sentences"
         if args.experiment == "wsj_sample" and args.results and len(gold) != WSJ_SAMPLE:
             raise InputError(
-                f"{args.trees}: {len(gold)} sentences, but the sample has {WSJ_SAMPLE}; no record "
-                "is kept without RECORD"
+                f"{args.trees}: {len(gold)} sentences, but the sample, of which records are kept, "
+                f"has {WSJ_SAMPLE}; without RECORD=1 they are scored and nothing is recorded"
             )
+        metrics |= trivial(gold, variant) if variant in TRIVIAL else parsing(gold, checkpoint)
+        data += f"; {len(gold)} sentences"
     metrics = {name: round(value, 2) for name, value in metrics.items()}
     # The thesis's numbers are of the Wall Street Journal.
     paper = {} if data.startswith(GENERATED) else PAPER.get(args.experiment, {}).get(variant, {})

@@ -8,6 +8,7 @@
 # development set counts: the thesis does not print its settings. Environment: OUT, SEED, THREADS as
 # in ../common.sh, SIZE as in common.sh; RECORD=1 appends the numbers to results.jsonl.
 
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 variant=${1:-} checkpoint=${2:-}
@@ -32,14 +33,15 @@ done
 subsets=$(IFS=, && echo "valid,${present[*]}")
 architecture_of "${variant%_frozen}"
 [ "$size" = paper ] && epochs=20 || epochs=5
+frozen=()
+[ "$variant" != udgn_frozen ] || frozen=(--freeze-parser)
 # Of every checkpoint its own.
 folder=$out/sts/$variant/$size/seed_$seed/$(cksum <"$checkpoint" | cut -d " " -f 1)
 train "$folder" "$sts" "$epochs" "${architecture[@]}" --task semantic_similarity \
     --criterion semantic_similarity --finetune-from-model "$checkpoint" --optimizer adam \
     --lr 0.0003 --lr-scheduler polynomial_decay --total-num-update $((90 * epochs)) --clip-norm 0.25 \
     --batch-size 64 --valid-subset "$subsets" --best-checkpoint-metric spearman \
-    --maximize-best-checkpoint-metric \
-    $([ "$variant" != udgn_frozen ] || echo --freeze-parser)
+    --maximize-best-checkpoint-metric "${frozen[@]}"
 scale=reduced # the thesis trains on 42 million words of BLLIP before
 python "$here/sts.py" --run "$folder" --variant "$variant" --pretrained "$checkpoint" \
     --scale "$scale" --command "${settings}recipes/udgn/sts.sh $variant CHECKPOINT STS" \

@@ -5,6 +5,7 @@
 # *-test.conllu, such as UD_English-ParTUT. Trees of the test split count, of the epoch with the best
 # validation perplexity. Environment: see common.sh; UPDATES is 1500.
 
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 model=${1:-}
@@ -25,9 +26,10 @@ if [ ! -e "$prepared/manifest.json" ]; then
         --least-count 2
 fi
 # Epochs of a small treebank are short: at size cpu every fifth one is enough to look at.
+interval=()
+[ "$size" = paper ] || interval=(--validate-interval 5)
 train_masked "$model" "ud_english/$name/$model" "$prepared/data-bin" 1500 1024 \
-    --treebank "$prepared/trees/valid.conllu" --valid-subset valid,test \
-    $([ "$size" = paper ] || echo --validate-interval 5)
+    --treebank "$prepared/trees/valid.conllu" --valid-subset valid,test "${interval[@]}"
 score ud_english "$model" --run "$folder" --trees "$prepared/trees/test.conllu" \
     --data "$name" \
     --command "${settings}recipes/udgn/ud_english.sh $model TREEBANK"

@@ -6,6 +6,7 @@
 # .dp files, or a CoNLL-U file. chains: trees without a model. Environment: RECORD=1 appends the
 # numbers to results.jsonl.
 
+# shellcheck source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 checkpoint=${1:-} trees=${2:-}

@@ -129,6 +129,20 @@ def test_no_model_and_no_paths(tmp_path):
         average_checkpoints([])
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--best=2", "--directory=.", "--by=updates"], "--by is of use with --last only"),
+        (["--inputs=x", "--upper-bound=3"], "--upper-bound is of use with --last only"),
+        (["--inputs=x", "--directory=."], "--directory is of no use with --inputs"),
+        (["--last=2"], "--last and --best need --directory"),
+    ],
+)
+def test_options_that_do_not_go_together_are_told(capsys, options, message):
+    assert main(["average-checkpoints", *options, "--output=out.pt"]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {message}")
+
+
 def names(paths: list[Path]) -> list[str]:
     return [path.name for path in paths]
 

@@ -4,9 +4,7 @@ import errno
 import os
 import resource
 import sys
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 import torch
@@ -32,6 +30,7 @@ from fairseq_struct.inference.text_lines import read_lines
 from fairseq_struct.modules.word_vectors import read_word_vectors
 from fairseq_struct.records.results import read_results
 from fairseq_struct.records.training_log import read_log
+from fairseq_struct.whole_files import whole_file
 
 # The system refuses to read this file, whoever asks, and says that it is one.
 UNREADABLE = "/proc/self/mem"
@@ -193,15 +192,38 @@ def test_files_that_grow_too_large(tmp_path, capsys):
         arguments = ["--inputs", str(tmp_path / "x.pt"), "--output", str(out / "mean.pt")]
         assert main(["average-checkpoints", *arguments]) == 2
         written = capsys.readouterr().err
-        assert run_plainly(lambda: write_folder(out / "folder")) == 2
+        assert run_plainly(lambda: write(out / "text", 3000)) == 2
     assert "mean.pt: cannot be written" in written and "File too large" in written
-    assert capsys.readouterr().err == f"error: {out}/folder: cannot be written (File too large)\n"
+    assert capsys.readouterr().err == f"error: {out}/text: cannot be written (File too large)\n"
     assert not list(out.iterdir())
 
 
-def write_folder(path):
-    with tempfile.TemporaryDirectory() as folder, text_files.writing(path):
-        (Path(folder) / "text").write_text("x" * 3000)
+def write(path, letters):
+    with whole_file(path) as file:
+        file.write(b"x" * letters)
+
+
+def test_what_is_no_file_is_written_as_it_is(tmp_path, capsys):
+    write(os.devnull, 3)
+    assert run_plainly(lambda: write("/dev/full", 3)) == 2
+    assert "error: /dev/full: cannot be written (No space left" in capsys.readouterr().err
+    reader, writer = os.pipe()
+    write(f"/dev/fd/{writer}", 3)
+    os.close(writer)
+    with open(reader, "rb") as stream:
+        assert stream.read() == b"xxx"
+    assert run_plainly(lambda: write(tmp_path, 3)) == 2
+    assert capsys.readouterr().err == f"error: {tmp_path}: cannot be written (Is a directory)\n"
+
+
+def test_links_to_files_stay_links(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to("disk/file")
+    for letters in (1, 2):  # it is not there, and then it is
+        write(tmp_path / "link", letters)
+        assert (tmp_path / "disk" / "file").read_bytes() == b"x" * letters
+    assert (tmp_path / "link").is_symlink()
+    assert os.listdir(tmp_path / "disk") == ["file"] and len(os.listdir(tmp_path)) == 2
 
 
 def test_programs_that_are_not_ours_tell_unusable_files_too(monkeypatch, capsys):
@@ -229,6 +251,9 @@ def test_a_misspelt_name_is_answered_by_the_one_that_is_like_it(tmp_path, capsys
     with pytest.raises(SystemExit):
         main(["parse", "x.pt", "--format", "conlu"])
     assert capsys.readouterr().err.endswith("did you mean 'conllu'?\n")
+    with pytest.raises(SystemExit):
+        main(["prepare", "labelled_text", "snil", "x", "out"])
+    assert capsys.readouterr().err.endswith("did you mean 'snli'?\n")
     assert errors.unknown_name("mix", "softmx", ("argmax", "softmax")) == (
         "unknown mix 'softmx'; choose one of argmax, softmax; did you mean 'softmax'?"
     )

@@ -2,11 +2,15 @@
 
 import os
 import re
+import shlex
 import signal
+import socket
 import sys
 
+import fairseq_commands
 import pytest
 import torch
+import warm_client
 from fairseq_commands import ROOT, SMALL, USER_DIR, run, start, start_cold, write_data_bin
 
 from fairseq_struct.compat import load_state
@@ -52,6 +56,8 @@ def test_a_program_finds_the_same_world_warm_and_cold(script, status):
         ["-c", "import sys; print(sys.argv, __name__, repr(sys.path[0])); sys.exit('why')", "x"],
         ["-c", "raise ValueError('not good')"],
         ["-c", "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"],
+        ["-c", "import atexit, os, signal; atexit.register(print, 'the end'); print('begun');"
+         "os.kill(os.getpid(), signal.SIGINT)"],
         ["-m", "json.tool", "--help"],
     ],
 )
@@ -79,6 +85,8 @@ def test_what_is_read_at_start_makes_a_real_process():
     assert output_of(start("python", "-c", say))[0].startswith("True")
     assert output_of(start("python", "-c", say, PYTHONHASHSEED="0")) == ("False 0\n", 0)
     assert output_of(start("python", "-B", "-c", say))[0].startswith("False")
+    less = start("bash", "-c", f"unset PYTHONPATH; exec python -c {shlex.quote(say)}")
+    assert output_of(less)[0].startswith("False")
     threads = "import torch; print(torch.get_num_threads())"
     assert output_of(start("python", "-c", threads, OMP_NUM_THREADS="2")) == ("2\n", 0)
 
@@ -114,6 +122,40 @@ def test_a_killed_command_takes_its_program_along():
     process.communicate()  # the program's end of the pipe is open until it ends
     os.close(program)
     assert process.returncode == -signal.SIGKILL
+
+
+def test_the_server_outlives_whoever_asks_and_goes():
+    """Before a request, in the middle of one, and before the answer."""
+    server = fairseq_commands._socket()
+    for said in (b"", (9).to_bytes(8, "big") + b"half"):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(server)
+            connection.sendall(said)
+    with open(os.devnull) as nothing:
+        command = [sys.executable, "-B"]  # to be left to a process of its own
+        for _ in range(9):
+            warm_client.submit(server, command, os.environ, [nothing.fileno()] * 3).close()
+    assert run("train", "--help").startswith("usage: fairseq-train")
+
+
+def test_without_a_server_nothing_is_taken_for_the_end_of_a_program():
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    with pytest.raises(RuntimeError, match="the warm server has gone away"):
+        warm_client.outcome(ours)
+
+
+def test_folders_of_sockets_have_short_names(tmp_path):
+    """Wherever the temporary folder lies."""
+    deep = tmp_path / ("d" * 60) / ("e" * 60)
+    deep.mkdir(parents=True)
+    tests = str(ROOT / "tests")
+    tell = f"import sys; sys.path.insert(0, {tests!r}); import conftest, tempfile;"
+    tell += "print(tempfile.mkdtemp(prefix='warm'))"
+    made, status = output_of(start_cold(sys.executable, "-c", tell, TMPDIR=str(deep)))
+    assert status == 0, made
+    os.rmdir(made.strip())
+    assert len(made.strip()) < 80
 
 
 def test_run_raises_what_ends_the_program(tmp_path):

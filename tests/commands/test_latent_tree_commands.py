@@ -116,6 +116,11 @@ def test_from_python(trained):
     with pytest.raises(InputError, match="--truncate has no use"):
         fairseq_struct.load(trained[0], truncate=True)
     state = torch.load(trained[0], weights_only=True)
+    for option in ("truncate", "longest_sentence"):  # as before there were such options
+        state["cfg"]["task"].pop(option)
+    older = trained[0].with_name("older.pt")
+    torch.save(state, older)
+    assert fairseq_struct.load(older).classify(["a good plot"]) == ["pos"]
     next(iter(state["model"].values())).fill_(torch.nan)
     torch.save(state, trained[0].with_name("diverged.pt"))
     with pytest.raises(InputError, match="is not finite; its training has diverged"):

@@ -59,8 +59,9 @@ def classification(tmp_path_factory):
             Instance((" ".join(["the", "film", "is"][draw.randrange(3) :] + [word]),), words[word])
             for word in draw.choices(list(words), k=count)
         ]  # fmt: skip
-    write_labelled_folder(corpus, tmp_path_factory.mktemp("labels") / "data")
-    return tmp_path_factory.getbasetemp() / "labels0" / "data" / "data-bin"
+    folder = tmp_path_factory.mktemp("labels") / "data"
+    write_labelled_folder(corpus, folder)
+    return folder / "data-bin"
 
 
 @pytest.fixture(scope="module")

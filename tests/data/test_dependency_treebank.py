@@ -1,7 +1,11 @@
 """Reading treebanks, and taking punctuation out of their trees."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
+from fairseq_struct.data.readers.conllu import check_heads
 from fairseq_struct.data.readers.dependency_treebank import (
     as_language_model_text,
     heads_of_kept,
@@ -53,6 +57,28 @@ def test_words_with_spaces_stay_words(tmp_path):
     rows = ["1\tt ex\t_\tADV\t_\t_\t2\tadvmod\t_\t_", "2\tdär\t_\tADV\t_\t_\t0\troot\t_\t_"]
     (tree,) = read_treebank(write(tmp_path / "x.conllu", "\n".join(rows) + "\n"))
     assert tree.words == ("t_ex", "där") and tree.heads == (2, 0)
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["tree", "cycle"])
+def test_long_chains_are_walked_once(ends):
+    size, steps = 500, 0
+    heads = [*range(2, size + 1), 0 if ends else size // 2]
+
+    def count(frame, event, _):
+        nonlocal steps
+        steps += event == "line"
+        return count if frame.f_code is check_heads.__code__ else None
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        found = check_heads(Path("x"), [(1, str(head)) for head in heads])
+    except InputError:
+        found = None
+    finally:
+        sys.settrace(before)
+    assert found == (heads if ends else None)
+    assert size < steps < 20 * size
 
 
 def test_tags_of_another_set_are_refused(tmp_path):

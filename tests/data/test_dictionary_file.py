@@ -21,7 +21,10 @@ BAD = [b"a\n", b"a 3\n\nb 2\n", b"a 3\n\n", b"a 3\na 2\n", b"</s> 3\n", b"a x\n"
 @pytest.mark.parametrize("content", GOOD)
 def test_good_ones_load(tmp_path, content):
     (tmp_path / "dict.txt").write_bytes(content)
-    assert load_dictionary(tmp_path / "dict.txt") == Dictionary.load(str(tmp_path / "dict.txt"))
+    known = Dictionary.load(str(tmp_path / "dict.txt"))
+    assert load_dictionary(tmp_path / "dict.txt") == known
+    specials = {"<s>", "<pad>", "</s>", "<unk>"}
+    assert check_dictionary(tmp_path / "dict.txt") - specials == set(known.symbols) - specials
 
 
 @pytest.mark.parametrize("content", BAD)

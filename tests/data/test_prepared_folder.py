@@ -279,19 +279,28 @@ def test_of_two_processes_one_waits(tmp_path):
 
     def fill(folder):
         begun.set()
-        assert waiting.wait(60)
+        waiting.wait()
         (folder / "file").write_text("once")
         return {}
+
+    def make_first():
+        try:
+            write_prepared_folder(tmp_path / "out", {}, fill)
+        finally:
+            begun.set()
 
     def say(line):
         lines.append(line)
         waiting.set()
 
-    first = threading.Thread(target=write_prepared_folder, args=(tmp_path / "out", {}, fill))
+    first = threading.Thread(target=make_first)
     first.start()
-    assert begun.wait(60)
-    manifest = write_prepared_folder(tmp_path / "out", {}, die, say=say)
-    first.join()
+    begun.wait()
+    try:
+        manifest = write_prepared_folder(tmp_path / "out", {}, die, say=say)
+    finally:
+        waiting.set()
+        first.join()
     assert manifest["files"] == {"file": 4}
     assert [line.split()[0] for line in lines] == ["waiting", str(tmp_path / "out")]
     assert os.listdir(tmp_path) == ["out"]

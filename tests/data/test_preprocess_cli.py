@@ -209,6 +209,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(corpus, run, no_fairseq, file,
         (["--segment", "sentencepiece-bpe", "--subwords", "5000"], "cannot learn 5000 sentencep"),
         (["--max-length", "1"], "no training pair is left, dropped: {'too_long': 60}"),
         (["--target-lang", "en"], "source and target language are both 'en'"),
+        (["--segment", "none", "--vocabulary-threshold", "9"], "of use with --segment bpe only"),
     ],
 )
 def test_impossible_options_leave_nothing(corpus, run, no_fairseq, options, message):

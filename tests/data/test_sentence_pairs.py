@@ -78,7 +78,7 @@ def test_the_folder(sts, tmp_path, capsys):
     ]  # fmt: skip
     assert (out / "STS15.tsv").read_text() == "0\the said no\tit is n't\n4.2\tone\ttwo N\n"
     assert read_pairs(out / "train.tsv") == [Pair("a plane takes off", "an air plane flies", 5.0)]
-    assert prepare(sts, sts / "dict.txt", out) in (0, None)
+    assert prepare(sts, sts / "dict.txt", out) == 0
     assert "nothing to do" in capsys.readouterr().out
     (sts / "dict.txt").write_text("plane 2\n")
     assert prepare(sts, sts / "dict.txt", out) == 2
@@ -124,7 +124,9 @@ def test_files_that_do_not_fit(sts, tmp_path):
         (random.Random(1).randbytes(500), "not UTF-8"),
         (b"a 3\nplane\n", "dict.txt:2: no word and its count, as dictionaries have"),
         (b"a 3\nplane many\n", "dict.txt:2: no word and its count"),
-        (b"", "dict.txt:1: no word and its count"),
+        (b"a 3\nplane 1\na 2\n", "dict.txt:3: the word 'a' is in line 1, too"),
+        (b"a 3\n<pad> 1\n", "dict.txt:2: the word '<pad>' is in every dictionary"),
+        (b"", "dict.txt: has none of the words of these sentences"),
         (b"ein 3\nFlugzeug 1\n", "dict.txt: has none of the words of these sentences"),
     ],
 )

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from fairseq_commands import warm_python
+from fairseq_commands import start, warm_python
 from requirements import requirements_of_setup_cfg
 
 from fairseq_struct import compat
@@ -287,3 +287,18 @@ def fairseq(folder: Path, command: str) -> str:
         )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout + done.stderr
+
+
+def test_numba_keeps_to_itself_what_it_compiles_unless_it_was_asked():
+    """As in fairseq-generate, where every library's debugging messages are on before a plugin."""
+    script = (
+        "import logging, sys\n"
+        "logging.getLogger().setLevel(logging.DEBUG)\n"
+        "logging.getLogger('numba').setLevel(sys.argv[1])\n"
+        "from fairseq_struct import compat\n"
+        "compat.prepare()\n"
+        "print(logging.getLevelName(logging.getLogger('numba').getEffectiveLevel()))\n"
+    )
+    for given, expected in (("NOTSET", "WARNING"), ("DEBUG", "DEBUG")):
+        process = start("python", "-c", script, given)
+        assert process.communicate()[0].splitlines()[-1] == expected

@@ -123,6 +123,19 @@ def test_rooms_are_small_enough_to_be_searched_by_eye():
     assert not crowded  # less its __init__.py
 
 
+def test_kernels_are_made_of_kernels_alone():
+    """Of anything else their machine code is made of, its cache would not know."""
+    kernels = [path for path in SOURCES if path.name.endswith("_kernels.py")]
+    assert len(kernels) > 5
+    makers = {f"fairseq_struct.structure.compiled.{name}" for name in ("compiled", "inner")}
+    for path in SOURCES:
+        if path not in kernels:
+            assert not makers & imports_of(path), path
+            continue
+        for name in imports_of(path) - makers - {"numpy"}:
+            assert name.split(".")[-2].endswith("_kernels"), f"{path} imports {name}"
+
+
 def test_the_floors_catch_an_offender(tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
     for room in ("modules", "models"):
@@ -165,7 +178,9 @@ def modules_after(statement: str) -> set[str]:
         (["parse", "HERE", "--data", "none"], "none: no such folder"),
         (["parse", "FOLDER"], "is a folder, not a file"),
         (["classify", "none.pt"], "none.pt: no such file"),
-        (["classify", "HERE", "--trees", "none/trees"], "none/trees cannot be written"),
+        (["classify", "HERE", "--trees", "none/trees"], "none: no such folder"),
+        (["classify", "HERE", "--trees", "FOLDER"], "is a folder, not a file to write"),
+        (["average-checkpoints", "--inputs", "HERE", "--output", "FOLDER"], "is a folder, not a"),
         (["channels", "HERE", "none.conllu"], "none.conllu: no such file"),
         (["channels", "none.pt", "HERE"], "none.pt: no such file"),
         (["syneval", "none.pt", "HERE"], "none.pt: no such file"),

@@ -40,8 +40,11 @@ def files() -> list[Path]:
     """All files of the project: those git tracks, or would if they were added."""
     if not (ROOT / ".git").exists():
         pytest.skip("not a git checkout, so what belongs to the project is unknown")
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    # git is shy of checkouts of other users.
+    command = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "--cached", "--others"]
+    listed = subprocess.run(
+        [*command, "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     return [path for name in listed.splitlines() if (path := ROOT / name).is_file()]
 
 

@@ -74,6 +74,24 @@ def test_architecture_as_a_group(name):
     assert as_dict(cfg.model) == {**of_fairseq_train(name), option: value + 1}
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "made"),
+    [
+        ("latent_tree_classifier_sst", {"latent_method": "ste_identity"},
+         {"pullback_step_size": 1 / 32}),
+        ("latent_tree_classifier_sst", {"embed_path": "glove.txt"}, {"freeze_embeddings": True}),
+        ("latent_tree_entailment_snli", {"latent_method": "spigot_eg"},
+         {"pullback_step_size": 0.001 / 64, "entailment_form": "thesis"}),
+        ("latent_tree_entailment_snli", {"latent_method": "spigot_eg", "pullback_step_size": 0.5},
+         {"pullback_step_size": 0.5}),
+    ],
+)  # fmt: skip
+def test_an_architecture_as_a_group_looks_at_other_options(name, options, made):
+    cfg = composed(f"model={name}", *(f"model.{k}={v}" for k, v in options.items()))
+    add_defaults(cfg)
+    assert as_dict(cfg.model) == {**of_fairseq_train(name), **options, **made}
+
+
 def test_tasks_criterions_and_optimizers_as_groups():
     groups = {"task": "structured_masked_lm", "criterion": "latent_clusters"}
     groups["optimizer"] = "nt_asgd"

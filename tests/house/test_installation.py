@@ -1,7 +1,7 @@
 """The script behind ``make install``: what it installs, what it does not repeat, what it says.
 
 It runs here with an interpreter that makes believe: environments are empty, and pip writes down
-what it was asked for.
+what it was asked for. Room on the disk, a compiler and Python's headers are made believe, too.
 """
 
 import os
@@ -47,6 +47,8 @@ match sys.argv[1:]:
         with open(ROOT / "pip.log", "a") as log:
             print("fairseq-struct", *arguments, file=log)
         sys.exit("compile" in os.environ.get("FAILURE", ""))
+    case ["-c", code] if "Python.h" in code:
+        sys.exit("headers" in os.environ.get("FAILURE", ""))
     case ["-c", code]:
         path = [str(ROOT / "site"), str(ROOT)]
         environment = {{**os.environ, "PYTHONPATH": os.pathsep.join(path)}}
@@ -67,7 +69,12 @@ def checkout(tmp_path):
     (root / "fairseq_struct").symlink_to(ROOT / "fairseq_struct")
     command(root, "python-of-tests", INTERPRETER.format(python=sys.executable, root=str(root)))
     command(root, "c++-of-tests", "#!/bin/sh\n")
+    leave_room(root, gigabytes=100)
     return root
+
+
+def leave_room(root, gigabytes):
+    command(root, "df", f"#!/bin/sh\necho\necho disk 1 1 {gigabytes * 1_000_000}\n")
 
 
 def command(root, name, text):
@@ -115,6 +122,23 @@ def test_kernels_are_compiled_once_and_may_fail(checkout):
     assert install(checkout, "kernels") == ([], "", 0)
 
 
+def test_kernels_that_were_changed_are_compiled_again_wherever_they_lie(checkout):
+    package = checkout / "fairseq_struct"
+    package.unlink()
+    shutil.copytree(ROOT / "fairseq_struct", package, ignore=shutil.ignore_patterns("__pycache__"))
+    install(checkout)
+    install(checkout, "kernels")
+    kernels = sorted(package.rglob("*_kernels.py"))
+    assert {path.relative_to(package).parts[0] for path in kernels} == {"modules", "structure"}
+    for path in (kernels[0], kernels[-1]):
+        path.write_text(path.read_text() + "\n")
+        assert install(checkout, "kernels")[0] == ["fairseq-struct doctor --compile"]
+        assert install(checkout, "kernels") == ([], "", 0)
+    plain = package / "errors.py"
+    plain.write_text(plain.read_text() + "\n")
+    assert install(checkout, "kernels") == ([], "", 0)
+
+
 def test_other_build_of_fairseq_takes_the_place_of_the_first(checkout):
     install(checkout)
     for build in (OTHER.split("==")[0], ""):
@@ -143,6 +167,7 @@ def test_source_is_built_against_the_torch_that_is_here(checkout):
         ({"FAIRSEQ": "fairseq"}, "FAIRSEQ=fairseq is no build of fairseq"),
         ({"PYTHON": "no-such-python"}, "no suitable Python"),
         ({"FAIRSEQ": "fairseq-fixed", "CXX": "no-such-compiler"}, "no C++ compiler"),
+        ({"FAIRSEQ": "fairseq-fixed", "FAILURE": "headers"}, "the headers of python-of-tests are"),
         ({"FAILURE": "torch: Temporary failure in name resolution"}, "no network"),
         ({"FAILURE": "torch: No space left on device"}, "disk full: pip ran out"),
         ({"FAILURE": "dev: the moon is full"}, "pip failed, as shown above"),
@@ -159,7 +184,7 @@ def test_what_is_missing_is_said_in_one_sentence(checkout, variables, message):
 
 
 def test_full_disk_is_told_before_anything_is_loaded(checkout):
-    command(checkout, "df", "#!/bin/sh\necho\necho disk 1 1 1000000\n")
+    leave_room(checkout, gigabytes=1)
     asked, printed, status = install(checkout)
     assert (asked, status) == ([], 1)
     assert "has 1 GB left, and this needs 3 GB" in printed
@@ -181,9 +206,11 @@ def test_shellcheck_accepts_the_scripts():
     shellcheck = shutil.which("shellcheck")
     if not shellcheck:
         pytest.skip("shellcheck is not installed")
+    # What is only sourced is looked at where that happens.
+    recipes = [path for path in (ROOT / "recipes").rglob("*.sh") if path.name != "common.sh"]
+    assert len(recipes) > 20
     done = subprocess.run(
-        [shellcheck, ROOT / ".ci" / "install.sh", ROOT / ".ci" / "run"],
-        capture_output=True,
-        text=True,
-    )
+        [shellcheck, "-x", "-P", "SCRIPTDIR", ROOT / ".ci" / "install.sh", ROOT / ".ci" / "run",
+         *recipes], capture_output=True, text=True,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout

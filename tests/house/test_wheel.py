@@ -13,25 +13,78 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # One process, because importing fairseq takes most of the time.
 WHOLE_WAY = """
-import contextlib, io, sys
+import contextlib, importlib, io, sys
+from pathlib import Path
 from fairseq_struct.cli.main import main
 
-def printed(*arguments):
-    output = io.StringIO()
+def struct(*arguments, given=""):
+    output, sys.stdin = io.StringIO(), io.StringIO(given)
     with contextlib.redirect_stdout(output):
         assert main(arguments) == 0, arguments
     return output.getvalue()
 
-user_dir = printed("user-dir").strip()
-printed("prepare", "dependency_treebank", "generated", "data", "--sentences", "60", "8", "8")
-from fairseq_cli.train import cli_main
+def fairseq(program, *arguments):
+    from fairseq.checkpoint_utils import save_checkpoint
 
-sys.argv = ["fairseq-train", "data/data-bin", "--user-dir", user_dir, *sys.argv[1:]]
-cli_main()
-with open("data/text/test.txt") as text, open("parsed.conllu", "w") as parsed:
-    sys.stdin = text
-    parsed.write(printed("parse", "checkpoints/checkpoint_best.pt"))
-print(printed("evaluate", "data/trees/test.conllu", "parsed.conllu"))
+    vars(save_checkpoint).pop("best", None)  # of the training before
+    sys.argv = [f"fairseq-{program}", *arguments, "--user-dir", user_dir, "--num-workers=0",
+                "--cpu", "--log-format=none"]
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        importlib.import_module(f"fairseq_cli.{program}").cli_main()
+    return output.getvalue()
+
+def train(data, out, arch, *options):
+    fairseq("train", *filter(None, [data]), f"--save-dir={out}", f"--arch={arch}",
+            "--optimizer=adam", "--max-update=1", "--batch-size=8", *options)
+    return f"{out}/checkpoint_best.pt"
+
+user_dir = struct("user-dir").strip()
+
+struct("prepare", "dependency_treebank", "generated", "trees", "--sentences", "60", "8", "8")
+masked = ["--embed-dim=16", "--parser-size=16", "--layers=1"]
+udgn = train("trees/data-bin", "udgn", "udgn_tiny", "--task=structured_masked_lm",
+             "--criterion=structured_masked_lm", "--valid-draws=1", *masked)
+text = Path("trees/text/test.txt").read_text()
+Path("parsed.conllu").write_text(struct("parse", udgn, given=text))
+print(struct("evaluate", "trees/trees/test.conllu", "parsed.conllu"))
+
+lm = train("trees/data-bin", "lm", "on_lstm_lm", "--task=recurrent_language_modeling",
+           "--criterion=recurrent_language_modeling", "--embed-dim=10", "--hidden-size=20",
+           "--layers=2")
+print(struct("parse", lm, given=text).splitlines()[0])
+
+pair = text.splitlines()[0]
+Path("sts/STSBenchmark").mkdir(parents=True)
+for split in ("train", "dev", "test"):
+    lines = [f"main\\tfile\\t2012\\t{n}\\t{n / 2}\\t{pair}\\t{pair} {n}\\n" for n in range(9)]
+    Path(f"sts/STSBenchmark/sts-{split}.csv").write_text("".join(lines))
+struct("prepare", "sentence_similarity", "sts", "trees/data-bin/dict.txt", "similarity")
+train("similarity", "finetuned", "udgn_tiny", "--task=semantic_similarity",
+      "--criterion=semantic_similarity", f"--finetune-from-model={udgn}", *masked)
+
+rows = [f"{word} b c\\t{label}\\n" for word, label in (("a", "yes"), ("d", "no"))]
+for split in ("train", "valid", "test"):
+    Path(f"{split}.tsv").write_text("".join(rows))
+struct("prepare", "labelled_text", "plain", "labels", "--train-file=train.tsv",
+       "--valid-file=valid.tsv", "--test-file=test.tsv")
+classifier = train("labels/data-bin", "classifier", "latent_tree_classifier", "--embed-dim=8",
+                   "--task=structured_classification", "--criterion=structured_classification",
+                   "--hidden-size=8", "--latent-method=spigot")
+print(struct("classify", classifier, given="a b c\\n"))
+
+struct("prepare", "synthetic_translation", "pairs", "--sentences", "40", "8", "8")
+size = [f"--{side}-{what}" for side in ("encoder", "decoder") for what in
+        ("layers=1", "embed-dim=8", "ffn-embed-dim=8", "attention-heads=2")]
+for arch, more in (("scheduled_sampling_transformer", ["--criterion=cross_entropy"]),
+                   ("latent_tree_transformer", ["--criterion=latent_tree_translation"])):
+    translator = train("pairs/data-bin", arch, arch, "--task=translation", *size, *more)
+    found = fairseq("generate", "pairs/data-bin", f"--path={translator}", "--batch-size=8",
+                    "--beam=1", "--max-len-b=5")
+    print(arch, found.count("\\nH-"))
+
+train("", "clusters", "latent_clusters", "--task=latent_clusters", "--criterion=latent_clusters")
+
 import fairseq_struct
 
 print(fairseq_struct.__file__)
@@ -67,24 +120,23 @@ def test_wheel_holds_the_whole_package_and_nothing_else(wheel):
     assert "fairseq_struct/py.typed" in expected
 
 
-def test_prepare_train_parse_and_evaluate_from_the_wheel(wheel, tmp_path):
+def test_every_task_is_prepared_trained_and_used_from_the_wheel(wheel, tmp_path):
     installed, away = tmp_path / "installed", tmp_path / "away"
     zipfile.ZipFile(wheel).extractall(installed)
     away.mkdir()
-    arguments = [
-        "--task=structured_masked_lm", "--criterion=structured_masked_lm", "--arch=udgn_tiny",
-        "--embed-dim=16", "--parser-size=16", "--layers=1", "--optimizer=adam", "--max-tokens=200",
-        "--max-update=1", "--valid-draws=1", "--num-workers=0", "--cpu", "--log-format=none",
-    ]  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-c", WHOLE_WAY, *arguments],
+        [sys.executable, "-c", WHOLE_WAY],
         cwd=away,
         env={**os.environ, "PYTHONPATH": str(installed)},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, done.stderr[-1500:]
     *_, module, user_dir = done.stdout.splitlines()
     assert module == str(installed / "fairseq_struct" / "__init__.py")
     assert Path(user_dir).is_relative_to(installed)
     assert "UAS" in done.stdout
+    assert "yes=0." in done.stdout
+    assert "\n(" in done.stdout
+    for arch in ("scheduled_sampling_transformer", "latent_tree_transformer"):
+        assert f"{arch} 8" in done.stdout

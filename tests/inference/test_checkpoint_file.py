@@ -98,6 +98,18 @@ def test_a_file_that_needs_more_memory_than_there_is(tmp_path, monkeypatch):
         compat.load_state(tmp_path / "x.pt")
 
 
+@LOADERS
+@pytest.mark.parametrize("old_format", [False, True], ids=["zip", "before-zip"])
+def test_memory_that_a_mere_number_asks_for(tmp_path, load, old_format, monkeypatch):
+    state = {"model": {}, "extra_state": bytearray(10)}
+    torch.save(state, tmp_path / "x.pt", _use_new_zipfile_serialization=not old_format)
+    assert torch.load(tmp_path / "x.pt", weights_only=True) == state  # torch does not mind
+
+    monkeypatch.setattr(torch, "load", None)  # which nothing is to call
+    with pytest.raises(InputError, match=r"x\.pt: refused, because it asks for a bytearray"):
+        load(tmp_path / "x.pt")
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -152,6 +164,10 @@ def replacing(key, value):
     return lambda state: state.__setitem__(key, value)
 
 
+def nested(depth):
+    return [nested(depth - 1)] if depth else []
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -169,6 +185,10 @@ def replacing(key, value):
         (setting("task", _name=3), "name no task"),
         (setting("task", mask_rate="x"), "nothing can be built of its options"),
         (setting("task", mask_rate=7.0), "--mask-rate must be above 0 and below 1"),
+        (setting("task", _name="${nowhere}"), "not written by fairseq-train"),
+        (setting("task", data="${nowhere}"), "nothing can be built of its options"),
+        (setting("task", data="${nowhere"), "not written by fairseq-train|nothing can be built"),
+        (setting("task", more=nested(250)), "not written by fairseq-train"),
         (setting("model", _name="no_such"), "of the model 'no_such', which is not registered"),
         (setting("model", parser_size=10**6), "does not fit its options"),
         (setting("model", parser_size=10**9), "nothing can be built of its options"),

@@ -12,7 +12,7 @@ from small_masked_models import train
 import fairseq_struct
 from fairseq_struct.cli.main import main
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference import read_lines
+from fairseq_struct.inference import read_lines, text_lines
 from fairseq_struct.inference.dependency import Classifier
 from fairseq_struct.inference.reading import LONGEST, by_length, windows, words_of
 
@@ -70,6 +70,20 @@ def test_bytes_that_are_no_text(pipe, tmp_path):
         read_lines(None)
 
 
+def test_input_that_cannot_be_read(tmp_path):
+    with os.fdopen(os.open(tmp_path / "x", os.O_CREAT | os.O_WRONLY)) as stream:
+        with pytest.raises(InputError, match=r"the input cannot be read \(Bad file descriptor\)"):
+            list(read_lines(stream))
+
+
+def test_lines_in_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_lines, "_CHUNK", 1)
+    for text in ("", "\n", "a", "ö ü\r\n\r\nthe end", "x\n\n"):
+        (tmp_path / "x").write_bytes(text.encode())
+        with (tmp_path / "x").open() as file:
+            assert list(read_lines(file)) == text.splitlines()
+
+
 def test_batches_are_of_similar_lengths_and_results_in_order():
     sentences = ["w " * (1 + number * 7 % 100) for number in range(300)]
     sizes = []
@@ -114,6 +128,19 @@ def test_classifiers_have_limits_of_their_own_or_this_one():
     assert [one.sentences for one in own.analyse(instances)] == [
         (("a", "b", "c"),), (("a",),), (("a", "b"),)
     ]  # fmt: skip
+
+
+def test_labels_appear_before_the_next_sentence_is_there(pipe):
+    labels = Dictionary()
+    for name in ("x", "y"):
+        labels.add_symbol(name)
+    found = Classifier(Network(1, 1), Dictionary(), labels).analyse(read_lines(pipe.reader))
+    for sentence in ("a b", "c"):
+        pipe.writer.write(f"{sentence}\n".encode())
+        assert next(found).sentences == (tuple(sentence.split()),)
+    pipe.writer.write(b"two\tsentences\n")
+    with pytest.raises(InputError, match=r"line 3: 2 sentence\(s\)"):
+        next(found)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import torch
 
 from fairseq_struct.data.generators.cluster_mixture import ClusterMixtureDataset, generate_mixture
 from fairseq_struct.errors import InputError
-from fairseq_struct.metrics.v_measure import contingency_table, v_measure
+from fairseq_struct.metrics.v_measure import _counted, contingency_table, v_measure
 from fairseq_struct.modules.latent_clusters import BASELINES, LATENT_METHODS, LatentClassifier
 
 LATENT = [method for method in LATENT_METHODS if method not in BASELINES]
@@ -110,6 +110,17 @@ def test_v_measure_of_known_tables():
         v_measure(torch.zeros(2, 2))
     with pytest.raises(ValueError, match="a cluster is none of 0 to 1"):
         contingency_table(torch.tensor([0, 1]), torch.tensor([0, 2]), 2)
+    with pytest.raises(ValueError, match="a class is none of 0 to 1"):
+        contingency_table(torch.tensor([0, -1]), torch.tensor([0, 1]), 2)
+
+
+def test_without_a_look_at_the_labels_torch_refuses_what_is_out_of_range():
+    """As on accelerators, which are not waited for."""
+    for label in (-1, 2):
+        for labels in ((torch.tensor([label]), torch.tensor([0])),
+                       (torch.tensor([0]), torch.tensor([label]))):  # fmt: skip
+            with pytest.raises(IndexError):
+                _counted(*labels, 2)
 
 
 def test_v_measure_agrees_with_scikit_learn():

@@ -112,6 +112,7 @@ def test_checkpoints_without_the_form_or_the_weight_have_those_of_their_time():
     assert entailment(entailment_form="thesis").form == "thesis"
     older = entailment(without=("entailment_form", "pullback_weight"))
     assert older.form == "projected" and "project.weight" in older.state_dict()
+    assert older.tree.pullback_weight == 1
     new = Namespace()
     ARCH_CONFIG_REGISTRY["latent_tree_entailment_snli"](new)
     assert new.entailment_form == "thesis"

@@ -243,6 +243,7 @@ def test_streams_hold_every_token_once():
             ["--task=language_modeling", "--criterion=cross_entropy", "--optimizer=nt_asgd"],
             "nt_asgd needs --task recurrent_language_modeling",
         ),
+        (["--optimizer=nt_asgd", "--amp"], "nt_asgd needs float32: no --fp16, --bf16 or --amp"),
     ],
 )
 def test_bad_options_end_in_one_sentence(language_folder, tmp_path, options, message):

@@ -182,5 +182,10 @@ def test_records_name_the_processor_with_its_vector_instructions(monkeypatch, tm
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     assert device_name(2) == "A Processor, avx2, 2 threads"
     assert benchmark_name("on_lstm", 2) == "on_lstm_2_threads_avx2"
+    with monkeypatch.context() as patch:
+        patch.setattr("torch.cuda.is_available", lambda: True)
+        patch.setattr("torch.cuda.get_device_name", lambda: "An Accelerator")
+        assert device_name(2) == "An Accelerator"
+        assert device_name(2, on_cpu=True) == "A Processor, avx2, 2 threads"
     table = markdown_table([Result("an_experiment", "a", {"m": 1.0}, device=device_name(2))])
     assert "A Processor, avx2, 2 threads" in table

@@ -137,6 +137,17 @@ def test_the_number_of_threads_changes_nothing(threads_for_little):
         torch.set_num_threads(before)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("backend", ["compiled", "torch"])
+def test_marginals_are_probabilities(kind, backend):
+    """Rounding leaves nothing below 0."""
+    for scale in (20.0, 100.0, 400.0):
+        scores = random_scores(20, 9, 9, scale=scale)
+        marginals = DependencyTrees(scores, **kind, backend=backend).marginals
+        assert (marginals >= 0).all()
+        torch.testing.assert_close(marginals.sum(1), torch.ones(20, 9).double())
+
+
 def test_threads_may_call_at_the_same_time(threads_for_little):
     scores, before = random_scores(16, 20, 20), torch.get_num_threads()
     torch.set_num_threads(2)

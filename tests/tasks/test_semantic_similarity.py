@@ -188,7 +188,7 @@ def test_bad_input_is_told(pretrained, tmp_path):
         finetune(pretrained, tmp_path, "--valid-subset=none", "--max-epoch=1")
     with pytest.raises(InputError, match=r"dict\.txt: no such file"):
         run("train", tmp_path, "--arch=udgn", *OPTIONS, *OF_MODEL["udgn"])
-    with pytest.raises(InputError, match="is no masked language model"):
+    with pytest.raises(InputError, match="is for masked language models such as udgn, not"):
         run("train", folder, "--arch=on_lstm_lm", *OPTIONS[:3], "--lr=0.01", "--batch-size=4",
             "--max-epoch=1", f"--user-dir={USER_DIR}", "--num-workers=0",
             f"--save-dir={tmp_path}")  # fmt: skip

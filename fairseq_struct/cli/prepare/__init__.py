@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import importlib
 
+from fairseq_struct.data.prepared.prepared_folder import known_manifest
+
 NAME = "prepare"
 HELP = "prepare a corpus for training"
 
@@ -40,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "arguments", metavar="…", nargs=argparse.REMAINDER, help="what this kind takes"
     )
-    parser.set_defaults(print_help=parser.print_help)
+    parser.set_defaults(print_help=parser.print_help, parser_class=type(parser))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -59,10 +61,12 @@ def run(args: argparse.Namespace) -> int:
         args.print_help()
         return 0
     preparer = importlib.import_module(f"{__name__}.{args.name}")
-    parser = argparse.ArgumentParser(
+    parser = args.parser_class(
         prog=f"fairseq-struct {NAME} {args.name}", description=preparer.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     preparer.add_arguments(parser)
-    preparer.run(parser.parse_args(args.arguments))
+    own = parser.parse_args(args.arguments)
+    known_manifest(own.out, own.overwrite)  # refuses a folder before reading or drawing anything
+    preparer.run(own)
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import shutil
@@ -11,10 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fairseq_struct.data.prepared.manifest import FILES, foreign_files, read_manifest, remove_files
-from fairseq_struct.errors import InputError
-
-# A write that fails for these says nothing about the input that was read.
-_OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+from fairseq_struct.errors import OF_STREAMS, InputError
 
 
 @contextmanager
@@ -47,7 +43,7 @@ def staging_folder(out: Path, say: Callable[[str], None]) -> Iterator[Path]:
     except OSError as error:
         ours = {out.parent, *new_parents, staging, _lock_of(out)}
         of_ours = error.filename is not None and Path(os.fsdecode(error.filename)) in ours
-        if not of_ours and error.errno not in _OF_THE_DISK:
+        if not of_ours and error.errno not in OF_STREAMS:
             raise
         raise InputError(f"{out}: cannot be written ({error.strerror})") from None
     finally:
@@ -134,3 +130,5 @@ def _restore(old: Path, out: Path) -> None:
         remove_files(old, manifest[FILES])
     else:
         os.replace(old, out)
+    if os.path.lexists(old):
+        raise InputError(f"{old}: is in the way, and not all of it was prepared; move it elsewhere")

@@ -41,8 +41,8 @@ def load_dictionary(path: str | Path):
     return Dictionary.load(str(path))
 
 
-def check_dictionary(path: str | Path) -> None:
-    """Make sure that fairseq can load a dictionary.
+def check_dictionary(path: str | Path) -> set[str]:
+    """Make sure that fairseq can load a dictionary, and return its words.
 
     Raises:
         InputError: the file cannot be read, a line is not a word and a count, or a word stands
@@ -65,3 +65,4 @@ def check_dictionary(path: str | Path) -> None:
             where = f"line {found[word]}" if found[word] else "every dictionary without it"
             raise InputError(f"{path}:{number}: the word {word!r} is in {where}, too")
         found[word] = number
+    return {word for word, number in found.items() if number}

@@ -40,15 +40,19 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     """The manifest of a prepared folder; None if there is none that lists the folder's files."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return manifest if isinstance(manifest[FILES], dict) else None
-    except (OSError, ValueError, LookupError, TypeError):
+        own = manifest[FILES]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
+    # Folders travel with their manifests, and what one lists may be removed.
+    return manifest if isinstance(own, dict) and all(map(_is_inside, own)) else None
 
 
 def foreign_files(folder: Path, own: Collection[str]) -> list[str]:
     """What lies in a folder, links and empty folders included, and is none of its own files."""
     found = set(_entries(folder, folders=True)) | {MANIFEST, *own}
     full = {str(parent) for name in found for parent in Path(name).parents}
+    # What a link leads to is elsewhere, even where a folder of ours has been.
+    full = {name for name in full if not (folder / name).is_symlink()}
     return sorted(found - full - {MANIFEST, *own})
 
 
@@ -91,6 +95,13 @@ def difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | Non
         elif old != value:
             return f"{key} ({old}, now {value})"
     return None
+
+
+def _is_inside(name: str) -> bool:
+    """Whether a name is that of something below the folder it is looked up in."""
+    path = Path(name)
+    leaves = path.is_absolute() or ".." in path.parts
+    return bool(path.name) and not leaves and "\0" not in name
 
 
 def _entries(folder: Path, folders: bool = False) -> Iterator[str]:

@@ -63,8 +63,20 @@ def write_prepared_folder(
     return done
 
 
-def _finished(out: Path, identity: Mapping[str, Any], overwrite: bool) -> dict[str, Any] | None:
-    """The manifest of a folder to leave as it is, None where one may be written."""
+def known_manifest(out: str | Path, overwrite: bool = False) -> dict[str, Any] | None:
+    """The manifest of a folder that may be written or left as it is; None where nothing stands.
+
+    No input has to be read for that: to be asked before work begins.
+
+    Args:
+        out: the folder.
+        overwrite: whether it is to be replaced.
+
+    Raises:
+        InputError: ``out`` is something else than a prepared folder, or it is to be replaced and
+            holds somebody else's files.
+    """
+    out = Path(out)
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: is a file, not a folder")
     if os.path.ismount(out):
@@ -75,9 +87,17 @@ def _finished(out: Path, identity: Mapping[str, Any], overwrite: bool) -> dict[s
     if manifest is None:
         raise InputError(
             f"{out}: exists and is no prepared folder whose manifest lists its files; name another"
+            " folder (an earlier version listed none: what it prepared, delete or rename yourself)"
         )
     if overwrite:
         require_own(out, manifest[FILES], out)
+    return manifest
+
+
+def _finished(out: Path, identity: Mapping[str, Any], overwrite: bool) -> dict[str, Any] | None:
+    """The manifest of a folder to leave as it is, None where one may be written."""
+    manifest = known_manifest(out, overwrite)
+    if manifest is None or overwrite:
         return None
     found = difference(manifest, identity)
     if found is not None:

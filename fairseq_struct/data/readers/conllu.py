@@ -96,12 +96,14 @@ def check_heads(path: Path, rows: Sequence[tuple[int, str]]) -> list[int]:
         if found is None or found > len(rows) or found == place:
             raise InputError(f"{path}:{number}: {head[:99]!r} is no head of word {place}")
         heads.append(found)
+    reached_from = [0] * (len(rows) + 1)  # the first word from which a way up has met this one
     for place in range(1, len(rows) + 1):
-        above, steps = place, 0
-        while above:
-            above, steps = heads[above - 1], steps + 1
-            if steps > len(rows):
-                raise InputError(f"{path}:{rows[0][0]}: the heads of this sentence form a cycle")
+        above = place
+        while above and not reached_from[above]:
+            reached_from[above] = place
+            above = heads[above - 1]
+        if above and reached_from[above] == place:
+            raise InputError(f"{path}:{rows[0][0]}: the heads of this sentence form a cycle")
     return heads
 
 

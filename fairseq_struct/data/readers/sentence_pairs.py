@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nltk.tokenize import TreebankWordTokenizer
 
+from fairseq_struct.data.prepared.dictionary_file import check_dictionary
 from fairseq_struct.data.readers.penn_treebank import normalised
 from fairseq_struct.errors import InputError
 from fairseq_struct.text_files import read_lines
@@ -118,14 +119,9 @@ def share_of_known_words(dictionary: Path, pairs: Iterable[Pair]) -> float:
         pairs: of sentences.
 
     Raises:
-        InputError: the file is missing or no dictionary, with the line, or has none of the words.
+        InputError: as for :func:`.check_dictionary`, or the file has none of the words.
     """
-    known = set()
-    for number, line in _lines(dictionary):
-        word, _, count = line.removesuffix(" #fairseq:overwrite").rpartition(" ")
-        if not word or not count.isdecimal():
-            raise InputError(f"{dictionary}:{number}: no word and its count, as dictionaries have")
-        known.add(word)
+    known = check_dictionary(dictionary)
     sentences = (sentence for pair in pairs for sentence in (pair.first, pair.second))
     words = [word for sentence in sentences for word in as_language_model_words(sentence)]
     found = sum(word in known for word in words)

@@ -114,8 +114,12 @@ class MaskedModel(BaseFairseqModel):
         """Build the model for the task's dictionary.
 
         Raises:
-            InputError: an option out of range.
+            InputError: one of fairseq's tasks, which make other batches; an option out of range.
         """
+        if type(task).__module__.startswith("fairseq."):
+            raise InputError(
+                f"{cls.__name__} is for --task structured_masked_lm or semantic_similarity"
+            )
         check_masked(cfg)
         words = task.source_dictionary
 

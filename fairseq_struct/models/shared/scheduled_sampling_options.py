@@ -217,3 +217,16 @@ def check_options(args: Namespace, vocabulary: int):
     except ValueError as error:
         raise InputError(f"--mix {args.mix}: {error}") from None
     schedule_from_options(args)
+
+
+def check_first_pass(replacement: str, with_first_pass: bool):
+    """Refuse to train the last decoder pass alone where the first one belongs to the method.
+
+    Raises:
+        InputError: ``--replacement confidence`` without the first pass's loss.
+    """
+    if replacement == "confidence" and not with_first_pass:
+        raise InputError(
+            "--replacement confidence learns from the first decoder pass, too (Liu et al., 2021): "
+            "give --criterion scheduled_sampling_cross_entropy, or --replacement own_confidence"
+        )

@@ -1,7 +1,8 @@
 """Options that models with latent trees share, and what is built from them."""
 
 import logging
-from dataclasses import dataclass, field
+from argparse import Namespace
+from dataclasses import dataclass, field, fields
 from typing import Optional  # which fairseq can read; it cannot read "str | None"
 
 import torch
@@ -78,6 +79,20 @@ class LatentTreeConfig(FairseqDataclass):
     dropout: float = field(default=0.0, metadata={"help": "dropout probability"})
 
 
+# Options that there were checkpoints without.
+LATER = {"sparsemap_steps", "pullback_weight", "train_embeddings"}
+
+
+def of_checkpoint(args) -> bool:
+    """Whether a named architecture is asked about the options of a checkpoint.
+
+    Fairseq asks again when it reads one, whose options are complete but for those that it is older
+    than; these are not to become what the architecture has them to be today.
+    """
+    names = {field.name for field in fields(LatentTreeConfig)} - LATER
+    return not isinstance(args, Namespace) and names <= set(args)
+
+
 def build_tree(cfg: LatentTreeConfig, task) -> LatentTree | None:
     """The latent tree that the options describe; None for the baseline.
 
@@ -116,6 +131,8 @@ def set_thesis_steps(args, eta: float, batch: int):
         eta: step size for the mean loss of a batch.
         batch: sentences in it; see :mod:`fairseq_struct.structure.pullback`.
     """
+    if of_checkpoint(args):
+        return
     args.pullback_step_size = getattr(args, "pullback_step_size", eta / batch)
     args.pullback_weight = getattr(args, "pullback_weight", float(batch))
 

@@ -71,11 +71,10 @@ def solve(
         projective, single_root: which trees.
         tolerance: gap at which to stop. It stops in any case where no tree is better than those at
             hand by more than rounding.
-        most_steps: most calls for a best tree; if not given, as many as it takes. What has been
-            reached then is returned with a warning, and its gap says how good it is. Sentences of
-            40 words take some 70 steps at unit-normal scores, but near 0 1,000 to 2,000. On one
-            core, near 0, that is less than a second at 40 words and 3 at 60, with all scores equal
-            1 and 7 seconds, and about twice as long again for the gradient.
+        most_steps: most calls for a best tree (two or three are made in any case); if not given, as
+            many as it takes. What has been reached then is returned with a warning, and its gap
+            says how good it is. Sentences of 40 words take 60 to 100 steps at unit-normal scores,
+            but near 0 about 1,000.
         start: trees to begin with, such as the solution for similar scores. Of trees that depend
             linearly on others, those that come later are left out.
 
