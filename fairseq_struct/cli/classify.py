@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     classifier = load(args.checkpoint, args.data, args.truncate, longest=args.longest_sentence)
     if not isinstance(classifier, Classifier):
         raise InputError(f"{args.checkpoint}: no classifier, which has no labels to give")
-    if args.trees and classifier.model.tree is None:
+    if args.trees and classifier.model.tree_kind is None:
         raise InputError("--trees: this model was trained without trees")
     found = list(classifier.analyse(line.split("\t") for line in read_lines(sys.stdin)))
     for one in found:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fairseq.models import register_model, register_model_architecture
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.models.latent_tree_classifier import TreeModel
+from fairseq_struct.models.shared.classifier import ClassifierModel
 from fairseq_struct.models.shared.tree_options import (
     LatentTreeConfig,
     build_embedding,
@@ -39,13 +39,11 @@ class LatentTreeEntailmentConfig(LatentTreeConfig):
 
 
 @register_model("latent_tree_entailment", dataclass=LatentTreeEntailmentConfig)
-class LatentTreeEntailmentModel(TreeModel):
+class LatentTreeEntailmentModel(ClassifierModel):
     """:class:`DecomposableAttention` for pairs of sentences.
 
     With ``--latent-method baseline`` there are no trees.
     """
-
-    sides = 2
 
     @classmethod
     def build_model(cls, cfg: LatentTreeEntailmentConfig, task) -> "LatentTreeEntailmentModel":
@@ -57,7 +55,7 @@ class LatentTreeEntailmentModel(TreeModel):
         form = getattr(cfg, "entailment_form", OLDER_FORM)
         if form not in FORMS:
             raise InputError(f"--entailment-form must be {' or '.join(FORMS)}, not {form!r}")
-        tree, embedding = build_tree(cfg, task), build_embedding(cfg, task.words)
+        tree, embedding = build_tree(cfg), build_embedding(cfg, task.words)
         sizes = cfg.hidden_size, len(task.label_names)
         return cls(DecomposableAttention(embedding, *sizes, tree, cfg.dropout, form))
 
