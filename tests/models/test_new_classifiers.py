@@ -93,7 +93,7 @@ def folder(tmp_path_factory):
     (plugin / "network.py").write_text(NETWORK)
     (plugin / "model.py").write_text(MODEL)
     files = {split: folder / f"{split}.txt" for split in SPLITS}
-    for split, path in files.items():
+    for path in files.values():
         path.write_text("\n".join(LINES) + "\n")
     corpus = read_corpus("sst_fine", labelled_text.read_fine_sentiment_trees, files)
     write_labelled_folder(corpus, folder / "plain")
