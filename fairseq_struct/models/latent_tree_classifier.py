@@ -1,4 +1,4 @@
-"""Sentence classifier with a latent dependency tree for fairseq (thesis, section 4.5.2)."""
+"""Sentence classifier with a latent dependency tree for fairseq (Mihaylova's thesis, section 4.5.2)."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Entailment with latent dependency trees for fairseq (thesis, section 4.5.2)."""
+"""Entailment with latent dependency trees for fairseq (Mihaylova's thesis, section 4.5.2)."""
 
 from argparse import Namespace
 from dataclasses import dataclass, field

@@ -34,7 +34,7 @@ class Classified:
 
 
 class LatentClassifier(LatentStructure):
-    """Binary classifier of x with one latent choice among K (thesis, section 4.5.1).
+    """Binary classifier of x with one latent choice among K (Mihaylova's thesis, section 4.5.1).
 
     s = W_f x + b_f, z = rho(s), logit = z' W_g x + b_g (eq. 4.15). ``linear`` has no latent
     choice (K = 1), ``gold`` reads the true one; the other methods are those of

@@ -62,7 +62,7 @@ def build_tree(cfg: LatentTreeConfig) -> LatentTree | None:
 
 
 def set_thesis_steps(args, eta: float, batch: int):
-    """Set the defaults of the pulled-back methods to those of the thesis's table A.1.
+    """Set the defaults of the pulled-back methods to those of Mihaylova's thesis, table A.1.
 
     Args:
         args: options of a named architecture.

@@ -77,7 +77,7 @@ class TreeClassifier(Classifier):
 
 
 class LatentTreeClassifier(TreeClassifier):
-    """BiLSTM, latent tree, attention over words with their heads (thesis, section 4.5.2).
+    """BiLSTM, latent tree, attention over words with their heads (Mihaylova's thesis, section 4.5.2).
 
     With x_m the words in context and mu the tree, or mean of trees, of the scores of eq. 4.16,
 
@@ -137,7 +137,7 @@ class LatentTreeClassifier(TreeClassifier):
 
 
 class SummedStatesClassifier(VectorClassifier):
-    """The baseline: a sentence is the sum of a BiLSTM's states (thesis, section 4.5.2).
+    """The baseline: a sentence is the sum of a BiLSTM's states (Mihaylova's thesis, section 4.5.2).
 
     Args:
         encoder: words in context.
