@@ -1,4 +1,4 @@
-"""Sentence classifier with a latent dependency tree for fairseq (Mihaylova's thesis, section 4.5.2)."""
+"""Sentence classifier with a latent tree for fairseq (Mihaylova's thesis, section 4.5.2)."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from fairseq.models import register_model, register_model_architecture
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.classifier import ClassifierModel
 from fairseq_struct.models.shared.tree_options import (
-    LatentTreeConfig,
+    TreeClassifierConfig,
     build_embedding,
     build_tree,
     set_thesis_steps,
@@ -20,7 +20,7 @@ from fairseq_struct.modules.sentence_encoder import SentenceEncoder
 
 
 @dataclass
-class LatentTreeClassifierConfig(LatentTreeConfig):
+class LatentTreeClassifierConfig(TreeClassifierConfig):
     """Options of the model."""
 
     lstm_layers: int = field(default=1, metadata={"help": "layers of the BiLSTM"})

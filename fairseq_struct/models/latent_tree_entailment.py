@@ -8,7 +8,7 @@ from fairseq.models import register_model, register_model_architecture
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.classifier import ClassifierModel
 from fairseq_struct.models.shared.tree_options import (
-    LatentTreeConfig,
+    TreeClassifierConfig,
     build_embedding,
     build_tree,
     set_thesis_steps,
@@ -23,7 +23,7 @@ OLDER_FORM = "projected"  # of checkpoints that lack the option
 
 
 @dataclass
-class LatentTreeEntailmentConfig(LatentTreeConfig):
+class LatentTreeEntailmentConfig(TreeClassifierConfig):
     """Options of the model, with the thesis's sizes for SNLI."""
 
     hidden_size: int = field(default=200, metadata={"help": "size of the hidden layers"})

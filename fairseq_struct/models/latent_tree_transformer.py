@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.latent_options import (
     STEP_SIZE_HELP,
-    LatentTreeOptions,
+    LatentTreeConfig,
     latent_tree,
 )
 from fairseq_struct.modules.latent_tree.arc_scorer import ArcScorer
@@ -37,7 +37,7 @@ OWN_CRITERION = "latent_tree_translation"
 
 
 @dataclass
-class LatentTreeTransformerConfig(LatentTreeOptions):
+class LatentTreeTransformerConfig(LatentTreeConfig):
     """Options of the tree, which fairseq's own join."""
 
     pullback_step_size: float = field(

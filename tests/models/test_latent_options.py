@@ -12,7 +12,7 @@ from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY  # noqa: E4
 
 from fairseq_struct.models.shared.latent_options import (  # noqa: E402
     LatentStructureConfig,
-    LatentTreeOptions,
+    LatentTreeConfig,
 )
 
 OWN = {"latent_method", "pullback_step_size"}  # what these say belongs to a model
@@ -28,9 +28,9 @@ def options_of(arch):
 @pytest.mark.parametrize(
     ("arch", "shared"),
     [
-        ("latent_tree_classifier", LatentTreeOptions),
-        ("latent_tree_entailment", LatentTreeOptions),
-        ("latent_tree_transformer", LatentTreeOptions),
+        ("latent_tree_classifier", LatentTreeConfig),
+        ("latent_tree_entailment", LatentTreeConfig),
+        ("latent_tree_transformer", LatentTreeConfig),
         ("latent_clusters", LatentStructureConfig),
     ],
 )
@@ -52,7 +52,7 @@ def test_the_translation_model_takes_its_defaults_from_the_dataclass():
     parser, options = options_of("latent_tree_transformer")
     args = parser.parse_args(["--single-root", "--sparsemap-steps=9"])
     ARCH_CONFIG_REGISTRY["latent_tree_transformer"](args)
-    expected = {option.name: option.default for option in fields(LatentTreeOptions)}
+    expected = {option.name: option.default for option in fields(LatentTreeConfig)}
     expected |= {"single_root": True, "sparsemap_steps": 9}
     del expected["_name"]
     assert {name: getattr(args, name) for name in expected} == expected

@@ -35,7 +35,7 @@ class LatentStructureConfig(FairseqDataclass):
 
 
 @dataclass
-class LatentTreeOptions(LatentStructureConfig):
+class LatentTreeConfig(LatentStructureConfig):
     """How a latent dependency tree is learned, and which trees there are."""
 
     latent_method: str = field(
@@ -73,7 +73,7 @@ def latent_tree(cfg) -> LatentTree:
     """The tree that options describe.
 
     Args:
-        cfg: has those of :class:`LatentTreeOptions`, and perhaps ``heads_weight``.
+        cfg: has those of :class:`LatentTreeConfig`, and perhaps ``heads_weight``.
 
     Raises:
         InputError: an unknown method, or a number out of range.

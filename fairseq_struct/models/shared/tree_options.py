@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from fairseq_struct.errors import InputError, unknown_name
-from fairseq_struct.models.shared.latent_options import LatentTreeOptions, latent_tree
+from fairseq_struct.models.shared.latent_options import LatentTreeConfig, latent_tree
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.word_vectors import read_word_vectors
 from fairseq_struct.structure.pullback import ALIASES, METHODS
@@ -18,8 +18,8 @@ BASELINE = "baseline"
 
 
 @dataclass
-class LatentTreeConfig(LatentTreeOptions):
-    """The same with the sizes and embeddings of classifiers, which may be without trees."""
+class TreeClassifierConfig(LatentTreeConfig):
+    """How the latent tree is learned, if there is one; embeddings and sizes."""
 
     latent_method: str = field(
         default="marginals",
@@ -46,7 +46,7 @@ class LatentTreeConfig(LatentTreeOptions):
     dropout: float = field(default=0.0, metadata={"help": "dropout probability"})
 
 
-def build_tree(cfg: LatentTreeConfig) -> LatentTree | None:
+def build_tree(cfg: TreeClassifierConfig) -> LatentTree | None:
     """The latent tree that the options describe; None for the baseline.
 
     Raises:
@@ -73,7 +73,7 @@ def set_thesis_steps(args, eta: float, batch: int):
     args.pullback_weight = getattr(args, "pullback_weight", float(batch))
 
 
-def build_embedding(cfg: LatentTreeConfig, dictionary) -> nn.Embedding:
+def build_embedding(cfg: TreeClassifierConfig, dictionary) -> nn.Embedding:
     """Embeddings of a dictionary's words, from a file where one is given.
 
     Raises:

@@ -77,9 +77,10 @@ class TreeClassifier(Classifier):
 
 
 class LatentTreeClassifier(TreeClassifier):
-    """BiLSTM, latent tree, attention over words with their heads (Mihaylova's thesis, section 4.5.2).
+    """BiLSTM, latent tree, attention over words with their heads.
 
-    With x_m the words in context and mu the tree, or mean of trees, of the scores of eq. 4.16,
+    Mihaylova's thesis, section 4.5.2. With x_m the words in context and mu the tree, or mean of
+    trees, of the scores of eq. 4.16,
 
         c_m = ReLU(A [x_m; sum_h mu(h -> m) x_h] + a),  w = softmax(u' c),  y = B sum_m w_m c_m + b.
 
