@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     classifier = load(args.checkpoint, args.data, args.truncate, longest=args.longest_sentence)
     if not isinstance(classifier, Classifier):
         raise InputError(f"{args.checkpoint}: no classifier, which has no labels to give")
-    if args.trees and classifier.model.tree is None:
+    if args.trees and classifier.model.tree_kind is None:
         raise InputError("--trees: this model was trained without trees")
     parts = []
     for number, one in enumerate(classifier.analyse(read_lines(sys.stdin)), 1):

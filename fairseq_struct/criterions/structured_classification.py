@@ -15,9 +15,9 @@ class StructuredClassificationCriterion(OwnTask, FairseqCriterion):
     """Cross-entropy, summed over instances; fairseq divides by their number.
 
     Logged are ``loss`` (in nats, with the part of known heads while training), ``accuracy`` and
-    ``macro_f1`` (in %) and, while validating, ``tree_depth``, the mean number of arcs from the root
-    to the deepest word of the best tree; the task adds the confusion table. All are of the whole
-    subset, however it was cut into batches.
+    ``macro_f1`` (in %) and, while validating a model with trees, ``tree_depth``, the mean of
+    :meth:`.InferredTrees.depths`; the task adds the confusion table. All are of the whole subset,
+    however it was cut into batches.
     """
 
     own_task = "structured_classification"
@@ -36,8 +36,8 @@ class StructuredClassificationCriterion(OwnTask, FairseqCriterion):
             "nsentences": count,
             "sample_size": count,
         }
-        if not model.training and output.arc_scores is not None:
-            depths = model.tree_depths(output)
+        if not model.training and output.trees is not None:
+            depths = output.trees.depths()
             logged["depth"], logged["trees"] = depths.sum(), depths.numel()
         return loss, count, logged
 

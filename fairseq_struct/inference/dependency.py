@@ -13,6 +13,7 @@ from fairseq_struct.data.prepared.reserved_words import index_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.reading import LONGEST, Words, by_length, words_of
 from fairseq_struct.structure.dependency.heads import depths as depths_of
+from fairseq_struct.structure.inferred_trees import DEPENDENCIES
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Classifier:
     """A trained classifier of sentences, or of pairs of them.
 
     Args:
-        model: a fairseq model with ``sides``, such as ``LatentTreeClassifierModel``.
+        model: a ``ClassifierModel``.
         words, labels: its dictionaries.
         longest_sentence: most words of a sentence, 0 for any number.
         truncate: cut longer ones instead of refusing them.
@@ -94,7 +95,7 @@ class Classifier:
 
         A model of pairs reads every sentence as both of them; trees do not depend on the other.
         """
-        if self.model.tree is None:
+        if self.model.tree_kind != DEPENDENCIES:
             raise InputError("this classifier infers no trees")
         return by_length(sentences, self._analyse, self._repeated, _longest_side)
 
@@ -133,21 +134,15 @@ class Classifier:
         device = next(self.model.parameters()).device
         output = self.model(tokens.to(device), lengths.to(device))
         chances = output.logits.float().softmax(1).tolist()
-        heads = depths = None
-        if output.arc_scores is not None:
-            heads = self.model.heads(output).tolist()
-            depths = self.model.tree_depths(output).view(lengths.shape).tolist()
-        for row, one in enumerate(batch):
-            probabilities = dict(zip(self.label_names, chances[row], strict=True))
-            yield Analysis(
-                one,
-                max(probabilities, key=probabilities.__getitem__),
-                probabilities,
-                heads and tuple(
-                    tuple(h[: len(words)]) for h, words in zip(heads[row], one, strict=True)
-                ),
-                depths and tuple(depths[row]),
-            )  # fmt: skip
+        heads = depths = [None] * len(batch)
+        if output.trees is not None and output.trees.kind == DEPENDENCIES:
+            flat = iter(output.trees.heads())
+            heads = [tuple(next(flat) for _ in one) for one in batch]
+            depths = map(tuple, output.trees.depths().view(lengths.shape).tolist())
+        for one, row, own, deep in zip(batch, chances, heads, depths, strict=True):
+            probabilities = dict(zip(self.label_names, row, strict=True))
+            label = max(probabilities, key=probabilities.__getitem__)
+            yield Analysis(one, label, probabilities, own, deep)
 
 
 def _longest_side(instance: tuple[Words, ...]) -> int:

@@ -49,16 +49,16 @@ def load(
     if longest < 1:
         raise InputError(f"--longest-sentence must be 1 or more, not {longest}")
     plugin.load()
-    from fairseq_struct.models.latent_tree_classifier import TreeModel
     from fairseq_struct.models.latent_tree_transformer import LatentTreeTransformer
     from fairseq_struct.models.on_lstm_lm import ONLSTMLanguageModel
+    from fairseq_struct.models.shared.classifier import ClassifierModel
     from fairseq_struct.models.shared.masked_language_model import MaskedModel
 
     task, model = _restore(checkpoint, data)
-    known = TreeModel | LatentTreeTransformer | ONLSTMLanguageModel | MaskedModel
+    known = ClassifierModel | LatentTreeTransformer | ONLSTMLanguageModel | MaskedModel
     if not isinstance(model, known):
         raise InputError(f"{checkpoint}: {type(model).__name__} infers no trees")
-    if truncate and not isinstance(model, TreeModel):
+    if truncate and not isinstance(model, ClassifierModel):
         raise InputError(f"{checkpoint}: takes sentences of any length, --truncate has no use")
     if (multiple_roots or bfloat16) and not isinstance(model, MaskedModel):
         name = "--multiple-roots" if multiple_roots else "--bfloat16"

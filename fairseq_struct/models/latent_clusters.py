@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.models.shared.latent_options import LatentStructureConfig
 from fairseq_struct.modules.latent_clusters import (
     LATENT_METHODS,
     Classified,
@@ -15,7 +15,7 @@ from fairseq_struct.modules.latent_clusters import (
 
 
 @dataclass
-class LatentClustersModelConfig(FairseqDataclass):
+class LatentClustersModelConfig(LatentStructureConfig):
     """Options of the model; the sizes come from the task."""
 
     latent_method: str = field(
@@ -28,12 +28,6 @@ class LatentClustersModelConfig(FairseqDataclass):
             "help": "eta, the size of the steps towards the pulled-back label, by the gradient of "
             "an instance's own loss (the thesis's eta divided by the 5000 of its batch)"
         },
-    )
-    pullback_steps: int = field(
-        default=1, metadata={"help": "number of steps towards the pulled-back label"}
-    )
-    temperature: float = field(
-        default=1.0, metadata={"help": "temperature of the methods with Gumbel noise"}
     )
 
 

@@ -1,86 +1,33 @@
-"""Sentence classifier with a latent dependency tree for fairseq (thesis, section 4.5.2)."""
+"""Sentence classifier with a latent tree for fairseq (Mihaylova's thesis, section 4.5.2)."""
 
 from dataclasses import dataclass, field
 
-from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
-from torch import Tensor, nn
+from fairseq.models import register_model, register_model_architecture
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.models.shared.classifier import ClassifierModel
 from fairseq_struct.models.shared.tree_options import (
-    LatentTreeConfig,
+    TreeClassifierConfig,
     build_embedding,
     build_tree,
     set_thesis_steps,
 )
 from fairseq_struct.modules.latent_tree.classifier import (
-    Classification,
     LatentTreeClassifier,
-    SentenceClassifier,
+    SummedStatesClassifier,
 )
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder
-from fairseq_struct.structure.dependency.heads import depths
 
 
 @dataclass
-class LatentTreeClassifierConfig(LatentTreeConfig):
+class LatentTreeClassifierConfig(TreeClassifierConfig):
     """Options of the model."""
 
     lstm_layers: int = field(default=1, metadata={"help": "layers of the BiLSTM"})
 
 
-class TreeModel(BaseFairseqModel):
-    """A classifier of sentences, with trees or without.
-
-    Args:
-        network: what it is; its ``tree`` is a :class:`LatentTree` or None.
-    """
-
-    # Sentences per instance.
-    sides = 1
-
-    def __init__(self, network: nn.Module):
-        super().__init__()
-        self.network = network
-
-    @staticmethod
-    def check_task(task):
-        """Refuse a task without labels.
-
-        Raises:
-            InputError: it has none.
-        """
-        if not hasattr(task, "label_names"):
-            raise InputError("this model is for --task structured_classification")
-
-    @property
-    def tree(self):
-        """How trees are inferred; None for the baseline."""
-        return getattr(self.network, "tree", None)
-
-    def forward(self, tokens: Tensor, lengths: Tensor, targets=None, heads=None) -> Classification:
-        """Scores and losses: see :meth:`LatentTreeClassifier.forward`.
-
-        Raises:
-            InputError: the data have another number of sentences per instance.
-        """
-        if tokens.size(1) != self.sides:
-            raise InputError(
-                f"this model reads {self.sides} sentence(s) per instance, the data have "
-                f"{tokens.size(1)}"
-            )
-        return self.network(tokens, lengths, targets, heads)
-
-    def heads(self, output: Classification) -> Tensor:
-        """Heads of the best trees, (batch, k, n)."""
-        return self.tree.heads(output.arc_scores, output.lengths)
-
-    def tree_depths(self, output: Classification) -> Tensor:
-        """Depths of the best trees, (batch * k,)."""
-        return depths(self.heads(output).flatten(0, 1), output.lengths.flatten())
-
-
 @register_model("latent_tree_classifier", dataclass=LatentTreeClassifierConfig)
-class LatentTreeClassifierModel(TreeModel):
+class LatentTreeClassifierModel(ClassifierModel):
     """:class:`LatentTreeClassifier`, or with ``--latent-method baseline`` a BiLSTM without trees.
 
     The sizes are the thesis's for SST (table A.1): with 300-dimensional embeddings that are not
@@ -99,11 +46,11 @@ class LatentTreeClassifierModel(TreeModel):
             raise InputError(f"--hidden-size must be even for a BiLSTM, not {cfg.hidden_size}")
         if cfg.lstm_layers < 1:
             raise InputError(f"--lstm-layers must be 1 or more, not {cfg.lstm_layers}")
-        tree, embedding = build_tree(cfg, task), build_embedding(cfg, task.words)
+        tree, embedding = build_tree(cfg), build_embedding(cfg, task.words)
         encoder = SentenceEncoder(embedding, cfg.hidden_size, cfg.lstm_layers, cfg.dropout)
         labels = len(task.label_names)
         if tree is None:
-            return cls(SentenceClassifier(encoder, cfg.hidden_size, labels, cfg.dropout))
+            return cls(SummedStatesClassifier(encoder, cfg.hidden_size, labels, cfg.dropout))
         return cls(LatentTreeClassifier(encoder, cfg.hidden_size, labels, tree, cfg.dropout))
 
 

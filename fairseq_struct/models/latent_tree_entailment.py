@@ -1,13 +1,13 @@
-"""Entailment with latent dependency trees for fairseq (thesis, section 4.5.2)."""
+"""Entailment with latent dependency trees for fairseq (Mihaylova's thesis, section 4.5.2)."""
 
 from dataclasses import dataclass, field
 
 from fairseq.models import register_model, register_model_architecture
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.models.latent_tree_classifier import TreeModel
+from fairseq_struct.models.shared.classifier import ClassifierModel
 from fairseq_struct.models.shared.tree_options import (
-    LatentTreeConfig,
+    TreeClassifierConfig,
     build_embedding,
     build_tree,
     of_checkpoint,
@@ -23,7 +23,7 @@ OLDER_FORM = "projected"  # of checkpoints that lack the option
 
 
 @dataclass
-class LatentTreeEntailmentConfig(LatentTreeConfig):
+class LatentTreeEntailmentConfig(TreeClassifierConfig):
     """Options of the model, with the thesis's sizes for SNLI."""
 
     hidden_size: int = field(default=200, metadata={"help": "size of the hidden layers"})
@@ -39,13 +39,11 @@ class LatentTreeEntailmentConfig(LatentTreeConfig):
 
 
 @register_model("latent_tree_entailment", dataclass=LatentTreeEntailmentConfig)
-class LatentTreeEntailmentModel(TreeModel):
+class LatentTreeEntailmentModel(ClassifierModel):
     """:class:`DecomposableAttention` for pairs of sentences.
 
     With ``--latent-method baseline`` there are no trees.
     """
-
-    sides = 2
 
     @classmethod
     def build_model(cls, cfg: LatentTreeEntailmentConfig, task) -> "LatentTreeEntailmentModel":
@@ -58,7 +56,7 @@ class LatentTreeEntailmentModel(TreeModel):
         form = getattr(cfg, "entailment_form", OLDER_FORM)
         if form not in FORMS:
             raise InputError(f"--entailment-form must be {' or '.join(FORMS)}, not {form!r}")
-        tree, embedding = build_tree(cfg, task), build_embedding(cfg, task.words)
+        tree, embedding = build_tree(cfg), build_embedding(cfg, task.words)
         sizes = cfg.hidden_size, len(task.label_names)
         return cls(DecomposableAttention(embedding, *sizes, tree, cfg.dropout, form))
 

@@ -7,8 +7,10 @@ by any of the methods of the classifiers with latent trees.
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 
 import torch
+from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.models import register_model, register_model_architecture
 from fairseq.models.transformer import TransformerConfig, TransformerModel
 from fairseq.models.transformer.transformer_encoder import TransformerEncoderBase
@@ -17,7 +19,11 @@ from fairseq.modules.transformer_layer import TransformerEncoderLayerBase
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.models.shared.tree_options import STEP_SIZE_HELP, WEIGHT_HELP
+from fairseq_struct.models.shared.latent_options import (
+    STEP_SIZE_HELP,
+    LatentTreeConfig,
+    latent_tree,
+)
 from fairseq_struct.modules.latent_tree.arc_scorer import ArcScorer
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.latent_tree.tree_self_attention import (
@@ -25,23 +31,22 @@ from fairseq_struct.modules.latent_tree.tree_self_attention import (
     attention_of_arcs,
 )
 from fairseq_struct.modules.sentence_encoder import ContextLSTM
-from fairseq_struct.structure.pullback import METHODS
+from fairseq_struct.structure.pullback import needs_loss
 
-# Methods for which the criterion has to hand over the decoder's loss: they call the decoder
-# themselves or, as spigot, take steps whose length the scale of half-precision losses would change.
-CALLING = ("spigot", "spigot_ce", "spigot_eg", "score_function")
 OWN_CRITERION = "latent_tree_translation"
-DEFAULTS = {
-    "latent_method": "marginals",
-    "non_projective": False,
-    "single_root": False,
-    "pullback_step_size": 0.1,
-    "pullback_steps": 1,
-    "pullback_weight": 1.0,
-    "sparsemap_steps": None,
-    "temperature": 1.0,
-    "parser_hidden_size": 100,
-}
+
+
+@dataclass
+class LatentTreeTransformerConfig(LatentTreeConfig):
+    """Options of the tree, which fairseq's own join."""
+
+    pullback_step_size: float = field(
+        default=0.1,
+        metadata={"help": f"{STEP_SIZE_HELP}; here a sentence's loss is the sum over its words"},
+    )
+    parser_hidden_size: int = field(
+        default=100, metadata={"help": "size of the parser's BiLSTM, an even number"}
+    )
 
 
 class LatentTreeEncoderLayer(TransformerEncoderLayerBase):
@@ -168,21 +173,7 @@ class LatentTreeTransformer(TransformerModel):
     def add_args(cls, parser: ArgumentParser):
         """Add fairseq's Transformer options and those of the tree to ``parser``."""
         super().add_args(parser)
-        add = parser.add_argument
-        add("--latent-method", help=f"how to learn the latent tree: {', '.join(METHODS)}")
-        add("--non-projective", action="store_true", default=None, help="let the tree's arcs cross")
-        add("--single-root", action="store_true", default=None,
-            help="let exactly one word be attached to the root")  # fmt: skip
-        add("--pullback-step-size", type=float,
-            help=f"{STEP_SIZE_HELP}; here a sentence's loss is the sum over its words")  # fmt: skip
-        add("--pullback-steps", type=int, help="number of steps towards the pulled-back tree")
-        add("--pullback-weight", type=float, help=WEIGHT_HELP)
-        add("--sparsemap-steps", type=int,
-            help="most searches for a best tree in a projection of sparsemap and spigot "
-            "(default: as many as make it exact); fewer are faster, with a warning where they do "
-            "not suffice")  # fmt: skip
-        add("--temperature", type=float, help="temperature of the methods with Gumbel noise")
-        add("--parser-hidden-size", type=int, help="size of the parser's BiLSTM, an even number")
+        gen_parser_from_dataclass(parser, LatentTreeTransformerConfig(), delete_default=True)
 
     @classmethod
     def build_model(cls, args: Namespace, task):
@@ -206,20 +197,16 @@ class LatentTreeTransformer(TransformerModel):
     @classmethod
     def build_encoder(cls, args: Namespace, src_dict, embed_tokens) -> LatentTreeEncoder:
         """The encoder that the options describe."""
-        tree = LatentTree(
-            args.latent_method, not args.non_projective, bool(args.single_root),
-            args.pullback_step_size, args.pullback_steps, args.temperature,
-            sparsemap_steps=args.sparsemap_steps, pullback_weight=args.pullback_weight,
-        )  # fmt: skip
         return LatentTreeEncoder(
-            TransformerConfig.from_namespace(args), src_dict, embed_tokens, tree,
+            TransformerConfig.from_namespace(args), src_dict, embed_tokens, latent_tree(args),
             args.parser_hidden_size,
         )  # fmt: skip
 
     @property
     def calls_decoder(self) -> bool:
         """Whether training needs the decoder's losses, which fairseq's criterions do not give."""
-        return self.encoder.tree.method in CALLING or self.encoder.tree.steps > 1
+        # The trainer's losses are scaled in half precision.
+        return needs_loss(self.encoder.tree.method, self.encoder.tree.steps, scaled=True)
 
     @property
     def needed(self) -> str:
@@ -269,9 +256,9 @@ class LatentTreeTransformer(TransformerModel):
 @register_model_architecture("latent_tree_transformer", "latent_tree_transformer")
 def latent_tree_architecture(args: Namespace):
     """fairseq's base sizes, projective trees by their marginals."""
-    for name, value in DEFAULTS.items():
-        if getattr(args, name, None) is None:
-            setattr(args, name, value)
+    for option in fields(LatentTreeTransformerConfig):
+        if getattr(args, option.name, None) is None and option.name != "_name":
+            setattr(args, option.name, option.default)
     base_architecture(args)
 
 

@@ -7,8 +7,9 @@ from fairseq.models import register_model, register_model_architecture
 from torch import nn
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.models.latent_tree_classifier import TreeModel
-from fairseq_struct.modules.recurrent_classifier import CELLS, RecurrentClassifier
+from fairseq_struct.models.shared.classifier import ClassifierModel
+from fairseq_struct.modules.recurrent_classifier import RecurrentClassifier
+from fairseq_struct.modules.recurrent_layers import CELLS
 
 
 @dataclass
@@ -27,24 +28,17 @@ class RecurrentClassifierConfig(FairseqDataclass):
 
 
 @register_model("recurrent_classifier", dataclass=RecurrentClassifierConfig)
-class RecurrentClassifierModel(TreeModel):
+class RecurrentClassifierModel(ClassifierModel):
     """:class:`.RecurrentClassifier` on ``--task structured_classification``."""
-
-    @property
-    def sides(self) -> int:
-        """Sentences per instance."""
-        return self.sentences
 
     @classmethod
     def build_model(cls, cfg: RecurrentClassifierConfig, task) -> "RecurrentClassifierModel":
         """Build the model for the task's dictionaries.
 
         Raises:
-            InputError: another task, an option out of range, or gold trees, of no use here.
+            InputError: another task, or an option out of range.
         """
         cls.check_task(task)
-        if task.gold:
-            raise InputError("--heads-path is of no use to a model without trees")
         if min(cfg.embed_dim, cfg.hidden_size, cfg.layers) < 1:
             raise InputError("--embed-dim, --hidden-size and --layers must be 1 or more")
         if not 0 <= cfg.dropout < 1:
@@ -57,9 +51,7 @@ class RecurrentClassifierModel(TreeModel):
             )  # fmt: skip
         except ValueError as error:
             raise InputError(str(error)) from None
-        model = cls(network)
-        model.sentences = cfg.sides
-        return model
+        return cls(network)
 
 
 @register_model_architecture("recurrent_classifier", "recurrent_classifier_proplogic")

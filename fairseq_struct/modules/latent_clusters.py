@@ -7,16 +7,15 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
 
 from fairseq_struct.errors import InputError, unknown_name
-from fairseq_struct.modules.past_losses import PastLosses, unknown_loss
-from fairseq_struct.modules.workers import own_generator
+from fairseq_struct.modules.latent_structure import LatentStructure
 from fairseq_struct.structure.categorical import Categorical
-from fairseq_struct.structure.pullback import latent
 
 BASELINES = ("linear", "gold")
-RELAXED = ("softmax", "sparsemax", "gumbel_softmax")
-STOCHASTIC = ("st_gumbel", "sfe", "sfe_baseline")
-DETERMINISTIC = ("ste_softmax", "ste_identity", "spigot", "spigot_ce", "spigot_eg")
-LATENT_METHODS = (*BASELINES, *RELAXED, *STOCHASTIC, *DETERMINISTIC)
+# Those of pullback.py by the names that they have for a single choice.
+LATENT_METHODS = (
+    *BASELINES, "softmax", "sparsemax", "gumbel_softmax", "st_gumbel", "sfe", "sfe_baseline",
+    "ste_softmax", "ste_identity", "spigot", "spigot_ce", "spigot_eg",
+)  # fmt: skip
 
 
 @dataclass
@@ -34,14 +33,13 @@ class Classified:
     clusters: Tensor
 
 
-class LatentClassifier(nn.Module):
-    """Binary classifier of x with one latent choice among K (thesis, section 4.5.1).
+class LatentClassifier(LatentStructure):
+    """Binary classifier of x with one latent choice among K (Mihaylova's thesis, section 4.5.1).
 
     s = W_f x + b_f, z = rho(s), logit = z' W_g x + b_g (eq. 4.15). ``linear`` has no latent
     choice (K = 1), ``gold`` reads the true one; the other methods are those of
     :func:`fairseq_struct.structure.pullback.latent`, and ``sfe_baseline`` is ``sfe`` with a
-    moving average of the loss as control variate. While evaluating, the relaxed methods read
-    their mean of choices, without noise, and all others the best choice.
+    moving average of the loss as control variate.
 
     Each of the two labels has a W_g and a b_g of its own, and the logit is the difference of
     their scores: with 10 clusters that gives the numbers of parameters of the thesis's table A.1.
@@ -72,35 +70,21 @@ class LatentClassifier(nn.Module):
         steps: int = 1,
         temperature: float = 1.0,
     ):
-        super().__init__()
         if method not in LATENT_METHODS:
             raise InputError(unknown_name("latent method", method, LATENT_METHODS))
         if dim < 1:
             raise InputError(f"inputs need at least 1 dimension, not {dim}")
         if clusters < 2:
             raise InputError(f"a latent choice needs at least 2 clusters, not {clusters}")
-        for name, value in (("pullback step size", step_size), ("temperature", temperature)):
-            if not 0 < value < float("inf"):
-                raise InputError(f"the {name} must be above 0 and finite, not {value}")
-        if steps < 1:
-            raise InputError(f"the number of pullback steps must be 1 or more, not {steps}")
-        self.method = method
-        self.step_size = step_size
-        self.steps = steps
-        self.temperature = temperature
+        averaged = method == "sfe_baseline"
+        super().__init__(
+            "sfe" if averaged else method, step_size, steps, temperature, averaged=averaged
+        )
         self.encoder = None if method in BASELINES else nn.Linear(dim, clusters)
         rows = 1 if method == "linear" else clusters
         bound = (dim if method == "linear" else clusters) ** -0.5
         self.decoder_weight = nn.Parameter(torch.empty(2, rows, dim).uniform_(-bound, bound))
         self.decoder_bias = nn.Parameter(torch.empty(2).uniform_(-bound, bound))
-        self.past_losses = PastLosses()
-        if method == "sfe_baseline":
-            # A buffer, so that checkpoints carry it.
-            self.register_buffer("average_loss", unknown_loss())
-
-    def set_num_updates(self, num_updates: int):
-        """Take the number of finished updates from fairseq's trainer."""
-        self.past_losses.set_num_updates(num_updates)
 
     def forward(self, inputs: Tensor, targets: Tensor, clusters: Tensor) -> Classified:
         """Losses and predictions.
@@ -128,40 +112,11 @@ class LatentClassifier(nn.Module):
             scores = self.encoder(inputs)
             chosen = scores.detach().argmax(1)
             if self.training:
-                z, losses = self._choose(scores, losses_of)
+                result = self._learn(scores, Categorical, losses_of)
+                z, losses = result.value, result.losses
             else:
-                z = self._read(scores)
+                z = self._read(scores, Categorical)
                 losses = losses_of(z)
         with torch.no_grad():
             logits = decode(z)
         return Classified(losses, logits, chosen)
-
-    def _choose(self, scores: Tensor, losses_of) -> tuple[Tensor, Tensor]:
-        """z, (batch, K), and losses (batch,) whose gradient reaches the scores."""
-        baseline = None
-        if self.method == "sfe_baseline":
-            baseline = self.past_losses.before(self.average_loss)
-        result = latent(
-            scores,
-            Categorical,
-            "sfe" if baseline else self.method,
-            losses_of,
-            self.step_size,
-            self.steps,
-            self.temperature,
-            baseline,
-            own_generator(scores.device),
-        )
-        if baseline:
-            self.past_losses.count(result.losses, self.average_loss)
-        return result.value, result.losses
-
-    def _read(self, scores: Tensor) -> Tensor:
-        """What the decoder reads while evaluating, (batch, K)."""
-        if self.method == "softmax":
-            return Categorical(scores).marginals
-        if self.method == "gumbel_softmax":
-            return Categorical(scores / self.temperature).marginals
-        if self.method == "sparsemax":
-            return Categorical(scores).sparsemap
-        return Categorical(scores).argmax

@@ -6,10 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_struct.modules.dropouts import LockedDropout, WordDropout
-from fairseq_struct.modules.lstm_layers import LSTMLayers
-from fairseq_struct.modules.on_lstm import ONLSTM, State
-
-CELLS = ("on_lstm", "lstm")
+from fairseq_struct.modules.on_lstm import State
+from fairseq_struct.modules.recurrent_layers import recurrent_layers
 
 
 class Prediction(NamedTuple):
@@ -41,7 +39,7 @@ class RecurrentLanguageModel(nn.Module):
         padding: index of the symbol behind a sentence's end.
         embedding_size: of the embeddings.
         hidden_sizes: of the layers.
-        cell: ``on_lstm`` or ``lstm``.
+        cell: one of ``recurrent_layers.CELLS``.
         chunk_size: C of ON-LSTM.
         tied: use the embeddings as weights of the output; the last layer must have their size.
         word_dropout: of whole words of the vocabulary.
@@ -69,8 +67,6 @@ class RecurrentLanguageModel(nn.Module):
         weight_dropout: float = 0.45,
     ):
         super().__init__()
-        if cell not in CELLS:
-            raise ValueError(f"unknown cell {cell!r}; choose one of {', '.join(CELLS)}")
         if tied and hidden_sizes[-1] != embedding_size:
             raise ValueError(
                 f"tied weights need a last layer of the embeddings' size {embedding_size}, "
@@ -83,14 +79,10 @@ class RecurrentLanguageModel(nn.Module):
         self.word_dropout = WordDropout(word_dropout)
         self.embedding_dropout = LockedDropout(embedding_dropout)
         self.output_dropout = LockedDropout(output_dropout)
-        between = LockedDropout(between_dropout)
-        if cell == "on_lstm":
-            self.layers = ONLSTM(
-                embedding_size, hidden_sizes, chunk_size=chunk_size,
-                weight_dropout=weight_dropout, between=between,
-            )  # fmt: skip
-        else:
-            self.layers = LSTMLayers(embedding_size, hidden_sizes, weight_dropout, between)
+        self.layers = recurrent_layers(
+            cell, embedding_size, hidden_sizes, chunk_size, weight_dropout,
+            LockedDropout(between_dropout),
+        )  # fmt: skip
         self.output = nn.Linear(hidden_sizes[-1], words)
         nn.init.uniform_(self.output.weight, -0.1, 0.1)
         nn.init.zeros_(self.output.bias)

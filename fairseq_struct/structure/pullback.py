@@ -88,6 +88,36 @@ class MovingAverage:
         return before
 
 
+def reading(
+    scores: Tensor, structure: Structure, method: str, temperature: float = 1.0
+) -> Tensor:
+    """What a decoder reads while evaluating, without noise and without a surrogate gradient.
+
+    The relaxed methods read their mean of structures, all others the best structure.
+
+    Args:
+        scores, structure, method, temperature: as for :func:`latent`.
+    """
+    method = ALIASES.get(method, method)
+    if method == "gumbel_softmax":
+        return structure(scores / temperature).marginals
+    return getattr(structure(scores), method if method in RELAXED else "argmax")
+
+
+def needs_loss(method: str, steps: int = 1, scaled: bool = False) -> bool:
+    """Whether :func:`latent` needs ``decoder_loss`` while training.
+
+    Args:
+        method, steps: as there.
+        scaled: the caller's loss may be differentiated times a factor, as in half precision. Then
+            ``spigot`` needs it, too: without it the factor would change the length of its steps.
+    """
+    method = ALIASES.get(method, method)
+    if scaled and method == "spigot":
+        return True
+    return method == "score_function" or calls_decoder(method, steps)
+
+
 def latent(
     scores: Tensor,
     structure: Structure,
@@ -211,8 +241,7 @@ def _check(method, decoder_loss, step_size, steps, temperature, baseline, known)
         raise ValueError(f"unknown method {method!r}; choose one of {names}")
     check_steps(step_size, steps)
     above_zero("temperature", temperature)
-    needed = calls_decoder(method, steps) or method == "score_function" or known is not None
-    if decoder_loss is None and needed:
+    if decoder_loss is None and (needs_loss(method, steps) or known is not None):
         raise ValueError(
             "known needs decoder_loss: it is a further term of the losses"
             if known is not None

@@ -13,14 +13,16 @@ from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
+from fairseq_struct.data.datasets.gold_trees import constituents_of, heads_of, words_of
 from fairseq_struct.data.datasets.indexed_lines import open_lines
-from fairseq_struct.data.datasets.labelled_sentences import UNKNOWN_HEAD, LabelledSentences
+from fairseq_struct.data.datasets.labelled_sentences import LabelledSentences
 from fairseq_struct.data.prepared.dictionary_file import load_dictionary
-from fairseq_struct.data.prepared.labelled_folder import OPTIONS
+from fairseq_struct.data.prepared.labelled_folder import OPTIONS, TREES
 from fairseq_struct.data.readers.conllu import read_conllu
 from fairseq_struct.errors import InputError
+from fairseq_struct.structure.inferred_trees import CONSTITUENTS, DEPENDENCIES
 from fairseq_struct.tasks.own_criterion import OwnCriterion
-from fairseq_struct.text_files import read_lines, read_text
+from fairseq_struct.text_files import read_text
 
 
 @dataclass
@@ -75,7 +77,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
             raise InputError("--truncate needs --longest-sentence")
         self.words = words
         self.labels = labels
-        self._model = None  # knows how many sentences an instance has
+        self._model = None  # knows how many sentences an instance has, and takes which gold trees
         options = Path(cfg.data) / OPTIONS
         try:
             self.lower = options.is_file() and bool(json.loads(read_text(options))["lower"])
@@ -115,10 +117,21 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
         """Build the model.
 
         Raises:
-            InputError: it is no classifier of sentences.
+            InputError: it is no classifier of sentences, or there are gold trees that it cannot
+                build.
         """
-        self._model = super().build_model(cfg, from_checkpoint)
-        return self._model
+        model = super().build_model(cfg, from_checkpoint)
+        if self.gold and model.gold_kind != DEPENDENCIES:
+            raise InputError("--heads-path is of no use to a model without trees")
+        for sentence in self.gold:
+            if not model.can_build(torch.tensor(sentence.heads)):
+                raise InputError(
+                    f"{self.cfg.heads_path}:{sentence.line}: the model cannot build this tree, "
+                    "which has crossing arcs (see --non-projective) or several roots (see "
+                    "--single-root)"
+                )
+        self._model = model
+        return model
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
         """Make a split of the folder available.
@@ -142,12 +155,9 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
             for name in names
         ]
         targets = torch.cat([label.long() for label in _load(f"{prefix}.label")])
-        heads = None
-        if self.gold and split == "train":
-            heads = self._gold_heads(sides)
         self.datasets[split] = LabelledSentences(
-            sides, targets - self.labels.nspecial, self.words.pad(), heads,
-            shuffle=split == "train", seed=self.cfg.seed,
+            sides, targets - self.labels.nspecial, self.words.pad(),
+            self._gold_trees(split, sides), shuffle=split == "train", seed=self.cfg.seed,
         )  # fmt: skip
 
     def _cut(self, sentence: torch.Tensor, name: str, line: int) -> torch.Tensor:
@@ -163,33 +173,24 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
             return sentence[:longest].clone()
         return sentence
 
-    def _gold_heads(self, sides: list[list[torch.Tensor]]) -> list[list[torch.Tensor | None]]:
-        """Gold heads of those training sentences that have some, found by their words."""
-        keys = [self._text(side, len(sentences)) for side, sentences in enumerate(sides, 1)]
-        wanted = {key for side in keys for key in side}
-        path, found = self.cfg.heads_path, {}
-        for sentence in self.gold:
-            key = tuple(word.lower() if self.lower else word for word in sentence.words)
-            if key not in wanted:
-                raise InputError(
-                    f"{path}:{sentence.line}: this sentence is none of the training sentences"
-                )
-            if found.setdefault(key, sentence.heads) != sentence.heads:
-                raise InputError(f"{path}:{sentence.line}: this sentence has another tree above")
-        longest = self.cfg.longest_sentence or None
-        heads = {key: torch.tensor(tree)[:longest] for key, tree in found.items()}
-        for tree in heads.values():
-            tree[tree > len(tree)] = UNKNOWN_HEAD  # cut off
-        return [[heads.get(key) for key in side] for side in keys]
-
-    def _text(self, side: int, count: int) -> list[tuple[str, ...]]:
-        path = Path(self.cfg.data).absolute().parent / "text" / f"train.sentence{side}"
-        if not path.is_file():
-            raise InputError(f"{path}: no such file, by which --heads-path finds its sentences")
-        lines = read_lines(path)
-        if len(lines) != count:
-            raise InputError(f"{path}: {len(lines)} sentences, but data-bin has {count}")
-        return [tuple(line.split()) for line in lines]
+    def _gold_trees(self, split: str, sides: list[list[torch.Tensor]]):
+        """What the model takes of this split's gold trees, for each side; None if nothing."""
+        folder = Path(self.cfg.data)
+        if getattr(self._model, "gold_kind", None) == CONSTITUENTS:
+            paths = [folder / f"{split}.{TREES}{side}" for side, _ in enumerate(sides, 1)]
+            return [
+                constituents_of(path, sentences, self.label_names)
+                for path, sentences in zip(paths, sides, strict=True)
+            ]
+        if not self.gold or split != "train":
+            return None
+        texts = [
+            words_of(folder.absolute().parent / "text" / f"{split}.sentence{side}", len(sentences))
+            for side, sentences in enumerate(sides, 1)
+        ]
+        return heads_of(
+            self.gold, self.cfg.heads_path, texts, self.lower, self.cfg.longest_sentence or None
+        )
 
     def reduce_metrics(self, logging_outputs: list[dict], criterion):
         """Log what the criterion logs and, while validating, the confusion table by its labels."""

@@ -17,7 +17,10 @@ from statistics import median
 
 import torch
 
-from fairseq_struct.modules.latent_tree.classifier import LatentTreeClassifier, SentenceClassifier
+from fairseq_struct.modules.latent_tree.classifier import (
+    LatentTreeClassifier,
+    SummedStatesClassifier,
+)
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder
 from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
@@ -42,7 +45,7 @@ def step(name: str, batch: int, length: int):
     method = CUT_OFF.get(name, name)
     encoder = SentenceEncoder(torch.nn.Embedding(WORDS, EMBEDDING, 1), HIDDEN)
     if method == "baseline":
-        network = SentenceClassifier(encoder, HIDDEN, 2)
+        network = SummedStatesClassifier(encoder, HIDDEN, 2)
     else:
         steps = FEW if name in CUT_OFF else None
         tree = LatentTree(method, step_size=0.1, sparsemap_steps=steps)

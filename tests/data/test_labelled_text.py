@@ -5,10 +5,14 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
+from fairseq_struct.data.datasets.gold_trees import constituents_of
+from fairseq_struct.data.datasets.labelled_sentences import LabelledSentences
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.readers import labelled_text
 from fairseq_struct.data.readers.conllu import read_conllu, to_conllu
+from fairseq_struct.data.readers.labelled_brackets import line_of, read_line
 from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus, read_corpus
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.word_vectors import read_word_vectors
@@ -35,6 +39,64 @@ def test_sentiment_trees(tmp_path):
         Instance(("The 8 1/2 films",), "positive"), "neutral"
     ]  # fmt: skip
     assert [i.label for i in labelled_text.read_fine_sentiment_trees(path)] == ["3", "2"]
+
+
+def test_the_brackets_of_sentiment_trees_are_kept(tmp_path):
+    path = write(tmp_path / "t.txt", "(3 (2 The) (4 (3 8 1\\/2) (2 films)))\n")
+    (fine,) = labelled_text.read_fine_sentiment_trees(path)
+    (tree,) = fine.trees
+    assert tree == ((0, 4, "3"), (0, 1, "2"), (1, 4, "4"), (1, 3, "3"), (3, 4, "2"))
+    (two,) = labelled_text.read_sentiment_trees(path)
+    assert line_of(two.sentences[0].split(), two.trees[0]) == (
+        "(positive (neutral The) (positive (positive 8 1/2) (neutral films)))"
+    )
+
+
+@pytest.mark.parametrize("line", ["(3 (2 The) (4 (3 8 1/2) (2 films)))", "(X a)", "(b (b (b a)))"])
+def test_labelled_brackets_there_and_back(line):
+    assert line_of(*read_line(line)) == line
+
+
+@pytest.mark.parametrize("line", ["", "a", "(3 a", "(3 a) b", "(3 a))", "(3 )", "(3 a (2 b))"])
+def test_labelled_brackets_that_are_no_tree(line):
+    with pytest.raises(ValueError, match="no place in a tree|is not closed|there is no tree"):
+        read_line(line)
+
+
+def test_trees_are_kept_on_request_and_folders_without_them_stay_as_they_were(tmp_path):
+    files = {split: write(tmp_path / split, "(3 (2 A) (4 b))\n(1 (1 C) (2 d))\n")
+             for split in labelled_text.SPLITS}  # fmt: skip
+    corpus = read_corpus("sst_fine", labelled_text.read_fine_sentiment_trees, files)
+    plain = write_labelled_folder(corpus, tmp_path / "plain", lower=True)
+    assert set(plain["options"]) == {"lower", "least_count", "words_of_all_splits"}
+    assert not [name for name in plain["files"] if "trees" in name]
+    with pytest.raises(InputError, match=r"another trees \(None, now True\)"):
+        write_labelled_folder(corpus, tmp_path / "plain", lower=True, trees=True)
+    kept = write_labelled_folder(corpus, tmp_path / "kept", lower=True, trees=True)
+    added = {f"data-bin/{split}.trees1" for split in labelled_text.SPLITS}
+    assert set(kept["files"]) - set(plain["files"]) == added
+    text = (tmp_path / "kept" / "data-bin" / "valid.trees1").read_text()
+    assert text == "(3 (2 a) (4 b))\n(1 (1 c) (2 d))\n"
+    without = {split: write(tmp_path / split, "a\t1\nb\t0\n") for split in labelled_text.SPLITS}
+    corpus = read_corpus("plain", labelled_text.read_tsv, without)
+    with pytest.raises(InputError, match="--trees: plain has none"):
+        write_labelled_folder(corpus, tmp_path / "none", trees=True)
+
+
+def test_constituents_are_those_of_the_sentences(tmp_path):
+    path, sentences = tmp_path / "x.trees1", [torch.arange(3), torch.arange(1)]
+    write(path, "(1 (0 a) (7 (1 b) (0 c)))\n(0 d)\n")
+    first, second = constituents_of(path, sentences, ["0", "1"])
+    assert first.tolist() == [[0, 3, 1], [0, 1, 0], [1, 3, -1], [1, 2, 1], [2, 3, 0]]
+    data = LabelledSentences([sentences], None, 1, [[first, second]])
+    batch = data.collater([data[1], data[0]])["net_input"]["gold_trees"]
+    assert batch.shape == (2, 1, 5, 3) and torch.equal(batch[1, 0], first)
+    assert torch.equal(batch[0, 0, :1], second) and (batch[0, 0, 1:] == -1).all()
+    for text, message in (("(0 a)\n", "1 trees, but there are 2 sentences"),
+                          ("(0 a)\n(0 a)\n", "x.trees1:1: a tree over 1 words"),
+                          ("(0 a b c)\n(0 a\n", "x.trees1:2: the tree is not closed")):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            constituents_of(write(path, text), sentences, ["0", "1"])
 
 
 @pytest.mark.parametrize(

@@ -108,11 +108,11 @@ def test_the_longest_sentence():
 class Network(torch.nn.Linear):
     """A classifier of anything."""
 
-    sides, tree = 1, None
+    sides, tree_kind = 1, None
 
     def forward(self, tokens, lengths):
         logits = tokens.sum((1, 2))[:, None] * torch.tensor([0.1, -0.1])
-        return type("Output", (), {"logits": logits, "arc_scores": None})
+        return type("Output", (), {"logits": logits, "trees": None})
 
 
 def test_classifiers_have_limits_of_their_own_or_this_one():

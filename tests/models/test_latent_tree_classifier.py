@@ -8,7 +8,10 @@ from tree_kinds import decoders_of_trees, random_scores
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.latent_tree.arc_scorer import ArcScorer
-from fairseq_struct.modules.latent_tree.classifier import LatentTreeClassifier, SentenceClassifier
+from fairseq_struct.modules.latent_tree.classifier import (
+    LatentTreeClassifier,
+    SummedStatesClassifier,
+)
 from fairseq_struct.modules.latent_tree.decomposable_attention import DecomposableAttention
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.latent_tree.tree_context import head_vectors
@@ -26,7 +29,7 @@ def classifier(method="marginals", **options):
     torch.manual_seed(1)
     encoder = SentenceEncoder(torch.nn.Embedding(30, 8, 1), 6)
     if method == "baseline":
-        return SentenceClassifier(encoder, 5, 3).double()
+        return SummedStatesClassifier(encoder, 5, 3).double()
     return LatentTreeClassifier(encoder, 5, 3, LatentTree(method, **options)).double()
 
 
@@ -115,8 +118,8 @@ def test_an_instance_depends_neither_on_its_batch_nor_on_padding(make, method):
             scores = network(*given[:2]).logits[place]
             trees = []
             if method != "baseline":
-                heads = network.tree.heads(output.arc_scores, output.lengths)[place, :, :size]
-                trees = [heads * (torch.arange(size) < lengths[row][:, None])]
+                found = output.trees.heads()[place * sides : (place + 1) * sides]
+                trees = [torch.tensor(heads) for heads in found]
             found = [g for g in gradients if g is not None]
             seen.append([output.losses[place], scores, *trees, *found])
         for first, second in zip(*seen, strict=True):
@@ -179,7 +182,7 @@ def test_numbers_of_parameters_at_the_thesis_s_sizes(form, expected):
     assert count(DecomposableAttention(embedding, 200, 3, form=form)) == 341_603
     encoder = SentenceEncoder(embedding, 100)
     assert count(LatentTreeClassifier(encoder, 100, 2, LatentTree())) == 181_502
-    assert count(SentenceClassifier(encoder, 100, 2)) == 151_102
+    assert count(SummedStatesClassifier(encoder, 100, 2)) == 151_102
 
 
 def test_the_thesis_s_entailment_aligns_words_by_their_heads():
@@ -187,12 +190,12 @@ def test_the_thesis_s_entailment_aligns_words_by_their_heads():
     network = entailment("spigot").eval()
     tokens, lengths = torch.tensor([[[5, 6, 7], [8, 9, 1]]]), torch.tensor([[3, 2]])
     output = network(tokens, lengths)
-    heads = network.tree.heads(output.arc_scores, lengths)[0]
+    heads = output.trees.heads()
     words, joined = [], []
     for side, size in enumerate((3, 2)):
         own = network.embedding(tokens[0, side, :size])
         f = network.attend(own)
-        read = torch.stack([f[h - 1] if h else network.root for h in heads[side, :size].tolist()])
+        read = torch.stack([f[h - 1] if h else network.root for h in heads[side]])
         words.append(own)
         joined.append(torch.cat([f, read], 1))
     e = joined[0] @ joined[1].T
@@ -216,7 +219,8 @@ def test_known_heads_are_learned(method):
         network(tokens, lengths, targets, gold).losses.sum().backward()
         optimizer.step()
     output = network.eval()(tokens, lengths)
-    heads = network.tree.heads(output.arc_scores, lengths)
+    found = [torch.tensor(heads) for heads in output.trees.heads()]
+    heads = torch.nn.utils.rnn.pad_sequence(found, batch_first=True)[:, None]
     known = (gold >= 0) & (torch.arange(6) < lengths[..., None])
     assert torch.equal(heads[known], gold[known])
     assert output.logits.argmax(1).tolist() == targets.tolist()
@@ -225,7 +229,7 @@ def test_known_heads_are_learned(method):
 def test_words_alone_hang_from_the_root():
     network = classifier("spigot").eval()
     output = network(torch.tensor([[[5]]]), torch.tensor([[1]]))
-    assert network.tree.heads(output.arc_scores, output.lengths).tolist() == [[[0]]]
+    assert output.trees.heads() == [(0,)]
 
 
 def test_relaxed_methods_read_means_and_others_trees():

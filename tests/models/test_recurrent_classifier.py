@@ -11,7 +11,8 @@ from torch import nn
 import fairseq_struct
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.lstm_layers import LSTMLayers
-from fairseq_struct.modules.recurrent_classifier import CELLS, RecurrentClassifier
+from fairseq_struct.modules.recurrent_classifier import RecurrentClassifier
+from fairseq_struct.modules.recurrent_layers import CELLS
 
 LENGTHS = torch.tensor([[5, 2], [1, 5], [3, 3]])
 

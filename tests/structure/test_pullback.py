@@ -11,9 +11,12 @@ from fairseq_struct.structure.pullback import (
     ALIASES,
     METHODS,
     PULLED_BACK,
+    RELAXED,
     MovingAverage,
     latent,
+    needs_loss,
     pulled_back_gradient,
+    reading,
 )
 
 STRUCTURES = [
@@ -187,6 +190,31 @@ def test_score_function_is_unbiased(structure, scores, baseline):
         total[b] += many.grad.sum(0)
     error = (total[b] / count - expected[b]).abs().max()
     assert error < 0.15, error
+
+
+@pytest.mark.parametrize(("structure", "scores"), STRUCTURES)
+@pytest.mark.parametrize("method", [*METHODS, *ALIASES])
+def test_evaluation_reads_means_of_relaxed_methods_and_else_the_best(structure, scores, method):
+    read, name = reading(scores, structure, method, temperature=0.5), ALIASES.get(method, method)
+    if name == "gumbel_softmax":
+        assert torch.equal(read, structure(scores / 0.5).marginals)
+    else:
+        expected = getattr(structure(scores), name if name in RELAXED else "argmax")
+        assert torch.equal(read, expected)
+
+
+@pytest.mark.parametrize("method", [*METHODS, *ALIASES])
+@pytest.mark.parametrize("steps", [1, 2])
+def test_the_loss_is_needed_where_the_decoder_is_called(method, steps):
+    scores = random_scores(3, 5)
+    if needs_loss(method, steps):
+        with pytest.raises(ValueError, match="needs decoder_loss here"):
+            latent(scores, Categorical, method, steps=steps)
+    else:
+        assert latent(scores, Categorical, method, steps=steps).losses is None
+    # Steps along a scaled loss would have another length; a straight-through gradient would not.
+    expected = needs_loss(method, steps) or method == "spigot"
+    assert needs_loss(method, steps, scaled=True) == expected
 
 
 def test_moving_average_comes_before_the_losses_it_is_compared_with():

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
     """Prepare the corpus that the command line names."""
     manifest = write_labelled_folder(
         read(args), args.out, lower=args.lower, least_count=args.least_count,
-        words_of_all_splits=args.words_of_all_splits,
+        words_of_all_splits=args.words_of_all_splits, trees=args.trees,
         overwrite=args.overwrite, say=say,
     )  # fmt: skip
     for split in SPLITS:
@@ -109,6 +109,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="put the words of all splits into the dictionary, for pretrained embeddings",
     )
+    command.add_argument(
+        "--trees", action="store_true",
+        help="keep the gold trees that SST comes with (sst_trees, sst_fine), for models that take "
+        "them",
+    )  # fmt: skip
     command.add_argument(
         "--overwrite", action="store_true", help="replace OUT if this script made it"
     )

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from fairseq_struct.data.datasets.whole_batches import WholeBatches
 
-# In place of heads that nobody knows, and beyond the end of sentences.
-UNKNOWN_HEAD = -1
+# In place of what nobody knows of a gold tree, and beyond its end.
+UNKNOWN = -1
 
 
 class LabelledSentences(WholeBatches):
@@ -25,8 +25,8 @@ class LabelledSentences(WholeBatches):
         sentences: for each side, a sequence of (n,) integer tensors.
         targets: (instances,) labels, or None.
         pad: index that fills batches.
-        heads: for each side, the gold heads of each sentence, (n,) or None; None where there
-            are none at all.
+        gold_trees: for each side, what is known of each sentence's tree, or None: heads (n,), or
+            constituents (m, 3); None where there are none at all.
         shuffle: order instances anew in every epoch.
         seed: of that order.
     """
@@ -36,14 +36,14 @@ class LabelledSentences(WholeBatches):
         sentences: Sequence[Sequence[Tensor]],
         targets: Tensor | None,
         pad: int,
-        heads: Sequence[Sequence[Tensor | None]] | None = None,
+        gold_trees: Sequence[Sequence[Tensor | None]] | None = None,
         shuffle: bool = False,
         seed: int = 1,
     ):
         self.sentences = sentences
         self.targets = targets
         self.pad = pad
-        self.heads = heads
+        self.gold_trees = gold_trees
         self.shuffle = shuffle
         self.seed = seed
         self.epoch = 1
@@ -56,8 +56,8 @@ class LabelledSentences(WholeBatches):
         item = {"id": index, "sentences": [side[index].long() for side in self.sentences]}
         if self.targets is not None:
             item["target"] = self.targets[index]
-        if self.heads is not None:
-            item["heads"] = [side[index] for side in self.heads]
+        if self.gold_trees is not None:
+            item["gold_trees"] = [side[index] for side in self.gold_trees]
         return item
 
     def collater(self, items: Sequence[dict]) -> dict:
@@ -67,16 +67,12 @@ class LabelledSentences(WholeBatches):
         lengths = torch.tensor([[len(s) for s in item["sentences"]] for item in items])
         shape = (*lengths.shape, int(lengths.max()))
         tokens = torch.full(shape, self.pad)
-        heads = torch.full(shape, UNKNOWN_HEAD)
         for row, item in enumerate(items):
             for side, sentence in enumerate(item["sentences"]):
                 tokens[row, side, : len(sentence)] = sentence
-                gold = item.get("heads", [None] * shape[1])[side]
-                if gold is not None:
-                    heads[row, side, : len(sentence)] = gold
         given = {"tokens": tokens, "lengths": lengths}
-        if self.heads is not None:
-            given["heads"] = heads
+        if self.gold_trees is not None:
+            given["gold_trees"] = self._side_by_side([item["gold_trees"] for item in items], shape)
         if self.targets is not None:
             given["targets"] = torch.stack([item["target"] for item in items])
         return {
@@ -85,6 +81,19 @@ class LabelledSentences(WholeBatches):
             "ntokens": int(lengths.sum()),
             "net_input": given,
         }
+
+    def _side_by_side(
+        self, rows: Sequence[Sequence[Tensor | None]], shape: tuple[int, int, int]
+    ) -> Tensor:
+        """Trees (batch, sides, n, ...) of a batch, n as wide as ``shape`` or a longer tree."""
+        some = next(tree for side in self.gold_trees for tree in side if tree is not None)
+        width = max([shape[2], *(len(tree) for row in rows for tree in row if tree is not None)])
+        found = torch.full((*shape[:2], width, *some.shape[1:]), UNKNOWN)
+        for row, trees in zip(found, rows, strict=True):
+            for own, tree in zip(row, trees, strict=True):
+                if tree is not None:
+                    own[: len(tree)] = tree
+        return found
 
     def num_tokens(self, index: int) -> int:
         return int(self.lengths[index].max())

@@ -6,6 +6,7 @@
     OUT/data-bin/dict.txt, dict.label.txt                     words, labels
     OUT/data-bin/options.json                                 whether text was lower-cased
     OUT/data-bin/{train,valid,test}.{sentence1,…}.{bin,idx}   the same, binarised
+    OUT/data-bin/{train,valid,test}.{trees1,…}                gold trees, if they are kept
     OUT/manifest.json                                         options and counts
 """
 
@@ -23,10 +24,12 @@ from fairseq_struct.data.prepared.dictionary_file import require_words
 from fairseq_struct.data.prepared.manifest import digest
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
 from fairseq_struct.data.prepared.reserved_words import index_of, refuse_reserved
+from fairseq_struct.data.readers.labelled_brackets import line_of
 from fairseq_struct.data.readers.labelled_text import SPLITS, Instance, LabelledCorpus
 from fairseq_struct.errors import InputError
 
 OPTIONS = "options.json"
+TREES = "trees"  # and the number of the sentence; a line of labelled brackets for each
 
 
 def write_labelled_folder(
@@ -36,6 +39,7 @@ def write_labelled_folder(
     lower: bool = False,
     least_count: int = 1,
     words_of_all_splits: bool = False,
+    trees: bool = False,
     selection: Mapping[str, Any] | None = None,
     overwrite: bool = False,
     say: Callable[[str], None] = lambda message: None,
@@ -51,16 +55,19 @@ def write_labelled_folder(
         least_count: words rarer than this in the training split are unknown.
         words_of_all_splits: put the words of all splits into the dictionary, for pretrained
             embeddings, which know more words than the training split has.
+        trees: keep the gold trees of the sentences, for models that take them.
         selection: options by which the instances were chosen, for the manifest.
         overwrite: replace a folder that other options or another corpus made; it may hold nothing
             else.
         say: called with a line of progress.
 
     Raises:
-        InputError: ``out`` holds something else, the labels are too few, or a sentence has one of
-            fairseq's own symbols as a word.
+        InputError: ``out`` holds something else, the labels are too few, a sentence has one of
+            fairseq's own symbols as a word, or there are no trees to keep.
     """
     compat.prepare()
+    if trees and not all(one.trees for split in SPLITS for one in corpus.splits[split]):
+        raise InputError(f"--trees: {corpus.name} has none")
     splits = {split: [_lower(i) if lower else i for i in corpus.splits[split]] for split in SPLITS}
     for split, instances in splits.items():
         for instance in instances:
@@ -89,6 +96,9 @@ def write_labelled_folder(
                 lines = [instance.sentences[side] for instance in instances]
                 _write(text / name, lines)
                 _binarise(data_bin / name, lines, words)
+                if trees:
+                    lines = [_tree(instance, side) for instance in instances]
+                    _write(data_bin / f"{split}.{TREES}{side + 1}", lines)
             lines = [instance.label for instance in instances]
             _write(text / f"{split}.label", lines)
             _binarise(data_bin / f"{split}.label", lines, labels)
@@ -108,10 +118,12 @@ def write_labelled_folder(
             "lower": lower,
             "least_count": least_count,
             "words_of_all_splits": words_of_all_splits,
+            # Folders without trees are those of versions that could not keep any.
+            **({"trees": True} if trees else {}),
             **(selection or {}),
         },
         "text_sha256": {
-            split: digest("\t".join((*one.sentences, one.label)) for one in corpus.splits[split])
+            split: digest(_identity(one, trees) for one in corpus.splits[split])
             for split in SPLITS
         },
     }
@@ -142,6 +154,16 @@ def _dictionary(sentences: Iterable[str], least_count: int):
 
 def _lower(instance: Instance) -> Instance:
     return replace(instance, sentences=tuple(s.lower() for s in instance.sentences))
+
+
+def _tree(instance: Instance, side: int) -> str:
+    return line_of(instance.sentences[side].split(), instance.trees[side])
+
+
+def _identity(instance: Instance, trees: bool) -> str:
+    sides = range(len(instance.sentences) if trees else 0)
+    found = (*instance.sentences, instance.label, *(_tree(instance, side) for side in sides))
+    return "\t".join(found)
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from fairseq_struct.data.readers.labelled_brackets import Constituent, read_line
 from fairseq_struct.errors import InputError
 from fairseq_struct.text_files import read_lines
 
 SPLITS = ("train", "valid", "test")
 
-# Of a sentiment treebank: a bracket with its label, one that closes, or a word.
-_TOKEN = re.compile(r"\([0-4](?= )|[()]|[^\s()]+")
-_SENTIMENT = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
+# Of a sentiment treebank, with two labels and those between them.
+_SENTIMENT = {
+    "0": "negative", "1": "negative", "2": "neutral", "3": "positive", "4": "positive",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,13 @@ class Instance:
         sentences: one sentence or two, words separated by spaces.
         label: its name.
         line: where it stands in its file.
+        trees: gold constituents of each sentence; none where the corpus has none.
     """
 
     sentences: tuple[str, ...]
     label: str
     line: int = field(default=0, compare=False)
+    trees: tuple[tuple[Constituent, ...], ...] = field(default=(), compare=False)
 
 
 @dataclass
@@ -111,19 +114,29 @@ def read_tsv(path: Path) -> Iterator[Instance | str]:
 
 def read_sentiment_trees(path: Path) -> Iterator[Instance | str]:
     """The Stanford Sentiment Treebank's trees; neutral sentences are left out."""
-    for number, line in _lines(path):
-        label, words = _sentiment_tree(path, number, line)
-        if label == "2":
+    for instance in read_fine_sentiment_trees(path):
+        if instance.label == "2":
             yield "neutral"
-        else:
-            yield _instance(path, number, [" ".join(words)], _SENTIMENT[label])
+            continue
+        trees = tuple(
+            tuple(node._replace(label=_SENTIMENT[node.label]) for node in tree)
+            for tree in instance.trees
+        )
+        yield replace(instance, label=_SENTIMENT[instance.label], trees=trees)
 
 
-def read_fine_sentiment_trees(path: Path) -> Iterator[Instance | str]:
+def read_fine_sentiment_trees(path: Path) -> Iterator[Instance]:
     """The same with its five labels, 0 (very negative) to 4 (very positive)."""
     for number, line in _lines(path):
-        label, words = _sentiment_tree(path, number, line)
-        yield _instance(path, number, [" ".join(words)], label)
+        try:
+            words, tree = read_line(line)
+            known = all(node.label in _SENTIMENT for node in tree)
+        except ValueError:
+            known = False
+        if not known:
+            raise InputError(f"{path}:{number}: malformed sentiment tree")
+        sentence = " ".join(word.replace("\\", "") or word for word in words)  # 1\/2 is 1/2
+        yield replace(_instance(path, number, [sentence], tree[0].label), trees=(tree,))
 
 
 def read_snli_jsonl(path: Path) -> Iterator[Instance | str]:
@@ -159,30 +172,6 @@ def _snli(path: Path, number: int, parses: Sequence[str], label: str) -> Instanc
         raise InputError(f"{path}:{number}: label and parses must be text")
     sentences = [" ".join(w for w in parse.split() if w not in "()") for parse in parses]
     return _instance(path, number, sentences, label)
-
-
-def _sentiment_tree(path: Path, number: int, line: str) -> tuple[str, list[str]]:
-    """The label of the root, and the words."""
-    words, parts, before = [], [], ""  # parts: of every node that is open, how many there are
-    tokens = _TOKEN.findall(line)
-    for token in tokens:
-        bracket = before == ")" or before.startswith("(")
-        if token.startswith("(") and token != "(" and (bracket if parts else not before):
-            if parts:
-                parts[-1] += 1
-            parts.append(0)
-        elif token == ")" and parts and parts[-1]:
-            parts.pop()
-        elif token not in ("(", ")") and parts and before != ")" and not token.startswith("("):
-            words.append(token.replace("\\", ""))  # 1\/2 is 1/2
-            parts[-1] = 1
-        else:
-            break
-        before = token
-    else:
-        if tokens and not parts:
-            return tokens[0][1], words
-    raise InputError(f"{path}:{number}: malformed sentiment tree")
 
 
 def _instance(path: Path, number: int, sentences: Sequence[str], label: str) -> Instance:

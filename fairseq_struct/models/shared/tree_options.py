@@ -1,4 +1,4 @@
-"""Options that models with latent trees share, and what is built from them."""
+"""Options that classifiers with latent trees share, and what is built from them."""
 
 import logging
 from argparse import Namespace
@@ -6,59 +6,27 @@ from dataclasses import dataclass, field, fields
 from typing import Optional  # which fairseq can read; it cannot read "str | None"
 
 import torch
-from fairseq.dataclass import FairseqDataclass
 from torch import nn
 
 from fairseq_struct.errors import InputError, unknown_name
+from fairseq_struct.models.shared.latent_options import LatentTreeConfig, latent_tree
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.word_vectors import read_word_vectors
-from fairseq_struct.structure.dependency.heads import is_tree
 from fairseq_struct.structure.pullback import ALIASES, METHODS
 
 logger = logging.getLogger(__name__)
 BASELINE = "baseline"
-STEP_SIZE_HELP = (
-    "eta, the size of the steps towards the pulled-back tree, by the gradient of a sentence's own "
-    "loss, whatever its batch; where a paper steps by the gradient of the mean loss of B sentences "
-    "(the thesis's table A.1), its eta divided by B"
-)
-WEIGHT_HELP = (
-    "weight of the pulled-back loss beside the decoder's; the thesis sums the first over a batch "
-    "of B sentences and averages the second: B"
-)
 
 
 @dataclass
-class LatentTreeConfig(FairseqDataclass):
-    """Embeddings, sizes, and how the latent tree is learned."""
+class TreeClassifierConfig(LatentTreeConfig):
+    """How the latent tree is learned, if there is one; embeddings and sizes."""
 
     latent_method: str = field(
         default="marginals",
         metadata={
             "help": f"how to learn the latent tree: {', '.join(METHODS)}; or {BASELINE}: no tree"
         },
-    )
-    non_projective: bool = field(
-        default=False, metadata={"help": "let arcs of the latent tree cross"}
-    )
-    single_root: bool = field(
-        default=False, metadata={"help": "let exactly one word be attached to the root"}
-    )
-    pullback_step_size: float = field(default=0.1, metadata={"help": STEP_SIZE_HELP})
-    pullback_steps: int = field(
-        default=1, metadata={"help": "number of steps towards the pulled-back tree"}
-    )
-    pullback_weight: float = field(default=1.0, metadata={"help": WEIGHT_HELP})
-    sparsemap_steps: Optional[int] = field(  # noqa: UP045
-        default=None,
-        metadata={
-            "help": "most searches for a best tree in a projection of sparsemap and spigot, 5 or "
-            "more (default: as many as make it exact); fewer are faster, with a warning where they "
-            "do not suffice"
-        },
-    )
-    temperature: float = field(
-        default=1.0, metadata={"help": "temperature of the methods with Gumbel noise"}
     )
     heads_weight: float = field(
         default=1.0,
@@ -89,42 +57,27 @@ def of_checkpoint(args) -> bool:
     Fairseq asks again when it reads one, whose options are complete but for those that it is older
     than; these are not to become what the architecture has them to be today.
     """
-    names = {field.name for field in fields(LatentTreeConfig)} - LATER
+    names = {field.name for field in fields(TreeClassifierConfig)} - LATER
     return not isinstance(args, Namespace) and names <= set(args)
 
 
-def build_tree(cfg: LatentTreeConfig, task) -> LatentTree | None:
+def build_tree(cfg: TreeClassifierConfig) -> LatentTree | None:
     """The latent tree that the options describe; None for the baseline.
 
     Raises:
-        InputError: an unknown method, a number out of range, or a gold tree of the task that is
-            no tree of this kind.
+        InputError: an unknown method, or a number out of range.
     """
     if cfg.latent_method == BASELINE:
         if getattr(cfg, "sparsemap_steps", None) is not None:
             raise InputError("--sparsemap-steps is of no use to a model without trees")
-        if task.gold:
-            raise InputError("--heads-path is of no use to a model without trees")
         return None
     if cfg.latent_method not in (*METHODS, *ALIASES):
         raise InputError(unknown_name("latent method", cfg.latent_method, (*METHODS, BASELINE)))
-    for sentence in task.gold:
-        heads, size = torch.tensor([sentence.heads]), torch.tensor([len(sentence.heads)])
-        if not is_tree(heads, size, not cfg.non_projective, cfg.single_root):
-            raise InputError(
-                f"{task.cfg.heads_path}:{sentence.line}: the model cannot build this tree, which "
-                "has crossing arcs (see --non-projective) or several roots (see --single-root)"
-            )
-    return LatentTree(
-        cfg.latent_method, not cfg.non_projective, cfg.single_root, cfg.pullback_step_size,
-        cfg.pullback_steps, cfg.temperature, cfg.heads_weight,
-        # Older checkpoints lack these.
-        getattr(cfg, "sparsemap_steps", None), getattr(cfg, "pullback_weight", 1.0),
-    )  # fmt: skip
+    return latent_tree(cfg)
 
 
 def set_thesis_steps(args, eta: float, batch: int):
-    """Set the defaults of the pulled-back methods to those of the thesis's table A.1.
+    """Set the defaults of the pulled-back methods to those of Mihaylova's thesis, table A.1.
 
     Args:
         args: options of a named architecture.
@@ -137,7 +90,7 @@ def set_thesis_steps(args, eta: float, batch: int):
     args.pullback_weight = getattr(args, "pullback_weight", float(batch))
 
 
-def build_embedding(cfg: LatentTreeConfig, dictionary) -> nn.Embedding:
+def build_embedding(cfg: TreeClassifierConfig, dictionary) -> nn.Embedding:
     """Embeddings of a dictionary's words, from a file where one is given.
 
     Raises:

@@ -1,38 +1,86 @@
-"""Classifier of sentences that reads a latent dependency tree, and its baseline without trees."""
+"""Classifiers that read latent dependency trees, and the baseline of sentences without them."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
+from fairseq_struct.modules.classification import (
+    Classification,
+    Classifier,
+    VectorClassifier,
+    label_losses,
+    perceptron,
+)
 from fairseq_struct.modules.latent_tree.arc_scorer import ArcScorer
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.latent_tree.tree_context import head_vectors
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder, within
+from fairseq_struct.structure.dependency.heads import is_tree
+from fairseq_struct.structure.inferred_trees import DEPENDENCIES, DependencyHeads
 
 
-@dataclass
-class Classification:
-    """What classifiers return.
+class TreeClassifier(Classifier):
+    """A classifier whose decoder reads a latent dependency tree of each sentence.
 
     Args:
-        logits: (batch, labels) scores of labels.
-        losses: (batch,) losses, to be summed and differentiated; None without targets.
-        arc_scores: (batch, sentences, n, n), what trees are inferred from; None without trees.
-        lengths: (batch, sentences) words per sentence.
+        tree: how trees are inferred and learned; None for a baseline without them.
     """
 
-    logits: Tensor
-    losses: Tensor | None
-    arc_scores: Tensor | None
-    lengths: Tensor
+    def __init__(self, tree: LatentTree | None):
+        super().__init__()
+        self.tree = tree
+        if tree is not None:
+            self.tree_kind = self.gold_kind = DEPENDENCIES
+
+    def can_build(self, heads: Tensor) -> bool:
+        """Whether it is a tree with no more crossing arcs and roots than the latent one may have.
+
+        Args:
+            heads: (n,), 1-based, 0 the root.
+        """
+        size = torch.tensor([len(heads)])
+        return bool(is_tree(heads[None], size, self.tree.projective, self.tree.single_root))
+
+    def classify(
+        self,
+        scores: Tensor,
+        lengths: Tensor,
+        decode: Callable[[Tensor], Tensor],
+        targets: Tensor | None,
+        gold_trees: Tensor | None,
+    ) -> Classification:
+        """Read trees or, while training, learn through them, and decode them.
+
+        Args:
+            scores: (batch, n, n) or (batch, sides, n, n) arc scores.
+            lengths: (batch,) or (batch, sides).
+            decode: logits (batch, labels) of what is read, shaped as ``scores``.
+            targets, gold_trees: as for :meth:`forward`.
+        """
+        seen: list[Tensor] = []
+
+        def losses_of(arcs: Tensor) -> Tensor:
+            logits = decode(arcs)
+            seen.append(logits.detach())
+            return label_losses(logits, targets)
+
+        flat = scores.flatten(0, -3), lengths.flatten()
+        if self.training and targets is not None:
+            known = None if gold_trees is None else gold_trees.view(scores.shape[:-1])
+            losses = self.tree.learn(scores, lengths, losses_of, known).losses
+            logits = seen[0]
+        else:
+            logits = decode(self.tree.read(*flat).view_as(scores))
+            losses = label_losses(logits, targets)
+        return Classification(logits.detach(), losses, DependencyHeads(*flat, self.tree.heads))
 
 
-class LatentTreeClassifier(nn.Module):
-    """BiLSTM, latent tree, attention over words with their heads (thesis, section 4.5.2).
+class LatentTreeClassifier(TreeClassifier):
+    """BiLSTM, latent tree, attention over words with their heads.
 
-    With x_m the words in context and mu the tree, or mean of trees, of the scores of eq. 4.16,
+    Mihaylova's thesis, section 4.5.2. With x_m the words in context and mu the tree, or mean of
+    trees, of the scores of eq. 4.16,
 
         c_m = ReLU(A [x_m; sum_h mu(h -> m) x_h] + a),  w = softmax(u' c),  y = B sum_m w_m c_m + b.
 
@@ -54,10 +102,9 @@ class LatentTreeClassifier(nn.Module):
         tree: LatentTree,
         dropout: float = 0.0,
     ):
-        super().__init__()
+        super().__init__(tree)
         size = encoder.size
         self.encoder = encoder
-        self.tree = tree
         self.root = nn.Parameter(torch.empty(size).uniform_(-(size**-0.5), size**-0.5))
         self.scorer = ArcScorer(size, hidden_size)
         self.combine = nn.Linear(2 * size, hidden_size)
@@ -70,16 +117,9 @@ class LatentTreeClassifier(nn.Module):
         tokens: Tensor,
         lengths: Tensor,
         targets: Tensor | None = None,
-        heads: Tensor | None = None,
+        gold_trees: Tensor | None = None,
     ) -> Classification:
-        """Scores of labels and, with ``targets``, losses.
-
-        Args:
-            tokens: (batch, 1, n), one sentence per instance.
-            lengths: (batch, 1).
-            targets: (batch,) labels.
-            heads: (batch, 1, n) gold heads, 1-based, 0 the root, -1 where unknown.
-        """
+        """See :meth:`.Classifier.forward`."""
         tokens, sizes = tokens.squeeze(1), lengths.squeeze(1)
         words = self.dropout(self.encoder(tokens, sizes))
         scores = self.scorer(words, self.root).float()
@@ -94,58 +134,17 @@ class LatentTreeClassifier(nn.Module):
             mean = torch.bmm(weights.softmax(1).unsqueeze(1), combined).squeeze(1)
             return self.output(mean)
 
-        return classify(self.tree, scores, sizes, decode, self.training, targets, heads, lengths)
+        return self.classify(scores, sizes, decode, targets, gold_trees)
 
 
-def label_losses(logits: Tensor, targets: Tensor | None) -> Tensor | None:
-    """Cross-entropy (batch,) of logits (batch, labels), float32; None without targets (batch,)."""
-    if targets is None:
-        return None
-    return cross_entropy(logits.float(), targets, reduction="none")
-
-
-def classify(
-    tree: LatentTree, scores: Tensor, sizes: Tensor, decode, training: bool,
-    targets: Tensor | None, heads: Tensor | None, lengths: Tensor,
-) -> Classification:  # fmt: skip
-    """Read a tree or learn through one, and decode it.
-
-    Args:
-        tree: how.
-        scores: (batch, n, n) or (batch, k, n, n) arc scores.
-        sizes: (batch,) or (batch, k).
-        decode: logits (batch, labels) of what is read, shaped as ``scores``.
-        training: whether gradients are to reach the scores.
-        targets, heads: as for :class:`LatentTreeClassifier`.
-        lengths: (batch, k), for the result.
-    """
-    seen: list[Tensor] = []
-
-    def losses_of(arcs: Tensor) -> Tensor:
-        logits = decode(arcs)
-        seen.append(logits.detach())
-        return label_losses(logits, targets)
-
-    if training and targets is not None:
-        known = None if heads is None else heads.view(scores.shape[:-1])
-        losses = tree.learn(scores, sizes, losses_of, known).losses
-        logits = seen[0]
-    else:
-        flat = tree.read(scores.flatten(0, -3), sizes.flatten())
-        logits = decode(flat.view_as(scores))
-        losses = label_losses(logits, targets)
-    arc_scores = scores.detach().view(*lengths.shape, *scores.shape[-2:])
-    return Classification(logits.detach(), losses, arc_scores, lengths)
-
-
-class SentenceClassifier(nn.Module):
-    """The baseline: the sum of a BiLSTM's states, and a two-layer MLP (thesis, section 4.5.2).
+class SummedStatesClassifier(VectorClassifier):
+    """The baseline: a sentence is the sum of a BiLSTM's states (Mihaylova's thesis, section 4.5.2).
 
     Args:
         encoder: words in context.
-        hidden_size: of the MLP.
+        hidden_size: of the perceptron.
         labels: number of labels.
-        dropout: of their sum and within the MLP.
+        dropout: of the sum and within the perceptron.
     """
 
     def __init__(
@@ -153,22 +152,8 @@ class SentenceClassifier(nn.Module):
     ):
         super().__init__()
         self.encoder = encoder
-        self.output = nn.Sequential(
-            nn.Dropout(dropout),
-            nn.Linear(encoder.size, hidden_size),
-            nn.ReLU(),
-            nn.Dropout(dropout),
-            nn.Linear(hidden_size, labels),
-        )
+        self.output = perceptron(encoder.size, hidden_size, labels, dropout=dropout)
 
-    def forward(
-        self,
-        tokens: Tensor,
-        lengths: Tensor,
-        targets: Tensor | None = None,
-        heads: Tensor | None = None,
-    ) -> Classification:
-        """As :meth:`LatentTreeClassifier.forward`; ``heads`` are of no use here."""
-        words = self.encoder(tokens.squeeze(1), lengths.squeeze(1))  # 0 beyond the end
-        logits = self.output(words.sum(1))
-        return Classification(logits.detach(), label_losses(logits, targets), None, lengths)
+    def encode(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, None]:
+        """See :meth:`.VectorClassifier.encode`."""
+        return self.encoder(tokens, lengths).sum(1), None  # 0 beyond the end

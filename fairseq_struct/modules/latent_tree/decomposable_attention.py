@@ -4,8 +4,9 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.modules.classification import Classification, label_losses
 from fairseq_struct.modules.latent_tree.arc_scorer import ArcScorer
-from fairseq_struct.modules.latent_tree.classifier import Classification, classify, label_losses
+from fairseq_struct.modules.latent_tree.classifier import TreeClassifier
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.latent_tree.tree_context import head_vectors
 from fairseq_struct.modules.sentence_encoder import within
@@ -14,7 +15,7 @@ from fairseq_struct.modules.sentence_encoder import within
 FORMS = ("thesis", "projected")
 
 
-class DecomposableAttention(nn.Module):
+class DecomposableAttention(TreeClassifier):
     """Attend, compare, aggregate (Parikh et al., 2016), on words joined with their heads.
 
     With a_i, b_j the words of premise and hypothesis, and f_i, g_j what is attended by,
@@ -47,6 +48,8 @@ class DecomposableAttention(nn.Module):
         InputError: an unknown form.
     """
 
+    sides = 2
+
     def __init__(
         self,
         embedding: nn.Embedding,
@@ -56,7 +59,7 @@ class DecomposableAttention(nn.Module):
         dropout: float = 0.0,
         form: str = "thesis",
     ):
-        super().__init__()
+        super().__init__(tree)
         if form not in FORMS:
             raise InputError(f"unknown form {form!r}; choose one of {', '.join(FORMS)}")
         self.form = form
@@ -65,7 +68,6 @@ class DecomposableAttention(nn.Module):
         if form == "projected":
             self.project = nn.Linear(size, hidden_size, bias=False)
             size = hidden_size
-        self.tree = tree
         if tree is not None:
             bound = hidden_size**-0.5
             self.root = nn.Parameter(torch.empty(hidden_size).uniform_(-bound, bound))
@@ -83,23 +85,16 @@ class DecomposableAttention(nn.Module):
         tokens: Tensor,
         lengths: Tensor,
         targets: Tensor | None = None,
-        heads: Tensor | None = None,
+        gold_trees: Tensor | None = None,
     ) -> Classification:
-        """Scores of labels and, with ``targets``, losses.
-
-        Args:
-            tokens: (batch, 2, n), premise and hypothesis.
-            lengths: (batch, 2).
-            targets: (batch,) labels.
-            heads: (batch, 2, n) gold heads, 1-based, 0 the root, -1 where unknown.
-        """
+        """See :meth:`.Classifier.forward`; the first sentence is the premise."""
         words = self.embedding(tokens)
         if self.form == "projected":
             words = self.project(words)
         inside = within(lengths.flatten(), tokens.size(2)).view(tokens.shape)
         if self.tree is None:
             logits = self._decode(self.attend(words), words, inside)
-            return Classification(logits.detach(), label_losses(logits, targets), None, lengths)
+            return Classification(logits.detach(), label_losses(logits, targets))
         # What arcs are scored on, and what is joined with its heads.
         own = words if self.form == "projected" else self.attend(words)
         flat = own.flatten(0, 1)
@@ -112,7 +107,7 @@ class DecomposableAttention(nn.Module):
                 return self._decode(self.attend(joined), joined, inside)
             return self._decode(joined, words, inside)
 
-        return classify(self.tree, scores, lengths, decode, self.training, targets, heads, lengths)
+        return self.classify(scores, lengths, decode, targets, gold_trees)
 
     def _decode(self, attended: Tensor, words: Tensor, inside: Tensor) -> Tensor:
         """Logits (batch, labels) of f, g (batch, 2, n, ...) and a, b (batch, 2, n, size)."""

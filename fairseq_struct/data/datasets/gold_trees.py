@@ -1,0 +1,108 @@
+"""Gold trees of labelled sentences as tensors: heads from CoNLL-U, constituents from brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from fairseq_struct.data.datasets.labelled_sentences import UNKNOWN
+from fairseq_struct.data.readers.conllu import Sentence
+from fairseq_struct.data.readers.labelled_brackets import read_line
+from fairseq_struct.errors import InputError
+from fairseq_struct.text_files import read_lines
+
+Words = tuple[str, ...]
+
+
+def words_of(path: Path, count: int) -> list[Words]:
+    """Words of the sentences of a prepared text.
+
+    Args:
+        path: of the text.
+        count: how many sentences there are to be.
+
+    Raises:
+        InputError: the file is missing, or has another number of sentences.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file, by which --heads-path finds its sentences")
+    lines = read_lines(path)
+    if len(lines) != count:
+        raise InputError(f"{path}: {len(lines)} sentences, but data-bin has {count}")
+    return [tuple(line.split()) for line in lines]
+
+
+def heads_of(
+    gold: Sequence[Sentence],
+    path: str | Path,
+    texts: Sequence[Sequence[Words]],
+    lower: bool = False,
+    longest: int | None = None,
+) -> list[list[Tensor | None]]:
+    """Gold heads (n,) of those sentences that have some, found by their words.
+
+    Args:
+        gold: sentences with heads.
+        path: of their file, for messages.
+        texts: for each side, the sentences' words.
+        lower: whether they were lower-cased.
+        longest: most words of a sentence, which cuts longer ones.
+
+    Raises:
+        InputError: a gold sentence is not among the others, or has two trees.
+    """
+    wanted = {words for side in texts for words in side}
+    found: dict[Words, tuple[int, ...]] = {}
+    for sentence in gold:
+        words = tuple(word.lower() if lower else word for word in sentence.words)
+        if words not in wanted:
+            raise InputError(
+                f"{path}:{sentence.line}: this sentence is none of the training sentences"
+            )
+        if found.setdefault(words, sentence.heads) != sentence.heads:
+            raise InputError(f"{path}:{sentence.line}: this sentence has another tree above")
+    heads = {words: torch.tensor(tree)[:longest] for words, tree in found.items()}
+    for tree in heads.values():
+        tree[tree > len(tree)] = UNKNOWN  # cut off
+    return [[heads.get(words) for words in side] for side in texts]
+
+
+def constituents_of(
+    path: Path, sentences: Sequence[Tensor], labels: Sequence[str]
+) -> list[Tensor]:
+    """Constituents (m, 3) of each sentence: start, end, number of the label or ``UNKNOWN``.
+
+    Args:
+        path: labelled brackets, a line for each sentence.
+        sentences: (n,) each.
+        labels: in the order of their numbers.
+
+    Raises:
+        InputError: the file is missing, or its trees are not those of the sentences.
+    """
+    if not path.is_file():
+        raise InputError(
+            f"{path}: no such file, but this model takes gold trees; fairseq-struct prepare "
+            "labelled_text --trees keeps them"
+        )
+    numbers = {label: number for number, label in enumerate(labels)}
+    trees = []
+    lines = read_lines(path)
+    if len(lines) != len(sentences):
+        raise InputError(f"{path}: {len(lines)} trees, but there are {len(sentences)} sentences")
+    for number, (line, sentence) in enumerate(zip(lines, sentences, strict=True), 1):
+        try:
+            words, tree = read_line(line)
+        except ValueError as error:
+            raise InputError(f"{path}:{number}: {error}") from None
+        if len(words) != len(sentence):
+            raise InputError(
+                f"{path}:{number}: a tree over {len(words)} words, but the sentence has "
+                f"{len(sentence)}; --truncate cannot cut trees"
+            )
+        rows = [(start, end, numbers.get(label, UNKNOWN)) for start, end, label in tree]
+        trees.append(torch.tensor(rows))
+    return trees

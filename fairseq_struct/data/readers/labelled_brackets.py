@@ -1,0 +1,63 @@
+"""Trees with a label on every constituent, one per line: ``(3 (2 The) (4 (3 good) (2 film)))``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# A bracket with its label, one that closes, or a word.
+_TOKEN = re.compile(r"\([^\s()]+(?= )|[()]|[^\s()]+")
+
+
+class Constituent(NamedTuple):
+    """Words of a sentence that belong together, counted from 0, ``end`` excluded."""
+
+    start: int
+    end: int
+    label: str
+
+
+def read_line(line: str) -> tuple[list[str], tuple[Constituent, ...]]:
+    """Words of a tree, and its constituents, also those of one word, outer ones first.
+
+    Raises:
+        ValueError: it is no such tree.
+    """
+    words: list[str] = []
+    found: list[Constituent] = []
+    inside: list[int] = []  # places in ``found`` of the brackets that are open
+    before = ""
+    tokens = _TOKEN.findall(line)
+    for token in tokens:
+        opens = token.startswith("(") and token != "("
+        after_bracket = before == ")" or before.startswith("(")
+        if opens and (after_bracket if inside else not before):
+            inside.append(len(found))
+            found.append(Constituent(len(words), len(words), token[1:]))
+        elif token == ")" and inside and found[inside[-1]].start < len(words):
+            place = inside.pop()
+            found[place] = found[place]._replace(end=len(words))
+        elif token[0] not in "()" and inside and before != ")":
+            words.append(token)
+        else:
+            raise ValueError(f"{token!r} has no place in a tree with labels")
+        before = token
+    if inside or not tokens:
+        raise ValueError("the tree is not closed" if inside else "there is no tree")
+    return words, tuple(found)
+
+
+def line_of(words: Sequence[str], constituents: Sequence[Constituent]) -> str:
+    """The line of a tree.
+
+    Args:
+        words: of the sentence.
+        constituents: outer ones first.
+    """
+    parts = []
+    for place, word in enumerate(words):
+        begun = "".join(f"({label} " for start, _, label in constituents if start == place)
+        ended = ")" * sum(end == place + 1 for _, end, _ in constituents)
+        parts.append(f"{begun}{word}{ended}")
+    return " ".join(parts)

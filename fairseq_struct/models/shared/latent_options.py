@@ -1,0 +1,86 @@
+"""Options of models with a latent structure: how it is learned."""
+
+from dataclasses import dataclass, field
+from typing import Optional  # which fairseq can read; it cannot read "str | None"
+
+from fairseq.dataclass import FairseqDataclass
+
+from fairseq_struct.modules.latent_tree.tree import LatentTree
+from fairseq_struct.structure.pullback import METHODS
+
+STEP_SIZE_HELP = (
+    "eta, the size of the steps towards the pulled-back tree, by the gradient of a sentence's own "
+    "loss, whatever its batch; where a paper steps by the gradient of the mean loss of B sentences "
+    "(the thesis's table A.1), its eta divided by B"
+)
+
+
+@dataclass
+class LatentStructureConfig(FairseqDataclass):
+    """How any latent structure is learned."""
+
+    latent_method: str = field(
+        default="marginals",
+        metadata={"help": f"how to learn the latent structure: {', '.join(METHODS)}"},
+    )
+    pullback_step_size: float = field(
+        default=1.0, metadata={"help": "eta, the size of the steps towards the pulled-back label"}
+    )
+    pullback_steps: int = field(
+        default=1, metadata={"help": "number of steps towards the pulled-back label"}
+    )
+    temperature: float = field(
+        default=1.0, metadata={"help": "temperature of the methods with Gumbel noise"}
+    )
+
+
+@dataclass
+class LatentTreeConfig(LatentStructureConfig):
+    """How a latent dependency tree is learned, and which trees there are."""
+
+    latent_method: str = field(
+        default="marginals",
+        metadata={"help": f"how to learn the latent tree: {', '.join(METHODS)}"},
+    )
+    pullback_step_size: float = field(default=0.1, metadata={"help": STEP_SIZE_HELP})
+    pullback_steps: int = field(
+        default=1, metadata={"help": "number of steps towards the pulled-back tree"}
+    )
+    pullback_weight: float = field(
+        default=1.0,
+        metadata={
+            "help": "weight of the pulled-back loss beside the decoder's; the thesis sums the "
+            "first over a batch of B sentences and averages the second: B"
+        },
+    )
+    sparsemap_steps: Optional[int] = field(  # noqa: UP045
+        default=None,
+        metadata={
+            "help": "most searches for a best tree in a projection of sparsemap and spigot, 5 or "
+            "more (default: as many as make it exact); fewer are faster, with a warning where they "
+            "do not suffice"
+        },
+    )
+    non_projective: bool = field(
+        default=False, metadata={"help": "let arcs of the latent tree cross"}
+    )
+    single_root: bool = field(
+        default=False, metadata={"help": "let exactly one word be attached to the root"}
+    )
+
+
+def latent_tree(cfg) -> LatentTree:
+    """The tree that options describe.
+
+    Args:
+        cfg: has those of :class:`LatentTreeConfig`, and perhaps ``heads_weight``.
+
+    Raises:
+        InputError: an unknown method, or a number out of range.
+    """
+    return LatentTree(
+        cfg.latent_method, not cfg.non_projective, bool(cfg.single_root), cfg.pullback_step_size,
+        cfg.pullback_steps, cfg.temperature, getattr(cfg, "heads_weight", 1.0),
+        # Older checkpoints lack these.
+        getattr(cfg, "sparsemap_steps", None), getattr(cfg, "pullback_weight", 1.0),
+    )  # fmt: skip

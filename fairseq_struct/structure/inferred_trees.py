@@ -1,0 +1,82 @@
+"""Trees that a network found, of either kind, as whoever shows or counts them asks for them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from fairseq_struct.structure.dependency.heads import depths
+from fairseq_struct.structure.spans import Span, mean_depth
+
+DEPENDENCIES, CONSTITUENTS = "dependencies", "constituents"
+
+
+class InferredTrees(ABC):
+    """A tree for each of some sentences; worked out when it is asked for.
+
+    Attributes:
+        kind: ``dependencies``, then there is ``heads()``, or ``constituents``, then ``spans()``.
+    """
+
+    kind: str
+
+    @abstractmethod
+    def depths(self) -> Tensor:
+        """How deep each sentence's tree is, (sentences,)."""
+
+
+class DependencyHeads(InferredTrees):
+    """Dependency trees, from the scores of their arcs.
+
+    Args:
+        scores: (sentences, n, n) arc scores, those of the root on the diagonal.
+        lengths: (sentences,) words of each.
+        best: heads (sentences, n) of the best trees, 1-based, 0 the root, of both.
+    """
+
+    kind = DEPENDENCIES
+
+    def __init__(
+        self, scores: Tensor, lengths: Tensor, best: Callable[[Tensor, Tensor], Tensor]
+    ):
+        self.scores, self.lengths = scores.detach(), lengths
+        self._best = best
+
+    @cached_property
+    def _heads(self) -> Tensor:
+        return self._best(self.scores, self.lengths)
+
+    def heads(self) -> list[tuple[int, ...]]:
+        """Heads of each sentence's words, 1-based, 0 the root."""
+        rows = zip(self._heads.tolist(), self.lengths.tolist(), strict=True)
+        return [tuple(heads[:size]) for heads, size in rows]
+
+    def depths(self) -> Tensor:
+        """Most arcs between the root and a word."""
+        return depths(self._heads, self.lengths)
+
+
+class ConstituentSpans(InferredTrees):
+    """Constituency trees as spans.
+
+    Args:
+        spans: of each sentence's constituents of two words or more, the whole sentence among them.
+        lengths: (sentences,) words of each.
+    """
+
+    kind = CONSTITUENTS
+
+    def __init__(self, spans: Sequence[Sequence[Span]], lengths: Tensor):
+        self._spans, self.lengths = spans, lengths
+
+    def spans(self) -> list[tuple[Span, ...]]:
+        """Spans (start, end) of each sentence's constituents, the end excluded."""
+        return [tuple(one) for one in self._spans]
+
+    def depths(self) -> Tensor:
+        """Mean over words of the number of constituents that a word is in."""
+        rows = zip(self._spans, self.lengths.tolist(), strict=True)
+        found = [mean_depth(spans, size) for spans, size in rows]
+        return torch.tensor(found, device=self.lengths.device)

@@ -1,0 +1,36 @@
+"""Trees of either kind, as criterion and tools ask for them."""
+
+import torch
+from tree_kinds import random_scores
+
+from fairseq_struct.structure.dependency import DependencyTrees
+from fairseq_struct.structure.inferred_trees import ConstituentSpans, DependencyHeads
+
+
+def test_dependencies_are_the_best_heads_of_each_sentence_without_padding():
+    scores, lengths = random_scores(3, 5, 5), torch.tensor([5, 1, 3])
+    calls = []
+
+    def best(given, sizes):
+        calls.append(given)
+        return DependencyTrees(given, sizes).heads
+
+    trees = DependencyHeads(scores.requires_grad_(), lengths, best)
+    assert trees.kind == "dependencies" and not calls  # nobody has asked yet
+    expected = DependencyTrees(scores, lengths).heads
+    assert trees.heads() == [
+        tuple(row[:n].tolist()) for row, n in zip(expected, lengths, strict=True)
+    ]
+    for heads, depth in zip(trees.heads(), trees.depths().tolist(), strict=True):
+        def arcs(word, heads=heads):
+            return 1 + (arcs(heads[word - 1]) if heads[word - 1] else 0)
+
+        assert depth == max(arcs(word) for word in range(1, len(heads) + 1))
+    assert len(calls) == 1 and not calls[0].requires_grad
+
+
+def test_constituents_are_spans_and_the_mean_number_around_a_word():
+    trees = ConstituentSpans([[(0, 3), (1, 3)], [], [(0, 2)]], torch.tensor([3, 1, 2]))
+    assert trees.kind == "constituents"
+    assert trees.spans() == [((0, 3), (1, 3)), (), ((0, 2),)]
+    torch.testing.assert_close(trees.depths(), torch.tensor([5 / 3, 0.0, 1.0]))
