@@ -12,11 +12,13 @@ from latent_structures import Decoder, trees
 from omegaconf import OmegaConf
 from tree_kinds import random_scores
 
+from fairseq_struct import plugin
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.latent_tree_entailment import LatentTreeEntailmentConfig
 from fairseq_struct.structure.categorical import Categorical
 from fairseq_struct.structure.pullback import PULLED_BACK, latent
 
+plugin.load()
 STRUCTURES = [
     pytest.param(Categorical, random_scores(3, 5), id="categorical"),
     pytest.param(trees, random_scores(3, 4, 4), id="trees"),
