@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from fairseq_struct.cli.paths import require
+from fairseq_struct.cli.trained_models import add_tool_options, load_tool
 from fairseq_struct.errors import InputError
 
 NAME = "classify"
@@ -20,14 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", type=Path, help="data-bin with the dictionaries, if it was moved since training"
     )
-    parser.add_argument(
-        "--truncate", action="store_true", help="cut sentences that are too long for the model"
-    )
-    parser.add_argument(
-        "--longest-sentence", type=int, default=2000, metavar="N",
-        help="refuse longer ones, if the model takes any (default: 2000 words; memory grows with "
-        "the square)",
-    )  # fmt: skip
+    add_tool_options(parser, NAME)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -42,14 +36,12 @@ def run(args: argparse.Namespace) -> int:
     require(files=[args.checkpoint], folders=[args.data])
     if args.trees and (args.trees.is_dir() or not args.trees.absolute().parent.is_dir()):
         raise InputError(f"--trees: {args.trees} cannot be written")
+    classifier = load_tool(args, NAME)
     from fairseq_struct.data.readers.conllu import to_conllu
-    from fairseq_struct.inference import Classifier, load, read_lines
+    from fairseq_struct.inference import read_lines
     from fairseq_struct.text_files import writing
 
-    classifier = load(args.checkpoint, args.data, args.truncate, longest=args.longest_sentence)
-    if not isinstance(classifier, Classifier):
-        raise InputError(f"{args.checkpoint}: no classifier, which has no labels to give")
-    if args.trees and classifier.model.tree is None:
+    if args.trees and classifier.tree_kind is None:
         raise InputError("--trees: this model was trained without trees")
     found = list(classifier.analyse(line.split("\t") for line in read_lines(sys.stdin)))
     for one in found:

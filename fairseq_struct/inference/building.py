@@ -79,9 +79,12 @@ def _fill(model: nn.Module, cfg: Mapping, state: dict, checkpoint: str | Path):
 def _registered(group: str, cfg: Mapping, registry: Mapping, checkpoint: str | Path):
     name = name_in(cfg[group])
     if name not in registry:
+        # A checkpoint is not to be trusted with importing code by itself.
+        folder = cfg["common"].get("user_dir") if isinstance(cfg.get("common"), Mapping) else None
+        hint = f"; it was trained with --user-dir {folder}, name that" if folder else ""
         raise InputError(
             f"{checkpoint}: is of the {group} {name!r}, which is not registered here"
-            f"{suggestion(name, registry)}"
+            f"{suggestion(name, registry) or hint}"
         )
 
 

@@ -11,7 +11,7 @@ import torch
 
 from fairseq_struct.data.prepared.reserved_words import index_of
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.reading import LONGEST, Words, by_length, words_of
+from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
 from fairseq_struct.structure.dependency.heads import depths as depths_of
 
 
@@ -45,11 +45,12 @@ class Classifier:
         truncate: cut longer ones instead of refusing them.
         lower: lower-case words, as the training text was.
         longest: most words of a sentence for a model that takes any number.
+        batch_words: most words that are read at once, of the longer sentence of each pair.
     """
 
     def __init__(
         self, model, words, labels, longest_sentence: int = 0, truncate: bool = False,
-        lower: bool = False, longest: int = LONGEST,
+        lower: bool = False, longest: int = LONGEST, batch_words: int = BATCH_WORDS,
     ):  # fmt: skip
         self.model = model.eval()
         self.words = words
@@ -58,6 +59,12 @@ class Classifier:
         self.truncate = truncate
         self.lower = lower
         self.longest = longest
+        self._by_length = partial(by_length, length=_longest_side, batch_words=batch_words)
+
+    @property
+    def tree_kind(self) -> str | None:
+        """``dependencies``; None for a model without trees."""
+        return None if self.model.tree is None else "dependencies"
 
     @property
     def sides(self) -> int:
@@ -74,7 +81,7 @@ class Classifier:
             InputError: another number of sentences, or one that is empty or too long; with the
                 instance's number, counted from 1.
         """
-        return by_length(instances, self._analyse, self._words, _longest_side)
+        return self._by_length(instances, self._analyse, self._words)
 
     def classify(self, instances: Iterable[Sequence[str]]) -> list[str]:
         """The most likely labels."""
@@ -93,9 +100,9 @@ class Classifier:
 
         A model of pairs reads every sentence as both of them; trees do not depend on the other.
         """
-        if self.model.tree is None:
+        if self.tree_kind is None:
             raise InputError("this classifier infers no trees")
-        return by_length(sentences, self._analyse, self._repeated, _longest_side)
+        return self._by_length(sentences, self._analyse, self._repeated)
 
     def _repeated(self, number: int, sentence: str) -> tuple[Words, ...]:
         if self.sides > 1 and "\t" in sentence:
@@ -154,18 +161,25 @@ def _longest_side(instance: tuple[Words, ...]) -> int:
 
 
 class TranslationParser:
-    """The parser inside of a trained ``latent_tree_transformer``.
+    """The parser inside of a trained translation model.
 
     Args:
         encoder: a ``LatentTreeEncoder``.
         words: the source dictionary.
         longest: most words of a sentence.
+        batch_words: most words that are read at once.
     """
 
-    def __init__(self, encoder, words, longest: int = LONGEST):
+    tree_kind = "dependencies"
+
+    def __init__(
+        self, encoder, words, longest: int = LONGEST, batch_words: int = BATCH_WORDS
+    ):
         self.encoder = encoder.eval()
         self.words = words
-        self._read = partial(words_of, longest=longest)
+        self._by_length = partial(
+            by_length, read=partial(words_of, longest=longest), batch_words=batch_words
+        )
 
     def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...]]:
         """Heads of the latent trees of sentences, 1-based, 0 the root."""
@@ -177,7 +191,7 @@ class TranslationParser:
         Raises:
             InputError: an empty sentence, or one that is too long.
         """
-        return by_length(sentences, self._analyses, self._read)
+        return self._by_length(sentences, self._analyses)
 
     @torch.inference_mode()
     def _analyses(self, sentences: list[Words]) -> list[Analysis]:

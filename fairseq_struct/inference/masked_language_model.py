@@ -11,7 +11,7 @@ from torch import Tensor
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.dependency import Analysis
 from fairseq_struct.inference.language_model import Vocabulary
-from fairseq_struct.inference.reading import LONGEST, Words, by_length, words_of
+from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
 from fairseq_struct.structure.dependency.head_selection import readings, spanning_trees
 from fairseq_struct.structure.dependency.heads import depths
 
@@ -26,20 +26,25 @@ class MaskedParser:
         bfloat16: run the network, but not the search for trees, in that precision. On processors
             that have it, this takes half the time; scores that are nearly equal may change places.
         longest: most words of a sentence.
+        batch_words: most words that are read at once.
 
     Raises:
         InputError: the model has no parser.
     """
 
+    tree_kind = "dependencies"
+
     def __init__(
         self, model, words, single_root: bool = True, bfloat16: bool = False,
-        longest: int = LONGEST,
+        longest: int = LONGEST, batch_words: int = BATCH_WORDS,
     ):  # fmt: skip
         if not model.parses:
             raise InputError(f"{type(model).__name__} infers no trees")
         self.model, self.vocabulary = model.eval(), Vocabulary(words)
         self.single_root, self.bfloat16 = single_root, bfloat16
-        self._read = partial(words_of, longest=longest)
+        self._by_length = partial(
+            by_length, read=partial(words_of, longest=longest), batch_words=batch_words
+        )
 
     def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...]]:
         """Heads of the trees of sentences, 1-based, 0 the root."""
@@ -51,7 +56,7 @@ class MaskedParser:
         Raises:
             InputError: an empty sentence, or one that is too long.
         """
-        return by_length(sentences, self._analyses, self._read)
+        return self._by_length(sentences, self._analyses)
 
     def readings(self, sentences: Iterable[str]) -> Iterator[dict[str, list[int]]]:
         """Heads in every way that scores are read: see :func:`.head_selection.readings`.
@@ -59,7 +64,7 @@ class MaskedParser:
         Raises:
             InputError: an empty sentence, or one that is too long.
         """
-        return by_length(sentences, self._readings, self._read)
+        return self._by_length(sentences, self._readings)
 
     def _readings(self, words: list[Words]) -> list[dict[str, list[int]]]:
         found = readings(*self._arc_scores(words), self.single_root)

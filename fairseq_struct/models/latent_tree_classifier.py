@@ -37,6 +37,8 @@ class TreeModel(BaseFairseqModel):
 
     # Sentences per instance.
     sides = 1
+    # The vectors are in the checkpoint.
+    ONLY_FOR_TRAINING = ("embed_path",)
 
     def __init__(self, network: nn.Module):
         super().__init__()

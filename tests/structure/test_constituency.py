@@ -6,7 +6,6 @@ import pytest
 import torch
 from nltk import Tree
 
-from fairseq_struct.cli.evaluate import evaluate
 from fairseq_struct.data.readers.bracket_trees import (
     leaves_of,
     line_of,
@@ -19,6 +18,7 @@ from fairseq_struct.data.readers.bracket_trees import (
 )
 from fairseq_struct.data.readers.penn_treebank import read_evaluation_trees
 from fairseq_struct.errors import InputError
+from fairseq_struct.evaluation.brackets import compare_brackets
 from fairseq_struct.metrics.bracketing import BracketingScores
 from fairseq_struct.pages.bracket_page import bracket_page
 from fairseq_struct.structure.spans import (
@@ -104,7 +104,7 @@ def test_long_sentences_have_deep_trees(tmp_path):
     assert line_of(words, right_branching(3000)).count("(") == 2999
     path = tmp_path / "deep"
     path.write_text(line_of(words, left_branching(3000)) + "\n")
-    assert evaluate(path, path)[0].f1 == [100]
+    assert compare_brackets(path, path)[0].f1 == [100]
 
 
 def test_deep_trees_are_read_pruned_and_written(tmp_path):
@@ -194,19 +194,19 @@ def test_files_are_compared_word_by_word(tmp_path):
     gold, ours = tmp_path / "gold", tmp_path / "ours"
     gold.write_text("(S (NP (DT the) (NN cat)) (VP (VBZ sits) (ADV (RB still))))\n(NP (NN mat))\n")
     ours.write_text("((the cat) (sits still))\n(mat)\n")
-    scores, depth = evaluate(gold, ours)
+    scores, depth = compare_brackets(gold, ours)
     assert scores.f1_sentence == scores.f1_corpus == 100 and depth == (2 + 0) / 2
-    assert evaluate(gold, "right_branching", longest=4)[0].f1 == [pytest.approx(50), 100]
-    assert len(evaluate(gold, "random", longest=1)[0].f1) == 1
+    assert compare_brackets(gold, "right_branching", longest=4)[0].f1 == [pytest.approx(50), 100]
+    assert len(compare_brackets(gold, "random", longest=1)[0].f1) == 1
     for text, message in (
         ("((the cat) (sits still))\n", "1 trees, but"),
         ("((the cat) (lies still))\n(mat)\n", r"ours:1: other words than in"),
     ):
         ours.write_text(text)
         with pytest.raises(InputError, match=message):
-            evaluate(gold, ours)
+            compare_brackets(gold, ours)
     with pytest.raises(InputError, match="no sentence is left"):
-        evaluate(gold, "balanced", longest=0)
+        compare_brackets(gold, "balanced", longest=0)
 
 
 def test_right_branching_trees_without_labels(tmp_path):
@@ -215,8 +215,8 @@ def test_right_branching_trees_without_labels(tmp_path):
     gold.write_text("(S (DT a) (NP (NN b) (NN c)))\n")
     ours.write_text("(a (b c))\n")
     with pytest.raises(InputError, match="other words than in .* --unlabelled, if brackets have"):
-        evaluate(gold, ours)
-    scores, depth = evaluate(gold, ours, unlabelled=["predicted"])
+        compare_brackets(gold, ours)
+    scores, depth = compare_brackets(gold, ours, unlabelled=["predicted"])
     assert scores.f1_sentence == 100 and depth == pytest.approx(5 / 3)
 
 
