@@ -49,8 +49,8 @@ def load(
             code is run.
         device: where the model is to run; the CPU if not given.
         batch_words: words that go through the model at once, padding counted.
-        options: of the tool, those of ``fairseq-struct parse`` and ``classify``: ``layer=1``,
-            ``multiple_roots=True``, ``longest=100``.
+        options: of the tool, by the names that :mod:`.tools` gives them; those of
+            ``fairseq-struct parse`` and ``classify``.
 
     Raises:
         InputError: the file is missing or damaged, no tool serves its model, or an option is
@@ -138,13 +138,14 @@ def _restore(checkpoint: str | Path, data: str | Path | None):
     del found
     try:
         state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
+        cfg = options_of(state, checkpoint, "task", "model")
     except InputError:
         raise
-    except (LookupError, AttributeError, TypeError, ValueError) as error:
+    except Exception as error:  # what made-up options raise is anything
+        said = (str(error).splitlines() or [""])[0]
         raise InputError(
-            f"{checkpoint}: not written by fairseq-train ({type(error).__name__}: {error})"
+            f"{checkpoint}: not written by fairseq-train ({type(error).__name__}: {said})"
         ) from error
-    cfg = options_of(state, checkpoint, "task", "model")
     if data is not None:
         cfg["task"]["data"] = str(data)
     _unset_for_training(cfg)
