@@ -44,7 +44,7 @@ def compare_brackets(
             )
     path = file_of(predicted, TRIVIAL_BRACKETS)
     if path is None:
-        make = _trivial(str(predicted), seed)
+        make = trivial_spans(str(predicted), seed)
     else:
         ours = read_trees(path, labels[1])
         if len(ours) != len(theirs):
@@ -85,7 +85,13 @@ def add_tree(scores: BracketingScores, spans: Sequence[Span], gold: Tree, length
     return mean_depth(sorted(inner), length)
 
 
-def _trivial(name: str, seed: int) -> Callable[[int], list[Span]]:
+def trivial_spans(name: str, seed: int = 1) -> Callable[[int], list[Span]]:
+    """What makes the trees of ``TRIVIAL_BRACKETS`` from numbers of words.
+
+    Args:
+        name: one of them.
+        seed: of random trees, of which each call makes another.
+    """
     if name == "random":
         generator = torch.Generator().manual_seed(seed)
         return lambda n: constituency.random_tree(n, generator)

@@ -50,7 +50,7 @@ def compare_dependencies(
     theirs = read_treebank(gold)
     path = file_of(predicted, TRIVIAL_HEADS)
     if path is None:
-        make = _trivial(str(predicted), seed)
+        make = trivial_heads(str(predicted), seed)
     else:
         ours = read_treebank(path)
         if len(ours) != len(theirs) and not keep_punctuation:
@@ -105,7 +105,13 @@ def score_parser(
     return scores_of_readings(heads, found)
 
 
-def _trivial(name: str, seed: int) -> Callable[[int], list[int]]:
+def trivial_heads(name: str, seed: int = 1) -> Callable[[int], list[int]]:
+    """What makes the heads of ``TRIVIAL_HEADS`` from numbers of words.
+
+    Args:
+        name: one of them.
+        seed: of random trees, of which each call makes another.
+    """
     if name == "random":
         generator = torch.Generator().manual_seed(seed)
         return lambda n: chains.random_trees(torch.tensor([n]), generator)[0].tolist()

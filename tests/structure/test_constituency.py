@@ -190,36 +190,6 @@ def test_scores_of_hand_made_trees():
         scores.add([(1, 4)], [], 3)
 
 
-def test_files_are_compared_word_by_word(tmp_path):
-    gold, ours = tmp_path / "gold", tmp_path / "ours"
-    gold.write_text("(S (NP (DT the) (NN cat)) (VP (VBZ sits) (ADV (RB still))))\n(NP (NN mat))\n")
-    ours.write_text("((the cat) (sits still))\n(mat)\n")
-    scores, depth = compare_brackets(gold, ours)
-    assert scores.f1_sentence == scores.f1_corpus == 100 and depth == (2 + 0) / 2
-    assert compare_brackets(gold, "right_branching", longest=4)[0].f1 == [pytest.approx(50), 100]
-    assert len(compare_brackets(gold, "random", longest=1)[0].f1) == 1
-    for text, message in (
-        ("((the cat) (sits still))\n", "1 trees, but"),
-        ("((the cat) (lies still))\n(mat)\n", r"ours:1: other words than in"),
-    ):
-        ours.write_text(text)
-        with pytest.raises(InputError, match=message):
-            compare_brackets(gold, ours)
-    with pytest.raises(InputError, match="no sentence is left"):
-        compare_brackets(gold, "balanced", longest=0)
-
-
-def test_right_branching_trees_without_labels(tmp_path):
-    """(a (b c)) may have a label or three words; who evaluates it knows."""
-    gold, ours = tmp_path / "gold", tmp_path / "ours"
-    gold.write_text("(S (DT a) (NP (NN b) (NN c)))\n")
-    ours.write_text("(a (b c))\n")
-    with pytest.raises(InputError, match="other words than in .* --unlabelled, if brackets have"):
-        compare_brackets(gold, ours)
-    scores, depth = compare_brackets(gold, ours, unlabelled=["predicted"])
-    assert scores.f1_sentence == 100 and depth == pytest.approx(5 / 3)
-
-
 def test_pages_show_every_word_and_constituent():
     page = bracket_page([(["a<b", "c", "d"], [(0, 3), (1, 3)], [0.5, 2.0, 1.0])], "A & B")
     assert page.count("<text ") == 3 and page.count("<path ") == 4 and page.count("<rect ") == 3
