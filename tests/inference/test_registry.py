@@ -176,6 +176,30 @@ def test_every_tool_reads_as_many_words_at_once_as_it_is_told(ability, monkeypat
         sizes.clear()
 
 
+@pytest.mark.parametrize(
+    ("arch", "data", "group", "names"),
+    [
+        ("udgn", "language", "task", ["treebank"]),
+        ("latent_tree_classifier", "single", "task", ["heads_path"]),
+        ("latent_tree_classifier", "single", "model", ["embed_path"]),
+        ("latent_tree_transformer", "translation", "model",
+         ["encoder_embed_path", "decoder_embed_path"]),
+    ],
+)  # fmt: skip
+def test_files_that_only_training_reads_may_be_gone(arch, data, group, names, tmp_path):
+    plugin.load()
+    state = torch.load(STORED / f"{arch}.pt", weights_only=True)
+    options = state["cfg"][group]
+    options = options if isinstance(options, dict) else vars(options)
+    for name in names:
+        assert name in options
+        options[name] = str(tmp_path / "gone")
+    torch.save(state, tmp_path / "x.pt")
+    found = [load(path, STORED / data / "data-bin").parse(["a b"])
+             for path in (tmp_path / "x.pt", STORED / f"{arch}.pt")]  # fmt: skip
+    assert found[0] == found[1]
+
+
 class Model:
     """Says of itself what it is told."""
 
