@@ -9,9 +9,12 @@ from fairseq_struct.inference import tools  # noqa: F401, which registers them
 from fairseq_struct.inference.registry import Option, register_tool
 
 _HOMES = {
+    "Analysis": "dependency",
     "ArcChannels": "channels",
     "Classifier": "dependency",
+    "Constituents": "constituency",
     "ConstituencyParser": "constituency",
+    "DependencyParser": "dependency",
     "LanguageModelScorer": "language_model",
     "load": "loading",
     "load_language_model": "loading",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import torch
+from torch import Tensor
 
 from fairseq_struct.data.prepared.reserved_words import index_of
 from fairseq_struct.errors import InputError
@@ -160,51 +162,74 @@ def _longest_side(instance: tuple[Words, ...]) -> int:
     return max(map(len, instance))
 
 
-class TranslationParser:
-    """The parser inside of a trained translation model.
+class DependencyParser(ABC):
+    """A trained parser of single sentences.
 
     Args:
-        encoder: a ``LatentTreeEncoder``.
-        words: the source dictionary.
+        model: what it is within.
         longest: most words of a sentence.
         batch_words: most words that are read at once.
     """
 
     tree_kind = "dependencies"
 
-    def __init__(
-        self, encoder, words, longest: int = LONGEST, batch_words: int = BATCH_WORDS
-    ):
-        self.encoder = encoder.eval()
-        self.words = words
+    def __init__(self, model, longest: int = LONGEST, batch_words: int = BATCH_WORDS):
+        self.model = model.eval()
         self._by_length = partial(
             by_length, read=partial(words_of, longest=longest), batch_words=batch_words
         )
 
     def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...]]:
-        """Heads of the latent trees of sentences, 1-based, 0 the root."""
+        """Heads of the trees of sentences, 1-based, 0 the root."""
         return [analysis.heads[0] for analysis in self.trees(sentences)]
 
     def trees(self, sentences: Iterable[str]) -> Iterator[Analysis]:
-        """Trees of sentences that are segmented as in training, in order.
+        """Trees of sentences whose words are separated by spaces, in order.
+
+        They are to be segmented as in training.
 
         Raises:
             InputError: an empty sentence, or one that is too long.
         """
         return self._by_length(sentences, self._analyses)
 
-    @torch.inference_mode()
     def _analyses(self, sentences: list[Words]) -> list[Analysis]:
-        longest = max(map(len, sentences))
-        tokens = torch.full((len(sentences), longest + 1), self.words.pad())
-        for row, words in enumerate(sentences):
-            own = [index_of(self.words, word) for word in words]
-            tokens[row, : len(words) + 1] = torch.tensor([*own, self.words.eos()])
-        device = next(self.encoder.parameters()).device
-        scores, lengths = self.encoder.arc_scores(tokens.to(device))
-        heads = self.encoder.tree.heads(scores, lengths)
+        heads, lengths = self._heads(sentences)
         rows = zip(sentences, heads.tolist(), depths_of(heads, lengths).tolist(), strict=True)
         return [
             Analysis((words,), None, {}, (tuple(own[: len(words)]),), (depth,))
             for words, own, depth in rows
         ]
+
+    @abstractmethod
+    def _heads(self, sentences: list[Words]) -> tuple[Tensor, Tensor]:
+        """Heads (batch, n) of the best trees, and the sentences' lengths (batch,)."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.model.parameters()).device
+
+
+class TranslationParser(DependencyParser):
+    """The parser inside of a trained translation model.
+
+    Args:
+        encoder: a ``LatentTreeEncoder``.
+        words: the source dictionary.
+        longest, batch_words: as for :class:`DependencyParser`.
+    """
+
+    def __init__(self, encoder, words, longest: int = LONGEST, batch_words: int = BATCH_WORDS):
+        super().__init__(encoder, longest, batch_words)
+        self.words = words
+
+    @torch.inference_mode()
+    def _heads(self, sentences: list[Words]) -> tuple[Tensor, Tensor]:
+        longest = max(map(len, sentences))
+        tokens = torch.full((len(sentences), longest + 1), self.words.pad())
+        for row, words in enumerate(sentences):
+            own = [index_of(self.words, word) for word in words]
+            tokens[row, : len(words) + 1] = torch.tensor([*own, self.words.eos()])
+        scores, lengths = self.model.arc_scores(tokens.to(self.device))
+        return self.model.tree.heads(scores, lengths), lengths

@@ -54,7 +54,7 @@ class LanguageModelScorer:
     """log p(x_1 .. x_n, end) of sentences, each read from a state of zeros after another's end.
 
     Args:
-        model: a recurrent language model of this package.
+        model: predicts every word from those before it, as fairseq's language models do.
         words: its dictionary.
         batch_words: most words that are read at once.
     """

@@ -16,7 +16,7 @@ class SpanParser:
         self.batch_words = batch_words
 
     def trees(self, sentences):
-        from fairseq_struct.inference.constituency import Constituents
+        from fairseq_struct.inference import Constituents
 
         for sentence in sentences:
             words = tuple(sentence.split())
