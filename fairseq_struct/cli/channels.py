@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from fairseq_struct.cli.paths import require, require_room
+from fairseq_struct.cli.trained_models import add_tool_options, load_tool
 from fairseq_struct.errors import InputError
 
 NAME = "channels"
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--table", type=Path, metavar="TSV", help="write the correlations with all channels there"
     )  # fmt: skip
     parser.add_argument("--png", type=Path, help="draw them there: blue above 0, red below")
+    add_tool_options(parser, NAME)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,7 +49,6 @@ def run(args: argparse.Namespace) -> int:
     require_room(args.table, args.png)
     require(files=[args.checkpoint], folders=[args.data], either=[args.treebank])
     from fairseq_struct.data.readers.dependency_treebank import read_treebank, without_punctuation
-    from fairseq_struct.inference import ArcChannels, load_masked_model
     from fairseq_struct.metrics.channel_correlation import ChannelCorrelation
     from fairseq_struct.whole_files import whole_file
 
@@ -57,8 +58,7 @@ def run(args: argparse.Namespace) -> int:
             raise InputError(f"{args.treebank}:{tree.line}: no relations, which are the types")
     if not args.keep_punctuation:
         trees = [tree for tree in map(without_punctuation, trees) if tree]
-    model, words = load_masked_model(args.checkpoint, args.data)
-    found, correlation = ArcChannels(model, words), None
+    found, correlation = load_tool(args, NAME), None
     for shares, relations in found.arcs(trees):
         if not args.subtypes:
             relations = [name.split(":")[0] for name in relations]

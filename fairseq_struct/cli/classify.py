@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from fairseq_struct.cli.paths import require, require_room
+from fairseq_struct.cli.trained_models import add_tool_options, load_tool
 from fairseq_struct.errors import InputError
 
 NAME = "classify"
@@ -20,14 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", type=Path, help="data-bin with the dictionaries, if it was moved since training"
     )
-    parser.add_argument(
-        "--truncate", action="store_true", help="cut sentences that are too long for the model"
-    )
-    parser.add_argument(
-        "--longest-sentence", type=int, default=2000, metavar="N",
-        help="refuse longer ones, if the model takes any (default: 2000 words; memory grows with "
-        "the square)",
-    )  # fmt: skip
+    add_tool_options(parser, NAME)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,14 +35,12 @@ def run(args: argparse.Namespace) -> int:
     """
     require(files=[args.checkpoint], folders=[args.data])
     require_room(args.trees)
+    classifier = load_tool(args, NAME)
     from fairseq_struct.data.readers.conllu import to_conllu
-    from fairseq_struct.inference import Classifier, load, read_lines
+    from fairseq_struct.inference import read_lines
     from fairseq_struct.whole_files import whole_file
 
-    classifier = load(args.checkpoint, args.data, args.truncate, longest=args.longest_sentence)
-    if not isinstance(classifier, Classifier):
-        raise InputError(f"{args.checkpoint}: no classifier, which has no labels to give")
-    if args.trees and classifier.model.tree_kind is None:
+    if args.trees and classifier.tree_kind is None:
         raise InputError("--trees: this model was trained without trees")
     parts = []
     for number, one in enumerate(classifier.analyse(read_lines(sys.stdin)), 1):

@@ -43,7 +43,18 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says which known name is most like one that is not known."""
+    """Says which known name is most like one that is not known.
+
+    ``before_parsing`` of a verb's parser gets the words that it is to parse; it may add options.
+    """
+
+    before_parsing: Callable[[Sequence[str]], None] | None = None
+
+    def parse_known_args(self, args=None, namespace=None):
+        """As argparse's own, which all other ways of parsing come by."""
+        if self.before_parsing is not None:
+            self.before_parsing(args)
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str):
         """As argparse's own, which prints the message and ends the program."""

@@ -2,9 +2,11 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
-from fairseq_struct.cli.paths import require
+from fairseq_struct.cli.trained_models import add_tool_options, load_tool
 from fairseq_struct.errors import InputError
 
 NAME = "parse"
@@ -23,31 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", type=Path, help="data-bin with the dictionaries, if it was moved since training"
     )
-    parser.add_argument(
-        "--truncate", action="store_true", help="cut sentences that are too long for the model"
-    )
-    parser.add_argument(
-        "--layer", type=int, help="ON-LSTM: whose distances make the trees, from 1 (default: 2)"
-    )
-    parser.add_argument(
-        "--split",
-        choices=("word", "gap"),
-        help="ON-LSTM: split at the largest distance into ((before) (word (after))), as the paper "
-        "does (default), or into ((before) (word and after))",
-    )
-    parser.add_argument(
-        "--multiple-roots", action="store_true",
-        help="masked language models: not only trees whose root has one modifier",
-    )  # fmt: skip
-    parser.add_argument(
-        "--bfloat16", action="store_true",
-        help="masked language models: half the time on processors that have it, less exact scores",
-    )  # fmt: skip
-    parser.add_argument(
-        "--longest-sentence", type=int, default=2000, metavar="N",
-        help="refuse longer ones, if the model takes any (default: 2000 words; memory grows with "
-        "the square)",
-    )  # fmt: skip
+    add_tool_options(parser, NAME)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,58 +39,78 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: a sentence, an option or the checkpoint cannot be used.
     """
-    require(files=[args.checkpoint], folders=[args.data])
-    from fairseq_struct.inference import ConstituencyParser, load, read_lines
+    model = load_tool(args, NAME)
+    from fairseq_struct.inference import read_lines
 
-    model = load(
-        args.checkpoint, args.data, truncate=args.truncate, layer=args.layer, split=args.split,
-        multiple_roots=args.multiple_roots, bfloat16=args.bfloat16, longest=args.longest_sentence,
-    )  # fmt: skip
-    constituents = isinstance(model, ConstituencyParser)
-    kind = args.format or ("brackets" if constituents else "conllu")
-    if kind == ("conllu" if constituents else "brackets"):
-        other = "brackets" if constituents else "conllu"
-        raise InputError(f"--format {kind} cannot show trees of this model; {other} can")
-    depths = (_constituents if constituents else _dependencies)(
-        model.trees(read_lines(sys.stdin)), kind, f"Latent trees of {args.checkpoint.name}"
-    )
+    trees = model.trees(read_lines(sys.stdin))
+    if model.tree_kind not in WRITERS:
+        raise InputError(f"{args.checkpoint}: infers no trees")
+    writer = WRITERS[model.tree_kind]()
+    if args.format not in (None, "html", writer.lines):
+        raise InputError(
+            f"--format {args.format} cannot show trees of this model; {writer.lines} can"
+        )
+    depths, rows = [], []
+    for number, tree in enumerate(trees, 1):
+        depths.append(writer.depth(tree))
+        if args.format == "html":
+            rows.append(writer.row(tree))
+        else:
+            print(writer.line(number, tree), end="", flush=True)
+    if args.format == "html":
+        print(writer.page(rows, f"Latent trees of {args.checkpoint.name}"), end="")
     if depths:
         mean = sum(depths) / len(depths)
         print(f"{len(depths)} trees, mean depth {mean:.2f}", file=sys.stderr)
     return 0
 
 
-def _constituents(trees, kind: str, title: str) -> list[float]:
+class Writer(NamedTuple):
+    """How trees of a kind are written.
+
+    Args:
+        lines: the format other than ``html``.
+        line: a tree's number, from 1, and the tree in that format, with the end of its last line.
+        row: a tree as ``page`` takes it.
+        page: all rows and a title as one page.
+        depth: of a tree.
+    """
+
+    lines: str
+    line: Callable
+    row: Callable
+    page: Callable
+    depth: Callable
+
+
+def _constituents() -> Writer:
     from fairseq_struct.data.readers.bracket_trees import line_of
     from fairseq_struct.pages.bracket_page import bracket_page
     from fairseq_struct.structure.spans import mean_depth
 
-    depths, rows = [], []
-    for one in trees:
-        depths.append(mean_depth(one.spans, len(one.words)))
-        if kind == "html":
-            rows.append((one.words, one.spans, one.distances))
-        else:
-            print(line_of(one.words, one.spans), flush=True)
-    if kind == "html":
-        print(bracket_page(rows, title), end="")
-    return depths
+    return Writer(
+        lines="brackets",
+        line=lambda number, tree: f"{line_of(tree.words, tree.spans)}\n",
+        row=lambda tree: (tree.words, tree.spans, tree.distances),
+        page=bracket_page,
+        depth=lambda tree: mean_depth(tree.spans, len(tree.words)),
+    )
 
 
-def _dependencies(trees, kind: str, title: str) -> list[float]:
+def _dependencies() -> Writer:
     from fairseq_struct.data.readers.conllu import to_conllu
     from fairseq_struct.pages.tree_page import tree_page
 
-    depths, rows = [], []
-    for number, one in enumerate(trees, 1):
-        words, heads, depth = one.sentences[0], one.heads[0], one.depths[0]
-        depths.append(depth)
-        if kind == "html":
-            label = f"{one.label} · " if one.label else ""
-            rows.append((words, heads, f"{label}depth {depth}"))
-        else:
-            comments = (f"sent_id = {number}", f"text = {' '.join(words)}")
-            print(to_conllu(words, heads, comments), end="", flush=True)
-    if kind == "html":
-        print(tree_page(rows, title), end="")
-    return depths
+    def line(number: int, tree) -> str:
+        comments = (f"sent_id = {number}", f"text = {' '.join(tree.sentences[0])}")
+        return to_conllu(tree.sentences[0], tree.heads[0], comments)
+
+    def row(tree) -> tuple:
+        label = f"{tree.label} · " if tree.label else ""
+        return tree.sentences[0], tree.heads[0], f"{label}depth {tree.depths[0]}"
+
+    return Writer("conllu", line, row, tree_page, lambda tree: tree.depths[0])
+
+
+# By the kinds of trees that tools say they give.
+WRITERS = {"constituents": _constituents, "dependencies": _dependencies}

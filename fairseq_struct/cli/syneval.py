@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from fairseq_struct.cli.paths import require
+from fairseq_struct.cli.trained_models import add_tool_options, load_tool
 from fairseq_struct.errors import InputError
 
 NAME = "syneval"
@@ -19,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data", type=Path, help="data-bin with the dictionary, if it was moved since training"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_tool_options(parser, "score")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -37,34 +39,26 @@ def run(args: argparse.Namespace) -> int:
     require(files=[args.checkpoint], folders=[args.data])
     if not args.sets.exists():
         raise InputError(f"{args.sets}: no such .tsv file, nor a folder with .pickle files")
-    from fairseq_struct.data.readers.syntactic_evaluation import ROWS, accuracies, read_test_sets
-    from fairseq_struct.inference import load_language_model
+    from fairseq_struct.data.readers.syntactic_evaluation import read_test_sets
+    from fairseq_struct.evaluation import syntactic
 
     sets = read_test_sets(args.sets)
-    model = load_language_model(args.checkpoint, args.data)
-    sentences = sorted({text for items in sets.values() for item in items for text in item})
-    words = [tuple(text.split()) for text in sentences]
-    scores = dict(
-        zip(sentences, model.log_probabilities(words, progress=not args.json), strict=True)
-    )
-    index = model.vocabulary.index
-
-    def told_apart(better: str, worse: str) -> bool:
-        return list(map(index, better.split())) != list(map(index, worse.split()))
-
-    found = accuracies(sets, scores, told_apart)
-    used = {case for row in ROWS if row.name in found for case in row.cases}
-    if others := sorted(set(sets) - used):
+    model = load_tool(args, "score")
+    found = syntactic.evaluate_syntax(
+        sets, lambda words: model.log_probabilities(words, progress=not args.json),
+        model.vocabulary.index,
+    )  # fmt: skip
+    if others := syntactic.sets_of_no_row(sets, found):
         print(f"of no row: {', '.join(others)}", file=sys.stderr)
     if args.json:
-        values = {name: round(accuracy, 2) for name, (accuracy, _, _) in found.items()}
-        pairs, apart = (sum(value[i] for value in found.values()) for i in (1, 2))
-        print(json.dumps(values | {"told_apart": round(100 * apart / pairs, 2)}))
+        values = {name: round(row.accuracy, 2) for name, row in found.items()}
+        values["told_apart"] = round(syntactic.share_told_apart(found), 2)
+        print(json.dumps(values))
         return 0
     print(f"{'':42} accuracy   pairs  apart  paper: ON-LSTM  LSTM")
     for long, title in ((False, "short-term dependency"), (True, "long-term dependency")):
         print(title)
-        for row in ROWS:
+        for row in syntactic.ROWS:
             if row.long == long and row.name in found:
                 accuracy, pairs, apart = found[row.name]
                 print(

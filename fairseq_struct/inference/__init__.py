@@ -1,18 +1,31 @@
-"""Trained models in Python: ``fairseq_struct.load("checkpoint.pt").parse(["a sentence"])``."""
+"""Trained models in Python: ``fairseq_struct.load("checkpoint.pt").parse(["a sentence"])``.
 
-from fairseq_struct.inference.channels import ArcChannels
-from fairseq_struct.inference.constituency import ConstituencyParser
-from fairseq_struct.inference.dependency import Classifier
-from fairseq_struct.inference.language_model import LanguageModelScorer
-from fairseq_struct.inference.loading import (
-    load,
-    load_language_model,
-    load_masked_model,
-    made_by,
-)
-from fairseq_struct.inference.text_lines import read_lines
+What is heavy is imported when it is asked for; tools and their options are known at once.
+"""
 
-__all__ = [
-    "ArcChannels", "Classifier", "ConstituencyParser", "LanguageModelScorer", "load",
-    "load_language_model", "load_masked_model", "made_by", "read_lines",
-]  # fmt: skip
+from importlib import import_module
+
+from fairseq_struct.inference import tools  # noqa: F401, which registers them
+from fairseq_struct.inference.registry import Option, register_tool
+
+_HOMES = {
+    "Analysis": "dependency",
+    "ArcChannels": "channels",
+    "Classifier": "dependency",
+    "Constituents": "constituency",
+    "ConstituencyParser": "constituency",
+    "DependencyParser": "dependency",
+    "LanguageModelScorer": "language_model",
+    "load": "loading",
+    "load_language_model": "loading",
+    "load_masked_model": "loading",
+    "made_by": "loading",
+    "read_lines": "text_lines",
+}
+__all__ = ["Option", "register_tool", *_HOMES]
+
+
+def __getattr__(name: str):
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

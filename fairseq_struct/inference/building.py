@@ -80,9 +80,14 @@ def _fill(model: nn.Module, cfg: Mapping, state: dict, checkpoint: str | Path):
 def _registered(group: str, cfg: Mapping, registry: Mapping, checkpoint: str | Path):
     name = name_in(cfg[group])
     if name not in registry:
+        with _options_of(checkpoint):
+            common = cfg.get("common")
+            folder = common.get("user_dir") if isinstance(common, Mapping) else None
+        # Named, not imported: a checkpoint has no say over what code is run.
+        hint = f"; it was trained with --user-dir {folder}, name that" if folder else ""
         raise InputError(
             f"{checkpoint}: is of the {group} {name!r}, which is not registered here"
-            f"{suggestion(name, registry)}"
+            f"{suggestion(name, registry) or hint}"
         )
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.language_model import Vocabulary
-from fairseq_struct.inference.reading import Words, by_length, words_of
+from fairseq_struct.inference.reading import BATCH_WORDS, Words, by_length, words_of
 
 
 class ArcChannels:
@@ -21,11 +21,14 @@ class ArcChannels:
     Args:
         model: a masked language model.
         words: its dictionary.
+        batch_words: most words that are read at once.
     """
 
-    def __init__(self, model, words):
+    def __init__(self, model, words, batch_words: int = BATCH_WORDS):
         self.model, self.vocabulary = model.eval(), Vocabulary(words)
         self.names: list[str] = []
+        read = partial(words_of, longest=sys.maxsize)
+        self._by_length = partial(by_length, read=read, batch_words=batch_words)
 
     def arcs(self, trees: Sequence[Sentence]) -> Iterator[tuple[Tensor, list[str]]]:
         """Of every tree (arcs, channels) what parents take from children, and the arcs' types.
@@ -40,7 +43,7 @@ class ArcChannels:
             if not tree.relations:
                 raise InputError(f"{tree.place}: without relations there are no types of arcs")
         lines = (" ".join(tree.words) for tree in trees)
-        every = by_length(lines, self._shares, partial(words_of, longest=sys.maxsize))
+        every = self._by_length(lines, self._shares)
         for tree, shares in zip(trees, every, strict=True):
             arcs = [(child, head - 1) for child, head in enumerate(tree.heads) if head]
             if arcs:

@@ -1,4 +1,4 @@
-"""Constituency trees of a trained ON-LSTM language model."""
+"""Constituency trees of a trained language model that has distances of words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nltk import Tree
 from fairseq_struct.data.readers.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.language_model import Vocabulary
-from fairseq_struct.inference.reading import LONGEST, Words, by_length, words_of
+from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
 from fairseq_struct.structure.spans import SPLITS, Span, tree_of_distances
 
 
@@ -23,12 +23,12 @@ class Constituents:
     Attributes:
         words: of the sentence.
         spans: (start, end) of its n - 1 constituents, from 0, the end excluded.
-        distances: of its words (eq. 15).
+        distances: of its words (eq. 15), where the model has some.
     """
 
     words: tuple[str, ...]
     spans: tuple[Span, ...]
-    distances: tuple[float, ...]
+    distances: tuple[float, ...] | None = None
 
 
 class ConstituencyParser:
@@ -38,28 +38,34 @@ class ConstituencyParser:
     model does not know see :class:`.Vocabulary`.
 
     Args:
-        model: an ``on_lstm_lm``.
+        model: has ``distances`` of ``tree_layers`` layers, as ``on_lstm_lm``.
         words: its dictionary.
-        layer: whose distances, from 1; the paper's is the second one.
+        layer: whose distances, from 1; the model's own choice, ``best_tree_layer``, if not given.
         split: as for :func:`.tree_of_distances`.
         longest: most words of a sentence.
+        batch_words: most words that are read at once.
 
     Raises:
         InputError: there is no such layer or split.
     """
 
+    tree_kind = "constituents"
+
     def __init__(
-        self, model, words, layer: int | None = None, split: str = "word", longest: int = LONGEST
-    ):
+        self, model, words, layer: int | None = None, split: str = "word", longest: int = LONGEST,
+        batch_words: int = BATCH_WORDS,
+    ):  # fmt: skip
         self.model, self.vocabulary = model.eval(), Vocabulary(words)
-        count = len(model.decoder.network.layers.cells)
-        self.layer = min(2, count) if layer is None else layer
+        count = model.tree_layers
+        self.layer = model.best_tree_layer if layer is None else layer
         if not 1 <= self.layer <= count:
             raise InputError(f"the model has layers 1 to {count}, not {layer}")
         if split not in SPLITS:
             raise InputError(f"a split is one of {', '.join(SPLITS)}, not {split!r}")
         self.split = split
-        self._read = partial(words_of, longest=longest)
+        self._by_length = partial(
+            by_length, read=partial(words_of, longest=longest), batch_words=batch_words
+        )
 
     def parse(self, sentences: Iterable[str]) -> list[Tree]:
         """``nltk`` trees of sentences, without labels."""
@@ -71,7 +77,7 @@ class ConstituencyParser:
         Raises:
             InputError: an empty sentence, or one that is too long.
         """
-        return by_length(sentences, self._constituents, self._read)
+        return self._by_length(sentences, self._constituents)
 
     def _constituents(self, sentences: list[Words]) -> Iterator[Constituents]:
         for words, distances in zip(sentences, self._distances(sentences), strict=True):

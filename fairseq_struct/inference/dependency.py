@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import torch
+from torch import Tensor
 
 from fairseq_struct.data.prepared.reserved_words import index_of
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.reading import LONGEST, Words, by_length, words_of
+from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
 from fairseq_struct.structure.dependency.heads import depths as depths_of
 from fairseq_struct.structure.inferred_trees import DEPENDENCIES
 
@@ -46,11 +48,12 @@ class Classifier:
         truncate: cut longer ones instead of refusing them.
         lower: lower-case words, as the training text was.
         longest: most words of a sentence for a model that takes any number.
+        batch_words: most words that are read at once, of the longer sentence of each pair.
     """
 
     def __init__(
         self, model, words, labels, longest_sentence: int = 0, truncate: bool = False,
-        lower: bool = False, longest: int = LONGEST,
+        lower: bool = False, longest: int = LONGEST, batch_words: int = BATCH_WORDS,
     ):  # fmt: skip
         self.model = model.eval()
         self.words = words
@@ -59,6 +62,12 @@ class Classifier:
         self.truncate = truncate
         self.lower = lower
         self.longest = longest
+        self._by_length = partial(by_length, length=_longest_side, batch_words=batch_words)
+
+    @property
+    def tree_kind(self) -> str | None:
+        """``dependencies``; None for a model without trees."""
+        return None if self.model.tree is None else "dependencies"
 
     @property
     def sides(self) -> int:
@@ -76,7 +85,7 @@ class Classifier:
             InputError: another number of sentences, or one that is empty or too long; with the
                 instance's number, counted from 1.
         """
-        return by_length(instances, self._analyse, self._words, _longest_side)
+        return self._by_length(instances, self._analyse, self._words)
 
     def classify(self, instances: Iterable[Sequence[str]]) -> list[str]:
         """The most likely labels."""
@@ -95,9 +104,9 @@ class Classifier:
 
         A model of pairs reads every sentence as both of them; trees do not depend on the other.
         """
-        if self.model.tree_kind != DEPENDENCIES:
+        if self.tree_kind is None:
             raise InputError("this classifier infers no trees")
-        return by_length(sentences, self._analyse, self._repeated, _longest_side)
+        return self._by_length(sentences, self._analyse, self._repeated)
 
     def _repeated(self, number: int, sentence: str) -> tuple[Words, ...]:
         if self.sides > 1 and "\t" in sentence:
@@ -149,44 +158,74 @@ def _longest_side(instance: tuple[Words, ...]) -> int:
     return max(map(len, instance))
 
 
-class TranslationParser:
-    """The parser inside of a trained ``latent_tree_transformer``.
+class DependencyParser(ABC):
+    """A trained parser of single sentences.
 
     Args:
-        encoder: a ``LatentTreeEncoder``.
-        words: the source dictionary.
+        model: what it is within.
         longest: most words of a sentence.
+        batch_words: most words that are read at once.
     """
 
-    def __init__(self, encoder, words, longest: int = LONGEST):
-        self.encoder = encoder.eval()
-        self.words = words
-        self._read = partial(words_of, longest=longest)
+    tree_kind = "dependencies"
+
+    def __init__(self, model, longest: int = LONGEST, batch_words: int = BATCH_WORDS):
+        self.model = model.eval()
+        self._by_length = partial(
+            by_length, read=partial(words_of, longest=longest), batch_words=batch_words
+        )
 
     def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...]]:
-        """Heads of the latent trees of sentences, 1-based, 0 the root."""
+        """Heads of the trees of sentences, 1-based, 0 the root."""
         return [analysis.heads[0] for analysis in self.trees(sentences)]
 
     def trees(self, sentences: Iterable[str]) -> Iterator[Analysis]:
-        """Trees of sentences that are segmented as in training, in order.
+        """Trees of sentences whose words are separated by spaces, in order.
+
+        They are to be segmented as in training.
 
         Raises:
             InputError: an empty sentence, or one that is too long.
         """
-        return by_length(sentences, self._analyses, self._read)
+        return self._by_length(sentences, self._analyses)
 
-    @torch.inference_mode()
     def _analyses(self, sentences: list[Words]) -> list[Analysis]:
-        longest = max(map(len, sentences))
-        tokens = torch.full((len(sentences), longest + 1), self.words.pad())
-        for row, words in enumerate(sentences):
-            own = [index_of(self.words, word) for word in words]
-            tokens[row, : len(words) + 1] = torch.tensor([*own, self.words.eos()])
-        device = next(self.encoder.parameters()).device
-        scores, lengths = self.encoder.arc_scores(tokens.to(device))
-        heads = self.encoder.tree.heads(scores, lengths)
+        heads, lengths = self._heads(sentences)
         rows = zip(sentences, heads.tolist(), depths_of(heads, lengths).tolist(), strict=True)
         return [
             Analysis((words,), None, {}, (tuple(own[: len(words)]),), (depth,))
             for words, own, depth in rows
         ]
+
+    @abstractmethod
+    def _heads(self, sentences: list[Words]) -> tuple[Tensor, Tensor]:
+        """Heads (batch, n) of the best trees, and the sentences' lengths (batch,)."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.model.parameters()).device
+
+
+class TranslationParser(DependencyParser):
+    """The parser inside of a trained translation model.
+
+    Args:
+        encoder: a ``LatentTreeEncoder``.
+        words: the source dictionary.
+        longest, batch_words: as for :class:`DependencyParser`.
+    """
+
+    def __init__(self, encoder, words, longest: int = LONGEST, batch_words: int = BATCH_WORDS):
+        super().__init__(encoder, longest, batch_words)
+        self.words = words
+
+    @torch.inference_mode()
+    def _heads(self, sentences: list[Words]) -> tuple[Tensor, Tensor]:
+        longest = max(map(len, sentences))
+        tokens = torch.full((len(sentences), longest + 1), self.words.pad())
+        for row, words in enumerate(sentences):
+            own = [index_of(self.words, word) for word in words]
+            tokens[row, : len(words) + 1] = torch.tensor([*own, self.words.eos()])
+        scores, lengths = self.model.arc_scores(tokens.to(self.device))
+        return self.model.tree.heads(scores, lengths), lengths

@@ -10,7 +10,7 @@ from tqdm import tqdm
 from fairseq_struct.data.prepared.reserved_words import index_of
 from fairseq_struct.data.readers.penn_treebank import is_number
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.reading import BATCH_WORDS
+from fairseq_struct.inference.reading import BATCH_WORDS, by_length
 
 
 class Vocabulary:
@@ -54,12 +54,14 @@ class LanguageModelScorer:
     """log p(x_1 .. x_n, end) of sentences, each read from a state of zeros after another's end.
 
     Args:
-        model: a recurrent language model of this package.
+        model: predicts every word from those before it, as fairseq's language models do.
         words: its dictionary.
+        batch_words: most words that are read at once.
     """
 
-    def __init__(self, model, words):
+    def __init__(self, model, words, batch_words: int = BATCH_WORDS):
         self.model, self.words = model.eval(), words
+        self.batch_words = batch_words
         self.vocabulary = Vocabulary(words)
 
     def known(self, word: str) -> bool:
@@ -80,18 +82,12 @@ class LanguageModelScorer:
         """
         if any(isinstance(sentence, str) or not sentence for sentence in sentences):
             raise InputError("every sentence is a list of words, at least one")
-        result = [0.0] * len(sentences)
-        order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
-        with tqdm(total=len(order), disable=None if progress else True, unit="sentence") as bar:
-            while order:
-                size = max(1, BATCH_WORDS // (len(sentences[order[-1]]) + 1))
-                batch = order[-size:]
-                del order[-size:]
-                scores = self._score([sentences[i] for i in batch])
-                for place, score in zip(batch, scores, strict=True):
-                    result[place] = score
-                bar.update(len(batch))
-        return result
+        found = by_length(
+            sentences, self._score, lambda _, words: words, lambda words: len(words) + 1,
+            self.batch_words,
+        )  # fmt: skip
+        hidden = None if progress else True
+        return list(tqdm(found, total=len(sentences), disable=hidden, unit="sentence"))
 
     @torch.inference_mode()
     def _score(self, sentences: list[Sequence[str]]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Trained models from their checkpoints."""
+"""Trained models from their checkpoints, as the tools that are registered for them."""
 
 from __future__ import annotations
 
@@ -6,114 +6,122 @@ from argparse import Namespace
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
+import torch
+
 from fairseq_struct import compat, plugin
-from fairseq_struct.checkpoint_file import options_of, parameters_of
-from fairseq_struct.errors import InputError
+from fairseq_struct.checkpoint_file import name_in, options_of, parameters_of
+from fairseq_struct.data.datasets.similar_lengths import BATCH_WORDS
+from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.inference.building import build_model, build_task
-from fairseq_struct.inference.constituency import ConstituencyParser
-from fairseq_struct.inference.dependency import Classifier, TranslationParser
-from fairseq_struct.inference.language_model import LanguageModelScorer
-from fairseq_struct.inference.masked_language_model import MaskedParser
-from fairseq_struct.inference.reading import LONGEST
+from fairseq_struct.inference.registry import (
+    ABILITIES,
+    BATCH,
+    given_options,
+    refuse_foreign,
+    tool_for,
+)
+
+# What ``load`` is for if it is not told: trees or labels.
+TREES_OR_LABELS = ("parse", "classify")
 
 
 def load(
     checkpoint: str | Path,
     data: str | Path | None = None,
-    truncate: bool = False,
-    layer: int | None = None,
-    split: str | None = None,
-    multiple_roots: bool = False,
-    bfloat16: bool = False,
-    longest: int = LONGEST,
-) -> Classifier | TranslationParser | ConstituencyParser | MaskedParser:
-    """Load a trained model with latent trees, as what it can do.
+    *,
+    ability: str | None = None,
+    user_dir: str | Path | None = None,
+    device: str | torch.device | None = None,
+    batch_words: int = BATCH_WORDS,
+    **options,
+):
+    """Load a trained model as the tool that serves it: see :mod:`.registry`.
 
-    That is a :class:`.Classifier`, or the parser of a translation model or of a language model.
+    That is a :class:`.Classifier`, or the parser of a translation model or of a language model; of
+    a model of another package it may be a tool of that package.
 
     Args:
         checkpoint: a file that fairseq-train wrote.
         data: folder with its dictionaries; the one it was trained with if not given.
-        truncate: cut sentences that are longer than the model's ``--longest-sentence``.
-        layer, split: as for :class:`.ConstituencyParser`.
-        multiple_roots: not only trees whose root has one modifier; for :class:`.MaskedParser`.
-        bfloat16: as for that.
-        longest: most words of a sentence, for a model that takes sentences of any length.
+        ability: what the model is wanted for, one of ``registry.ABILITIES``; trees or labels if
+            not given.
+        user_dir: folder whose models, tasks and tools are needed, as for fairseq's commands. Its
+            code is run.
+        device: where the model is to run; the CPU if not given.
+        batch_words: words that go through the model at once, padding counted.
+        options: of the tool, by the names that :mod:`.tools` gives them; those of
+            ``fairseq-struct parse`` and ``classify``.
 
     Raises:
-        InputError: the file is missing or damaged, or no model that this function can use; or
-            ``truncate`` for a model that takes sentences of any length, ``layer`` or ``split`` for
-            one without constituents, or ``multiple_roots`` or ``bfloat16`` for one that is no
-            masked language model.
+        InputError: the file is missing or damaged, no tool serves its model, or an option is
+            unknown, out of range or of no use for this model.
     """
-    if longest < 1:
-        raise InputError(f"--longest-sentence must be 1 or more, not {longest}")
-    plugin.load()
-    from fairseq_struct.models.latent_tree_transformer import LatentTreeTransformer
-    from fairseq_struct.models.on_lstm_lm import ONLSTMLanguageModel
-    from fairseq_struct.models.shared.classifier import ClassifierModel
-    from fairseq_struct.models.shared.masked_language_model import MaskedModel
-
+    if ability is not None and ability not in ABILITIES:
+        raise InputError(unknown_name("ability", ability, ABILITIES))
+    abilities = TREES_OR_LABELS if ability is None else (ability,)
+    BATCH.check(batch_words)
+    place = _place(device)
+    import_user_dir(user_dir)
+    given = given_options(abilities, options)
     task, model = _restore(checkpoint, data)
-    known = ClassifierModel | LatentTreeTransformer | ONLSTMLanguageModel | MaskedModel
-    if not isinstance(model, known):
-        raise InputError(f"{checkpoint}: {type(model).__name__} infers no trees")
-    if truncate and not isinstance(model, ClassifierModel):
-        raise InputError(f"{checkpoint}: takes sentences of any length, --truncate has no use")
-    if (multiple_roots or bfloat16) and not isinstance(model, MaskedModel):
-        name = "--multiple-roots" if multiple_roots else "--bfloat16"
-        raise InputError(f"{checkpoint}: {name} is for masked language models")
-    if isinstance(model, ONLSTMLanguageModel):
-        return ConstituencyParser(model, task.source_dictionary, layer, split or "word", longest)
-    if layer is not None or split is not None:
-        raise InputError(f"{checkpoint}: no ON-LSTM, --layer and --split are of no use")
-    if isinstance(model, MaskedModel):
-        return MaskedParser(model, task.source_dictionary, not multiple_roots, bfloat16, longest)
-    if isinstance(model, LatentTreeTransformer):
-        return TranslationParser(model.encoder, task.source_dictionary, longest)
-    own = task.cfg.longest_sentence  # with a default where the checkpoint is older than the option
-    if truncate and not own:
-        raise InputError(f"{checkpoint}: takes sentences of any length, --truncate has no use")
-    truncate = truncate or task.cfg.truncate
-    return Classifier(model, task.words, task.labels, own, truncate, task.lower, longest)
+    try:
+        tool = tool_for(model, abilities)
+        refuse_foreign(tool, given)
+        return tool.build(model.to(place), task, batch_words=batch_words, **given)
+    except InputError as error:
+        raise InputError(f"{checkpoint}: {error}") from None
 
 
-def load_language_model(
-    checkpoint: str | Path, data: str | Path | None = None
-) -> LanguageModelScorer:
-    """Load a trained language model as what scores sentences.
+def import_user_dir(folder: str | Path | None = None):
+    """Register everything of this package with fairseq, and then what a folder registers.
 
     Args:
-        checkpoint, data: as for :func:`load`.
+        folder: as for ``--user-dir`` of fairseq's commands.
 
     Raises:
-        InputError: as for :func:`load`, or it is no language model of this package.
+        InputError: there is no such folder.
     """
     plugin.load()
-    from fairseq_struct.models.on_lstm_lm import RecurrentLM
+    if folder is None:
+        return
+    if not Path(folder).is_dir():
+        raise InputError(f"{folder}: no such folder")
+    from fairseq.utils import import_user_module
 
-    task, model = _restore(checkpoint, data)
-    if not isinstance(model, RecurrentLM):
-        raise InputError(f"{checkpoint}: {type(model).__name__} is no recurrent language model")
-    return LanguageModelScorer(model, task.source_dictionary)
+    import_user_module(Namespace(user_dir=str(folder)))
 
 
-def load_masked_model(checkpoint: str | Path, data: str | Path | None = None):
+def _place(device: str | torch.device | None) -> torch.device:
+    try:
+        return torch.empty(0, device=device or "cpu").device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        said = (str(error).splitlines() or ["unusable"])[0]
+        raise InputError(f"--device {device}: {said}") from None
+
+
+def load_language_model(checkpoint: str | Path, data: str | Path | None = None, **options):
+    """Load a trained language model as what scores sentences, a :class:`.LanguageModelScorer`.
+
+    Args:
+        checkpoint, data, options: as for :func:`load`.
+
+    Raises:
+        InputError: as for :func:`load`, or it is no language model.
+    """
+    return load(checkpoint, data, ability="score", **options)
+
+
+def load_masked_model(checkpoint: str | Path, data: str | Path | None = None, **options):
     """A trained masked language model, with a parser or without one, and its dictionary.
 
     Args:
-        checkpoint, data: as for :func:`load`.
+        checkpoint, data, options: as for :func:`load`.
 
     Raises:
-        InputError: as for :func:`load`, or it is no masked language model of this package.
+        InputError: as for :func:`load`, or it is no masked language model.
     """
-    plugin.load()
-    from fairseq_struct.models.shared.masked_language_model import MaskedModel
-
-    task, model = _restore(checkpoint, data)
-    if not isinstance(model, MaskedModel):
-        raise InputError(f"{checkpoint}: {type(model).__name__} is no masked language model")
-    return model.eval(), task.source_dictionary
+    tool = load(checkpoint, data, ability="channels", **options)
+    return tool.model, tool.vocabulary.words
 
 
 def _restore(checkpoint: str | Path, data: str | Path | None):
@@ -140,21 +148,32 @@ def _restore(checkpoint: str | Path, data: str | Path | None):
         ) from error
     if data is not None:
         cfg["task"]["data"] = str(data)
-    # What only training reads; the vectors of words are in the checkpoint.
-    _unset(cfg["model"], "embed_path", "encoder_embed_path", "decoder_embed_path")
-    _unset(cfg["task"], "heads_path", "treebank")
+    _unset_for_training(cfg)
     task = build_task(cfg, checkpoint)
     return task, build_model(cfg, task, state, checkpoint)
 
 
-def _unset(options: MutableMapping | Namespace, *names: str):
-    for name in names:
-        if name not in options:
-            continue
-        if isinstance(options, Namespace):
-            setattr(options, name, None)
-        else:
-            options[name] = None
+def _unset_for_training(cfg: Mapping):
+    """Forget the files that only training reads, which may be gone.
+
+    Classes of tasks and models name the options in ``ONLY_FOR_TRAINING``.
+    """
+    from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+    from fairseq.tasks import TASK_REGISTRY
+
+    for group, known in (("task", TASK_REGISTRY), ("model", MODEL_REGISTRY | ARCH_MODEL_REGISTRY)):
+        options = cfg[group]
+        for name in getattr(known.get(name_in(options)), "ONLY_FOR_TRAINING", ()):
+            _unset(options, name)
+
+
+def _unset(options: MutableMapping | Namespace, name: str):
+    if name not in options:
+        return
+    if isinstance(options, Namespace):
+        setattr(options, name, None)
+    else:
+        options[name] = None
 
 
 def made_by(checkpoint: str | Path) -> dict:

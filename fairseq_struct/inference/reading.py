@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from fairseq_struct.data.datasets.similar_lengths import BATCH_WORDS, similar_lengths
 from fairseq_struct.errors import InputError
 
 Words = tuple[str, ...]
 Item = TypeVar("Item")
 Read = TypeVar("Read")
 Result = TypeVar("Result")
-# Words that go through a model side by side, padding counted.
-BATCH_WORDS = 4000
 # Items that are read before they are put into batches by length.
 WINDOW = 2000
 # Words of a sentence, if nobody asks for more: arc scores of 10,000 words take gigabytes.
@@ -75,26 +74,23 @@ def by_length(
     analyse: Callable[[list[Read]], Iterable[Result]],
     read: Callable[[int, Item], Read] = words_of,
     length: Callable[[Read], int] = len,
+    batch_words: int = BATCH_WORDS,
 ) -> Iterator[Result]:
     """What ``analyse`` makes of batches of similar lengths, in the order of the items.
 
     Args:
         items: sentences, or whatever else ``read`` takes.
-        analyse: sentences, of ``BATCH_WORDS`` words with padding or fewer unless one alone has
-            more, to a result for each.
+        analyse: sentences to a result for each.
         read: number and item to a sentence's words.
         length: of what was read, in words.
+        batch_words: most words that are analysed at once, as of :func:`.similar_lengths`.
 
     Raises:
         InputError: one string in place of a list, and what ``read`` raises.
     """
     for window in windows(listed(items), WINDOW):
         every = [read(number, item) for number, item in window]
-        lengths = [length(one) for one in every]
-        order = sorted(range(len(every)), key=lengths.__getitem__)
         found: dict[int, Result] = {}
-        while order:
-            size = max(1, BATCH_WORDS // lengths[order[-1]])
-            batch, order = order[-size:], order[:-size]
+        for batch in similar_lengths([length(one) for one in every], batch_words):
             found.update(zip(batch, analyse([every[place] for place in batch]), strict=True))
         yield from (found[place] for place in range(len(every)))

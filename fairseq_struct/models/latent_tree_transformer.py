@@ -169,6 +169,9 @@ class LatentTreeTransformer(TransformerModel):
         InputError: an impossible combination of options (:meth:`build_model`).
     """
 
+    # The vectors are in the checkpoint.
+    ONLY_FOR_TRAINING = ("encoder_embed_path", "decoder_embed_path")
+
     @classmethod
     def add_args(cls, parser: ArgumentParser):
         """Add fairseq's Transformer options and those of the tree to ``parser``."""

@@ -23,6 +23,8 @@ class MaskedTransformerConfig(MaskedModelConfig):
 class MaskedTransformerModel(MaskedModel):
     """A Transformer encoder as masked language model, the baseline of table 6."""
 
+    LONGEST_OPTION = "longest_sentence"
+
     @classmethod
     def build_encoder(cls, cfg, embedding, vectors) -> TransformerMaskedEncoder:
         """See :meth:`MaskedModel.build_encoder`."""

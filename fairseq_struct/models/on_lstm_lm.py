@@ -160,9 +160,19 @@ class RecurrentLM(FairseqLanguageModel):
         """The next word."""
         return {"future"}
 
+    @property
+    def tree_layers(self) -> int:
+        """How many layers have distances, and with them trees."""
+        return 0
+
+    @property
+    def best_tree_layer(self) -> int:
+        """The layer, from 1, whose trees are the best ones in the paper: the second."""
+        return min(2, self.tree_layers)
+
     @torch.no_grad()
     def distances(self, tokens: Tensor) -> Tensor:
-        """(layers, batch, T) syntactic distances (eq. 15) of ``tokens`` (batch, T)."""
+        """(tree_layers, batch, T) syntactic distances (eq. 15) of ``tokens`` (batch, T)."""
         return self.decoder.network.distances(tokens)
 
 
@@ -171,6 +181,11 @@ class ONLSTMLanguageModel(RecurrentLM):
     """ON-LSTM language model (Shen et al., 2019, section 5.1)."""
 
     cell = "on_lstm"
+
+    @property
+    def tree_layers(self) -> int:
+        """All of its layers."""
+        return self.decoder.network.depth
 
 
 @register_model("awd_lstm_lm", dataclass=AWDLSTMConfig)

@@ -29,6 +29,8 @@ class StructFormerConfig(MaskedTransformerConfig):
 class StructFormerModel(MaskedModel):
     """:class:`StructFormerEncoder` as masked language model, a baseline of table 6."""
 
+    LONGEST_OPTION = "longest_sentence"
+
     @classmethod
     def build_encoder(cls, cfg, embedding, vectors) -> StructFormerEncoder:
         """See :meth:`MaskedModel.build_encoder`."""

@@ -59,6 +59,8 @@ class UDGNConfig(MaskedModelConfig):
 class UDGNModel(MaskedModel):
     """:class:`UDGNEncoder` under a masked language model, for ``--task structured_masked_lm``."""
 
+    LONGEST_OPTION = "absolute_positions"
+
     @classmethod
     def build_encoder(cls, cfg, embedding, vectors) -> UDGNEncoder:
         """See :meth:`MaskedModel.build_encoder`."""

@@ -75,7 +75,7 @@ class RecurrentLanguageModel(nn.Module):
         self.embedding = nn.Embedding(words, embedding_size, padding)
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
         nn.init.zeros_(self.embedding.weight[padding].detach())
-        self.padding = padding
+        self.padding, self.depth = padding, len(hidden_sizes)
         self.word_dropout = WordDropout(word_dropout)
         self.embedding_dropout = LockedDropout(embedding_dropout)
         self.output_dropout = LockedDropout(output_dropout)

@@ -65,6 +65,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "structured_classification"
+    ONLY_FOR_TRAINING = ("heads_path",)
     needs, models = "sides", "classifiers of this package such as latent_tree_classifier"
 
     def __init__(

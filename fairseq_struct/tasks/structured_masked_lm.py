@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Optional  # which fairseq can read; it cannot read "str | None"
 
 import torch
-from fairseq.data import Dictionary, data_utils
+from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
@@ -21,8 +21,7 @@ from fairseq_struct.data.readers.dependency_treebank import (
     without_punctuation,
 )
 from fairseq_struct.errors import InputError
-from fairseq_struct.metrics.attachment import scores_of_readings
-from fairseq_struct.structure.dependency.head_selection import readings
+from fairseq_struct.evaluation.dependencies import score_parser
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 
 
@@ -76,6 +75,7 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "structured_masked_lm"
+    ONLY_FOR_TRAINING = ("treebank",)
     needs, models = "check_length", "masked language models such as udgn"
 
     def __init__(self, cfg: StructuredMaskedLMConfig, words: Dictionary):
@@ -189,23 +189,10 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
         self._scored = None
 
     def attachment(self, model) -> dict[str, float]:
-        """:func:`.scores_of_readings` of what a model's parser believes, 0 to 100."""
+        """:func:`.score_parser` of a model's parser, on the treebank."""
         model.eval()
         device = next(model.parameters()).device
-        gold: list[list[int]] = []
-        found: list[dict[str, list[int]]] = []
-        order = sorted(range(len(self.gold)), key=lambda place: len(self.gold[place][1]))
-        for start in range(0, len(order), 64):
-            rows = [self.gold[place] for place in order[start : start + 64]]
-            lengths = torch.tensor([len(heads) for _, heads in rows])
-            tokens = data_utils.collate_tokens([words for words, _ in rows], self.words.pad())
-            with torch.no_grad():
-                scores = model.arc_scores(tokens.to(device), lengths.to(device))
-            every = {name: heads.tolist() for name, heads in readings(scores, lengths).items()}
-            gold += [heads for _, heads in rows]
-            found += [{name: heads[row] for name, heads in every.items()}
-                      for row in range(len(rows))]  # fmt: skip
-        return scores_of_readings(gold, found)
+        return score_parser(model.arc_scores, self.gold, self.words.pad(), device)
 
     def reduce_metrics(self, logging_outputs: list[dict], criterion):
         """Log what the criterion logs and, while validating, how good the trees are."""

@@ -78,7 +78,7 @@ def main():
     sentences = [" ".join(leaves_of(tree)) for tree in gold]
     first = fairseq_struct.load(args.checkpoint, layer=1)
     made = made_by(args.checkpoint)
-    layers = len(first.model.decoder.network.layers.cells)
+    layers = first.model.tree_layers
     vocabulary = first.vocabulary
     data = f"{len(gold)} sentences; {made['text']}"
     text = Path(made["data"]).parent / "text" / "train.txt"  # as preparation lays it out

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fairseq_struct.data.readers.syntactic_evaluation import ROWS
 from fairseq_struct.errors import InputError, report_plainly
+from fairseq_struct.evaluation.syntactic import ROWS
 from fairseq_struct.inference import load_language_model, made_by
 from fairseq_struct.records.results import Result, append_result, device_name
 

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from fairseq_struct import errors, text_files
-from fairseq_struct.cli import dependency_scores
 from fairseq_struct.cli.main import main
 from fairseq_struct.data.prepared import dictionary_file
 from fairseq_struct.data.prepared import language_folder as language_corpus
@@ -26,6 +25,7 @@ from fairseq_struct.data.readers import (
     syntactic_evaluation,
 )
 from fairseq_struct.errors import InputError, run_plainly
+from fairseq_struct.evaluation import predictions
 from fairseq_struct.inference.text_lines import read_lines
 from fairseq_struct.modules.word_vectors import read_word_vectors
 from fairseq_struct.records.results import read_results
@@ -38,7 +38,7 @@ READERS = {
     "bracket_trees": ("trees.txt", bracket_trees.read_trees),
     "conllu": ("trees.conllu", lambda path: list(conllu.read_conllu(path))),
     "dp": ("trees.dp", dependency_treebank.read_treebank),
-    "is_treebank": ("trees", dependency_scores.is_treebank),
+    "is_treebank": ("trees", predictions.is_treebank),
     "dictionary": ("dict.txt", dictionary_file.check_dictionary),
     "labelled_tsv": ("train.tsv", lambda path: list(labelled_text.read_tsv(path))),
     "sst_trees": ("train.txt", lambda path: list(labelled_text.read_sentiment_trees(path))),

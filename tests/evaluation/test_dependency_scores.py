@@ -1,11 +1,13 @@
-"""``fairseq-struct evaluate`` of dependency trees."""
+"""``fairseq-struct evaluate`` of dependency trees, and scores of a parser in training."""
 
 import json
 
 import pytest
+import torch
 
 from fairseq_struct.cli.main import main
 from fairseq_struct.data.readers.conllu import to_conllu
+from fairseq_struct.evaluation.dependencies import score_parser, trivial_heads
 
 GOLD = "The\tDT\t2\ndog\tNN\t3\nbarks\tVBZ\t0\n,\t,\t3\nloudly\tRB\t4\n\nYes\tUH\t0\n.\t.\t1\n"
 
@@ -59,3 +61,42 @@ def test_files_that_do_not_fit(files, capsys):
     short = write(files / "y.conllu", ("yes", [0]))
     assert "1 trees, but" in evaluate(capsys, files / "gold.dp", short)[2]
     assert "no sentence is left" in evaluate(capsys, files / "gold.dp", other, "--longest=0")[2]
+
+
+def sure_of(heads):
+    """Arc scores (n, n) of a parser that is sure of these heads."""
+    scores = torch.zeros(len(heads), len(heads))
+    for modifier, head in enumerate(heads):
+        scores[head - 1 if head else modifier, modifier] = 9
+    return scores
+
+
+@pytest.mark.parametrize("batch_words", [1, 7, 4000])
+def test_a_parser_is_scored_in_batches_of_any_size(batch_words):
+    """Of 8 words 5 have the right head, and all 5 arcs between words are found."""
+    gold = [[2, 0, 2], [0], [2, 3, 0, 3]]
+    ours = [[2, 0, 2], [0], [0, 1, 2, 3]]  # right: 3, 1, and the last word of the third
+    words = [torch.arange(4, 4 + len(heads)) for heads in gold]
+    found = {len(heads): sure_of(heads) for heads in ours}
+    sizes = []
+
+    def arc_scores(tokens, lengths):
+        assert ((tokens == 1).sum(1) == tokens.size(1) - lengths).all()
+        sizes.append(tokens.numel())
+        result = torch.zeros(*tokens.shape, tokens.size(1))
+        for row, n in zip(result, lengths.tolist(), strict=True):
+            row[:n, :n] = found[n]
+        return result
+
+    scores = score_parser(arc_scores, list(zip(words, gold, strict=True)), 1, "cpu", batch_words)
+    assert max(sizes) <= max(batch_words, 4) and len(sizes) == {1: 3, 7: 2, 4000: 1}[batch_words]
+    assert scores["uas"] == scores["uas_argmax_root"] == pytest.approx(100 * 5 / 8)
+    assert scores["uuas"] == 100 and scores.keys() == {
+        f"{kind}{name}" for kind in ("uas", "uuas") for name in ("", "_argmax", "_argmax_root")
+    }
+
+
+def test_random_heads_are_those_of_their_seed():
+    first, again, other = (trivial_heads("random", seed) for seed in (1, 1, 2))
+    drawn = [[make(9) for _ in range(3)] for make in (first, again, other)]
+    assert drawn[0] == drawn[1] != drawn[2] and drawn[0][0] != drawn[0][1]

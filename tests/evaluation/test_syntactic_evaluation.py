@@ -1,4 +1,4 @@
-"""Test sets as pickles, which may be anything."""
+"""Test sets as pickles, which may be anything; and what a model makes of them."""
 
 import pickle
 
@@ -6,6 +6,11 @@ import pytest
 
 from fairseq_struct.data.readers.syntactic_evaluation import read_test_sets
 from fairseq_struct.errors import InputError
+from fairseq_struct.evaluation.syntactic import (
+    evaluate_syntax,
+    sets_of_no_row,
+    share_told_apart,
+)
 
 SETS = {"sing": [("the cat sings", "the cat sing")] * 3, "plur": [("cats sing", "cats sings")]}
 
@@ -43,3 +48,24 @@ def test_a_sentence_that_many_items_name_is_kept_once(tmp_path):
     found = read_test_sets(tmp_path)["x"]
     assert found[0] == ("a very long sentence", "b")
     assert len({id(better) for better, _ in found}) == 1
+
+
+def test_a_model_scores_every_sentence_once():
+    """A model that prefers short words, and knows no word of more than five letters."""
+    sets = {
+        "simple_agrmt": [("he runs", "he run"), ("we run", "we runs"), ("she sings", "she sing")],
+        "sent_comp": [("dwarves sing", "gnomes sing"), ("unicorn runs", "gnomes sings")],
+        "other": [("a", "b")],
+    }
+    asked = []
+
+    def log_probabilities(sentences):
+        asked.extend(sentences)
+        return [-float(sum(map(len, words))) for words in sentences]
+
+    found = evaluate_syntax(sets, log_probabilities, lambda word: min(len(word), 6))
+    assert len(asked) == len(set(asked)) == 12 and ("he", "runs") in asked
+    assert found["agreement_simple"] == (pytest.approx(100 / 3), 3, 3)
+    # "dwarves" and "gnomes" are both unknown; "unicorn runs" is as long as "gnomes sings".
+    assert found["agreement_sentential_complement"] == (0, 2, 1)
+    assert share_told_apart(found) == 80 and sets_of_no_row(sets, found) == ["other"]

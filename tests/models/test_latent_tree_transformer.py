@@ -169,7 +169,7 @@ def test_translation_resumption_and_trees(trained, data_bin, tmp_path, monkeypat
     monkeypatch.setattr(sys, "stdin", io.StringIO("one two\n"))
     assert main(["classify", str(trained)]) == 2
     assert "which has no labels to give" in capsys.readouterr().err
-    with pytest.raises(InputError, match="takes sentences of any length"):
+    with pytest.raises(InputError, match="--truncate has no use here; it is for classifiers"):
         fairseq_struct.load(trained, truncate=True)
 
 

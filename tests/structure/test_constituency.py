@@ -6,7 +6,6 @@ import pytest
 import torch
 from nltk import Tree
 
-from fairseq_struct.cli.evaluate import evaluate
 from fairseq_struct.data.readers.bracket_trees import (
     leaves_of,
     line_of,
@@ -19,6 +18,7 @@ from fairseq_struct.data.readers.bracket_trees import (
 )
 from fairseq_struct.data.readers.penn_treebank import read_evaluation_trees
 from fairseq_struct.errors import InputError
+from fairseq_struct.evaluation.brackets import compare_brackets
 from fairseq_struct.metrics.bracketing import BracketingScores
 from fairseq_struct.pages.bracket_page import bracket_page
 from fairseq_struct.structure.spans import (
@@ -104,7 +104,7 @@ def test_long_sentences_have_deep_trees(tmp_path):
     assert line_of(words, right_branching(3000)).count("(") == 2999
     path = tmp_path / "deep"
     path.write_text(line_of(words, left_branching(3000)) + "\n")
-    assert evaluate(path, path)[0].f1 == [100]
+    assert compare_brackets(path, path)[0].f1 == [100]
 
 
 def test_deep_trees_are_read_pruned_and_written(tmp_path):
@@ -188,36 +188,6 @@ def test_scores_of_hand_made_trees():
     assert scores.add([(0, 3)], [(0, 3), (1, 3)], 3) == 0
     with pytest.raises(ValueError, match=r"span \(1, 4\) is not within 3 words"):
         scores.add([(1, 4)], [], 3)
-
-
-def test_files_are_compared_word_by_word(tmp_path):
-    gold, ours = tmp_path / "gold", tmp_path / "ours"
-    gold.write_text("(S (NP (DT the) (NN cat)) (VP (VBZ sits) (ADV (RB still))))\n(NP (NN mat))\n")
-    ours.write_text("((the cat) (sits still))\n(mat)\n")
-    scores, depth = evaluate(gold, ours)
-    assert scores.f1_sentence == scores.f1_corpus == 100 and depth == (2 + 0) / 2
-    assert evaluate(gold, "right_branching", longest=4)[0].f1 == [pytest.approx(50), 100]
-    assert len(evaluate(gold, "random", longest=1)[0].f1) == 1
-    for text, message in (
-        ("((the cat) (sits still))\n", "1 trees, but"),
-        ("((the cat) (lies still))\n(mat)\n", r"ours:1: other words than in"),
-    ):
-        ours.write_text(text)
-        with pytest.raises(InputError, match=message):
-            evaluate(gold, ours)
-    with pytest.raises(InputError, match="no sentence is left"):
-        evaluate(gold, "balanced", longest=0)
-
-
-def test_right_branching_trees_without_labels(tmp_path):
-    """(a (b c)) may have a label or three words; who evaluates it knows."""
-    gold, ours = tmp_path / "gold", tmp_path / "ours"
-    gold.write_text("(S (DT a) (NP (NN b) (NN c)))\n")
-    ours.write_text("(a (b c))\n")
-    with pytest.raises(InputError, match="other words than in .* --unlabelled, if brackets have"):
-        evaluate(gold, ours)
-    scores, depth = evaluate(gold, ours, unlabelled=["predicted"])
-    assert scores.f1_sentence == 100 and depth == pytest.approx(5 / 3)
 
 
 def test_pages_show_every_word_and_constituent():

@@ -16,6 +16,9 @@ class ClassifierModel(BaseFairseqModel):
         network: what it is.
     """
 
+    # Word vectors to begin with are in the checkpoint.
+    ONLY_FOR_TRAINING = ("embed_path",)
+
     def __init__(self, network: Classifier):
         super().__init__()
         self.network = network

@@ -35,13 +35,14 @@ class MaskedModel(BaseFairseqModel):
     Args:
         network: what it is.
         longest: most words of a sentence, 0 for any number.
-        option: that says so.
     """
 
-    def __init__(self, network: MaskedLanguageModel, longest: int = 0, option: str = ""):
+    # The option that says how many words a sentence may have; "" if there is none.
+    LONGEST_OPTION = ""
+
+    def __init__(self, network: MaskedLanguageModel, longest: int = 0):
         super().__init__()
-        self.network = network
-        self.longest, self.option = longest, option
+        self.network, self.longest = network, longest
 
     def check_length(self, words: int, what: str = "a sentence"):
         """Refuse what is longer than the model can read.
@@ -50,7 +51,8 @@ class MaskedModel(BaseFairseqModel):
             InputError: it has more words.
         """
         if self.longest and words > self.longest:
-            raise InputError(f"{what} has {words} words, more than {self.option} {self.longest}")
+            option = f"--{self.LONGEST_OPTION.replace('_', '-')}"
+            raise InputError(f"{what} has {words} words, more than {option} {self.longest}")
 
     @property
     def parses(self) -> bool:
@@ -131,11 +133,8 @@ class MaskedModel(BaseFairseqModel):
             encoder = cls.build_encoder(cfg, embedding, vectors)
         except ValueError as error:
             raise InputError(str(error)) from None
-        longest, option = next(
-            ((getattr(cfg, name), f"--{name.replace('_', '-')}")
-             for name in ("longest_sentence", "absolute_positions") if hasattr(cfg, name)), (0, "")
-        )  # fmt: skip
-        return cls(MaskedLanguageModel(encoder, embedding), longest, option)
+        longest = getattr(cfg, cls.LONGEST_OPTION) if cls.LONGEST_OPTION else 0
+        return cls(MaskedLanguageModel(encoder, embedding), longest)
 
     @classmethod
     @abstractmethod

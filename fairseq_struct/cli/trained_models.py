@@ -1,0 +1,61 @@
+"""What verbs for trained models have in common: the options of tools, and loading."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from fairseq_struct.cli.paths import require
+from fairseq_struct.inference.registry import COMMON, Option, options_for
+
+
+def add_tool_options(parser: argparse.ArgumentParser, ability: str):
+    """Add the options of all tools with an ability, and those of every tool.
+
+    A folder that ``--user-dir`` names is imported first, and may register tools with more options.
+    """
+    parser.add_argument(
+        "--user-dir", type=Path, metavar="FOLDER",
+        help="import this folder first, as fairseq-train does, for its models, tasks and tools",
+    )  # fmt: skip
+    known = [*options_for([ability]), *COMMON]
+    _add(parser, known)
+
+    def add_those_of_a_folder(words: Sequence[str]):
+        early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+        early.add_argument("--user-dir", type=Path)
+        folder = early.parse_known_args(words)[0].user_dir
+        if folder is not None:
+            from fairseq_struct.inference.loading import import_user_dir
+
+            import_user_dir(folder)
+            _add(parser, (one for one in options_for([ability]) if one not in known))
+
+    parser.before_parsing = add_those_of_a_folder
+
+
+def _add(parser: argparse.ArgumentParser, options: Iterable[Option]):
+    for option in options:
+        if option.type is bool:
+            kind = {"action": "store_true"}
+        else:
+            kind = {"type": option.type, "default": option.default, "choices": option.choices,
+                    "metavar": option.metavar}  # fmt: skip
+        parser.add_argument(option.on_command_line, dest=option.name, help=option.help, **kind)
+
+
+def load_tool(args: argparse.Namespace, ability: str):
+    """The tool that serves the model of ``args.checkpoint``, with the options that were named.
+
+    Raises:
+        InputError: as for :func:`fairseq_struct.inference.load`.
+    """
+    require(files=[args.checkpoint], folders=[args.data])
+    from fairseq_struct.inference import load
+
+    names = [option.name for option in (*options_for([ability]), *COMMON)]
+    return load(
+        args.checkpoint, args.data, ability=ability, user_dir=args.user_dir,
+        **{name: getattr(args, name) for name in names},
+    )  # fmt: skip

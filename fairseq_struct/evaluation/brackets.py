@@ -1,0 +1,106 @@
+"""Predicted constituency trees against gold ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from nltk import Tree
+
+from fairseq_struct.data.readers.bracket_trees import has_label, leaves_of, read_trees, spans_of
+from fairseq_struct.errors import InputError
+from fairseq_struct.evaluation.predictions import TRIVIAL_BRACKETS, file_of
+from fairseq_struct.metrics.bracketing import BracketingScores
+from fairseq_struct.structure import spans as constituency
+from fairseq_struct.structure.spans import Span, mean_depth
+
+
+def compare_brackets(
+    gold: Path, predicted: Path | str, longest: int | None = None, seed: int = 1,
+    unlabelled: Sequence[str] = (),
+) -> tuple[BracketingScores, float]:  # fmt: skip
+    """Scores of predicted trees, and their mean depth (:func:`.spans.mean_depth`).
+
+    Args:
+        gold: file of gold trees.
+        predicted: file of trees of the same sentences in the same order, or one of
+            ``TRIVIAL_BRACKETS``.
+        longest: only sentences of at most so many words.
+        seed: of random trees.
+        unlabelled: ``gold``, ``predicted`` or both, whose brackets have no labels.
+
+    Raises:
+        InputError: a file is missing or malformed, the files hold other sentences, or no sentence
+            is left.
+    """
+    labels = [False if name in unlabelled else None for name in ("gold", "predicted")]
+    theirs = read_trees(gold, labels[0])
+    for line, tree in theirs:
+        if has_label(tree, "-NONE-"):
+            raise InputError(
+                f"{gold}:{line}: an empty element, which is no word; "
+                "fairseq-struct prepare penn_treebank trees removes them, and punctuation"
+            )
+    path = file_of(predicted, TRIVIAL_BRACKETS)
+    if path is None:
+        make = trivial_spans(str(predicted), seed)
+    else:
+        ours = read_trees(path, labels[1])
+        if len(ours) != len(theirs):
+            raise InputError(f"{path}: {len(ours)} trees, but {gold} has {len(theirs)} of them")
+    scores, depths = BracketingScores(), []
+    for number, (line, tree) in enumerate(theirs):
+        words = leaves_of(tree)
+        if longest is not None and len(words) > longest:
+            continue
+        if path is None:
+            spans = make(len(words))
+        else:
+            at, other = ours[number]
+            if not _same_words(other, words):
+                raise InputError(
+                    f"{path}:{at}: other words than in {gold}:{line}; both files need the "
+                    "same sentences (and --unlabelled, if brackets have no labels)"
+                )
+            spans = [span for _, span in spans_of(other)]
+        depths.append(add_tree(scores, spans, tree, len(words)))
+    if not depths:
+        raise InputError(f"{gold}: no sentence is left to evaluate")
+    return scores, sum(depths) / len(depths)
+
+
+def add_tree(scores: BracketingScores, spans: Sequence[Span], gold: Tree, length: int) -> float:
+    """Add a sentence's predicted spans to the scores; their mean depth is returned.
+
+    Args:
+        scores: to add to.
+        spans: of the predicted tree.
+        gold: tree.
+        length: words of the sentence.
+    """
+    labelled = spans_of(gold)
+    scores.add(spans, [span for _, span in labelled], length, labelled)
+    inner = {span for span in spans if span[1] - span[0] > 1}
+    return mean_depth(sorted(inner), length)
+
+
+def trivial_spans(name: str, seed: int = 1) -> Callable[[int], list[Span]]:
+    """What makes the trees of ``TRIVIAL_BRACKETS`` from numbers of words.
+
+    Args:
+        name: one of them.
+        seed: of random trees, of which each call makes another.
+    """
+    if name == "random":
+        generator = torch.Generator().manual_seed(seed)
+        return lambda n: constituency.random_tree(n, generator)
+    return getattr(constituency, name)
+
+
+def _same_words(tree: Tree, words: Sequence[str]) -> bool:
+    return list(map(_form, leaves_of(tree))) == list(map(_form, words))
+
+
+def _form(word: str) -> str:
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")

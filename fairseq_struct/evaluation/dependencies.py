@@ -1,0 +1,131 @@
+"""Predicted dependency trees against gold ones: of files, and of a parser in training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from fairseq_struct.data.datasets.similar_lengths import BATCH_WORDS, similar_lengths
+from fairseq_struct.data.readers.conllu import Sentence
+from fairseq_struct.data.readers.dependency_treebank import (
+    heads_of_kept,
+    kept_words,
+    read_treebank,
+)
+from fairseq_struct.errors import InputError
+from fairseq_struct.evaluation.predictions import TRIVIAL_HEADS, file_of
+from fairseq_struct.metrics.attachment import AttachmentScores, scores_of_readings
+from fairseq_struct.structure.dependency import chains
+from fairseq_struct.structure.dependency.head_selection import readings
+
+POLICY = (
+    "UAS: share of words whose head is right, the root's modifiers included; UUAS: share of pairs "
+    "of words joined by a gold arc that are joined in either direction; punctuation {}"
+)
+
+
+def compare_dependencies(
+    gold: Path, predicted: Path | str, keep_punctuation: bool = False,
+    longest: int | None = None, seed: int = 1,
+) -> tuple[AttachmentScores, int]:  # fmt: skip
+    """Scores of predicted trees, and the number of sentences.
+
+    Punctuation is told by the gold trees' tags; what hung from it hangs from its nearest ancestor
+    that stays, in both trees. Predicted trees may also be of the words alone.
+
+    Args:
+        gold: file of gold trees, or folder of .dp files.
+        predicted: trees of the same sentences in the same order, or one of ``TRIVIAL_HEADS``.
+        keep_punctuation: count all tokens.
+        longest: only sentences of at most so many words (that count).
+        seed: of random trees.
+
+    Raises:
+        InputError: a file is missing or malformed, the files hold other sentences, or no sentence
+            is left.
+    """
+    theirs = read_treebank(gold)
+    path = file_of(predicted, TRIVIAL_HEADS)
+    if path is None:
+        make = trivial_heads(str(predicted), seed)
+    else:
+        ours = read_treebank(path)
+        if len(ours) != len(theirs) and not keep_punctuation:
+            theirs = [tree for tree in theirs if any(kept_words(tree))]  # of words alone, too
+        if len(ours) != len(theirs):
+            raise InputError(f"{path}: {len(ours)} trees, but {gold} has {len(theirs)} of them")
+    scores, count = AttachmentScores(), 0
+    for number, tree in enumerate(theirs):
+        kept = [True] * len(tree.words) if keep_punctuation else kept_words(tree)
+        heads = heads_of_kept(tree.heads, kept)
+        if not heads or (longest is not None and len(heads) > longest):
+            continue
+        own = make(len(heads)) if path is None else _heads_of(ours[number], tree, kept)
+        if own is None:
+            raise InputError(
+                f"{path}: tree {number + 1}, line {ours[number].line}, has other words "
+                f"than that of {gold}, line {tree.line}"
+            )
+        scores.add(own, heads)
+        count += 1
+    if not count:
+        raise InputError(f"{gold}: no sentence is left to evaluate")
+    return scores, count
+
+
+def score_parser(
+    arc_scores: Callable[[Tensor, Tensor], Tensor],
+    gold: Sequence[tuple[Tensor, Sequence[int]]],
+    padding: int,
+    device: torch.device | str = "cpu",
+    batch_words: int = BATCH_WORDS,
+) -> dict[str, float]:
+    """:func:`.scores_of_readings` of what a parser believes, 0 to 100.
+
+    Args:
+        arc_scores: of tokens (batch, n) and their lengths (batch,), (batch, n, n).
+        gold: words as integers, and their heads, 1-based, 0 the root.
+        padding: what stands behind the words of shorter sentences.
+        device: where the tokens go.
+        batch_words: most words at once, padding counted.
+    """
+    heads, found = [], []
+    for batch in similar_lengths([len(words) for words, _ in gold], batch_words):
+        rows = [gold[place] for place in batch]
+        lengths = torch.tensor([len(words) for words, _ in rows])
+        tokens = torch.nn.utils.rnn.pad_sequence([words for words, _ in rows], True, padding)
+        with torch.no_grad():
+            scores = arc_scores(tokens.to(device), lengths.to(device))
+        every = {name: own.tolist() for name, own in readings(scores, lengths).items()}
+        heads += [own for _, own in rows]
+        found += [{name: own[row] for name, own in every.items()} for row in range(len(rows))]
+    return scores_of_readings(heads, found)
+
+
+def trivial_heads(name: str, seed: int = 1) -> Callable[[int], list[int]]:
+    """What makes the heads of ``TRIVIAL_HEADS`` from numbers of words.
+
+    Args:
+        name: one of them.
+        seed: of random trees, of which each call makes another.
+    """
+    if name == "random":
+        generator = torch.Generator().manual_seed(seed)
+        return lambda n: chains.random_trees(torch.tensor([n]), generator)[0].tolist()
+    return getattr(chains, name)
+
+
+def _heads_of(own: Sentence, tree: Sentence, kept: Sequence[bool]) -> list[int] | None:
+    """Predicted heads of the gold tree's kept words; None if the sentences differ."""
+    theirs, ours = ([word.lower() for word in one.words] for one in (tree, own))
+    if ours == theirs:
+        return heads_of_kept(own.heads, kept)
+    left = [word for word, stays in zip(theirs, kept, strict=True) if stays]
+    # Language models have N for numbers.
+    same = len(ours) == len(left) and all(
+        word in (other, "n") for word, other in zip(ours, left, strict=True)
+    )
+    return list(own.heads) if same else None

@@ -1,0 +1,37 @@
+"""What predictions may be: files, or the names of trivial trees. Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairseq_struct.errors import InputError, suggestion
+from fairseq_struct.text_files import reading
+
+TRIVIAL_BRACKETS = ("right_branching", "left_branching", "balanced", "random")
+TRIVIAL_HEADS = ("right_chain", "left_chain", "random")
+
+
+def is_treebank(path: Path) -> bool:
+    """Whether this is a folder, or a file of dependency trees, by its ending or its first line."""
+    if path.is_dir() or path.suffix in (".conllu", ".dp"):
+        return True
+    if not path.is_file():
+        return False
+    with reading(path), path.open(encoding="utf-8", errors="replace") as lines:
+        first = next((line for line in lines if line.strip() and line[0] != "#"), "")
+    return first.count("\t") == 9
+
+
+def file_of(predicted: Path | str, trivial: Sequence[str]) -> Path | None:
+    """The path of predicted trees; None for the name of trivial ones.
+
+    Raises:
+        InputError: there is nothing there; with the name of trivial trees that may be meant.
+    """
+    if str(predicted) in trivial:
+        return None
+    if not os.path.exists(predicted):
+        raise InputError(f"{predicted}: no such file{suggestion(predicted, trivial)}")
+    return Path(predicted)

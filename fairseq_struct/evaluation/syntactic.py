@@ -1,0 +1,146 @@
+"""Targeted syntactic evaluation: which of two sentences a language model finds more likely.
+
+The test sets are those of Marvin and Linzen (2018), the table is table 3 of the ON-LSTM paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fairseq_struct.data.readers.syntactic_evaluation import Case
+from fairseq_struct.errors import InputError
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of table 3 of the ON-LSTM paper.
+
+    Attributes:
+        name: of the results.
+        long: whether something stands between the two words that depend on each other.
+        cases: test sets it is of.
+        better, worse: places of the two sentences in the sets' tuples.
+        on_lstm, lstm: the paper's accuracies, 0 to 100.
+    """
+
+    name: str
+    long: bool
+    cases: tuple[str, ...]
+    better: int
+    worse: int
+    on_lstm: float
+    lstm: float
+
+
+def _both(name: str) -> tuple[str, str]:
+    return f"{name}_anim", f"{name}_inanim"
+
+
+ROWS = (
+    Row("agreement_simple", False, ("simple_agrmt",), 0, 1, 99, 100),
+    Row("agreement_sentential_complement", False, ("sent_comp",), 0, 1, 95, 98),
+    Row("agreement_short_vp_coordination", False, ("vp_coord",), 0, 1, 89, 92),
+    Row("agreement_in_object_relative", False, _both("obj_rel_within"), 0, 1, 84, 88),
+    Row("agreement_in_object_relative_no_that", False, _both("obj_rel_no_comp_within"), 0, 1,
+        78, 81),
+    Row("reflexive_simple", False, ("simple_reflexives",), 0, 1, 89, 82),
+    Row("reflexive_sentential_complement", False, ("reflexive_sent_comp",), 0, 1, 86, 80),
+    Row("npi_simple_grammatical_intrusive", False, _both("simple_npi"), 0, 1, 18, 100),
+    Row("npi_simple_intrusive_ungrammatical", False, _both("simple_npi"), 1, 2, 50, 1),
+    Row("npi_simple_grammatical_ungrammatical", False, _both("simple_npi"), 0, 2, 7, 63),
+    Row("agreement_long_vp_coordination", True, ("long_vp_coord",), 0, 1, 74, 74),
+    Row("agreement_across_prepositional_phrase", True, _both("prep"), 0, 1, 67, 68),
+    Row("agreement_across_subject_relative", True, ("subj_rel",), 0, 1, 66, 60),
+    Row("agreement_across_object_relative", True, _both("obj_rel_across"), 0, 1, 57, 52),
+    Row("agreement_across_object_relative_no_that", True, _both("obj_rel_no_comp_across"), 0, 1,
+        54, 51),
+    Row("reflexive_across_relative", True, ("reflexives_across",), 0, 1, 57, 58),
+    Row("npi_across_grammatical_intrusive", True, _both("npi_across"), 0, 1, 59, 95),
+    Row("npi_across_intrusive_ungrammatical", True, _both("npi_across"), 1, 2, 20, 0),
+    Row("npi_across_grammatical_ungrammatical", True, _both("npi_across"), 0, 2, 11, 4),
+)  # fmt: skip
+
+
+class Accuracy(NamedTuple):
+    """What a model makes of a row.
+
+    Args:
+        accuracy: share of pairs whose better sentence has the higher score, 0 to 100.
+        pairs: their number.
+        apart: pairs whose sentences the model can tell apart.
+    """
+
+    accuracy: float
+    pairs: int
+    apart: int
+
+
+def evaluate_syntax(
+    sets: Mapping[str, Case],
+    log_probabilities: Callable[[list[tuple[str, ...]]], Iterable[float]],
+    index: Callable[[str], int],
+) -> dict[str, Accuracy]:
+    """:func:`accuracies` of a language model, which scores every sentence once.
+
+    Args:
+        sets: of :func:`.read_test_sets`.
+        log_probabilities: of sentences, each a tuple of words.
+        index: of a word; all that the model does not know have the same.
+
+    Raises:
+        InputError: as for :func:`accuracies`.
+    """
+    sentences = sorted({text for items in sets.values() for item in items for text in item})
+    found = log_probabilities([tuple(text.split()) for text in sentences])
+    scores = dict(zip(sentences, found, strict=True))
+
+    def told_apart(better: str, worse: str) -> bool:
+        return list(map(index, better.split())) != list(map(index, worse.split()))
+
+    return accuracies(sets, scores, told_apart)
+
+
+def accuracies(
+    sets: Mapping[str, Case], scores: Mapping[str, float], told_apart=lambda better, worse: True
+) -> dict[str, Accuracy]:
+    """Accuracy of each row.
+
+    A pair counts as right if the better sentence has the higher score; equal scores are wrong.
+
+    Args:
+        sets: of :func:`.read_test_sets`; rows without all of their sets are left out.
+        scores: of every sentence.
+        told_apart: whether a model can tell the two sentences from each other at all.
+
+    Raises:
+        InputError: the sets of no row are there, or items lack the third sentence.
+    """
+    result = {}
+    for row in ROWS:
+        if not all(case in sets for case in row.cases):
+            continue
+        items = [item for case in row.cases for item in sets[case]]
+        if not items:
+            raise InputError(f"{', '.join(row.cases)}: no item in this test set")
+        if any(len(item) <= row.worse for item in items):
+            raise InputError(f"{', '.join(row.cases)}: expected three sentences in each item")
+        pairs = [(item[row.better], item[row.worse]) for item in items]
+        right = sum(scores[better] > scores[worse] for better, worse in pairs)
+        apart = sum(told_apart(better, worse) for better, worse in pairs)
+        result[row.name] = Accuracy(100 * right / len(pairs), len(pairs), apart)
+    if not result:
+        raise InputError(f"no row of the table can be made of the sets {', '.join(sorted(sets))}")
+    return result
+
+
+def share_told_apart(found: Mapping[str, Accuracy]) -> float:
+    """Share of all rows' pairs that the model can tell apart, 0 to 100."""
+    return 100 * sum(row.apart for row in found.values()) / sum(row.pairs for row in found.values())
+
+
+def sets_of_no_row(sets: Iterable[str], rows: Iterable[str]) -> list[str]:
+    """Names of test sets that none of the named rows is of."""
+    rows = set(rows)
+    return sorted(set(sets) - {case for row in ROWS if row.name in rows for case in row.cases})

@@ -1,0 +1,99 @@
+"""The tools of this package; what they do is imported once one of them is built."""
+
+from __future__ import annotations
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.inference.reading import LONGEST
+from fairseq_struct.inference.registry import Option, register_tool
+
+LONGEST_SENTENCE = Option(
+    "longest", "refuse longer ones, if the model takes any (default: 2000 words; memory grows with "
+    "the square)", int, LONGEST, least=1, flag="--longest-sentence", metavar="N",
+)  # fmt: skip
+TRUNCATE = Option("truncate", "cut sentences that are too long for the model", bool, False)
+LAYER = Option("layer", "ON-LSTM: whose distances make the trees, from 1 (default: 2)", int)
+SPLIT = Option(
+    "split", "ON-LSTM: split at the largest distance into ((before) (word (after))), as the paper "
+    "does (default), or into ((before) (word and after))", choices=("word", "gap"),
+)  # fmt: skip
+MULTIPLE_ROOTS = Option(
+    "multiple_roots", "masked language models: not only trees whose root has one modifier",
+    bool, False,
+)  # fmt: skip
+BFLOAT16 = Option(
+    "bfloat16", "masked language models: half the time on processors that have it, less exact "
+    "scores", bool, False,
+)  # fmt: skip
+
+
+@register_tool(
+    "classifier", kind="classifiers with a longest sentence", abilities=("classify", "parse"),
+    serves=lambda model: hasattr(model, "sides"), options=(TRUNCATE, LONGEST_SENTENCE),
+)  # fmt: skip
+def classifier(model, task, truncate: bool = False, **options):
+    """A classifier says how many sentences it reads, ``sides``."""
+    from fairseq_struct.inference.dependency import Classifier
+
+    own = task.cfg.longest_sentence
+    if truncate and not own:
+        raise InputError("takes sentences of any length, --truncate has no use")
+    truncate = truncate or task.cfg.truncate
+    return Classifier(model, task.words, task.labels, own, truncate, task.lower, **options)
+
+
+@register_tool(
+    "constituency_parser", kind="language models with distances of words", abilities=("parse",),
+    serves=lambda model: getattr(model, "tree_layers", 0) > 0,
+    options=(LAYER, SPLIT, LONGEST_SENTENCE),
+)  # fmt: skip
+def constituency_parser(model, task, **options):
+    """A language model says how many of its layers have ``distances``, ``tree_layers``."""
+    from fairseq_struct.inference.constituency import ConstituencyParser
+
+    return ConstituencyParser(model, task.source_dictionary, **options)
+
+
+@register_tool(
+    "translation_parser", kind="translation models with a parser", abilities=("parse",),
+    serves=lambda model: hasattr(getattr(model, "encoder", None), "arc_scores"),
+    options=(LONGEST_SENTENCE,),
+)  # fmt: skip
+def translation_parser(model, task, **options):
+    """A translation model's encoder has ``arc_scores`` of its tokens."""
+    from fairseq_struct.inference.dependency import TranslationParser
+
+    return TranslationParser(model.encoder, task.source_dictionary, **options)
+
+
+@register_tool(
+    "masked_parser", kind="masked language models", abilities=("parse",),
+    serves=lambda model: getattr(model, "parses", False),
+    options=(MULTIPLE_ROOTS, BFLOAT16, LONGEST_SENTENCE),
+)  # fmt: skip
+def masked_parser(model, task, multiple_roots: bool = False, **options):
+    """A masked language model says whether it infers trees, ``parses``."""
+    from fairseq_struct.inference.masked_language_model import MaskedParser
+
+    return MaskedParser(model, task.source_dictionary, not multiple_roots, **options)
+
+
+@register_tool(
+    "language_model_scorer", kind="language models", abilities=("score",),
+    serves=lambda model: "future" in getattr(model, "supported_targets", ()),
+)  # fmt: skip
+def language_model_scorer(model, task, **options):
+    """A language model says in fairseq's way that it predicts the next word."""
+    from fairseq_struct.inference.language_model import LanguageModelScorer
+
+    return LanguageModelScorer(model, task.source_dictionary, **options)
+
+
+@register_tool(
+    "arc_channels", kind="masked language models", abilities=("channels",),
+    serves=lambda model: hasattr(model, "shares"),
+)  # fmt: skip
+def arc_channels(model, task, **options):
+    """A masked language model has ``shares`` of its channels."""
+    from fairseq_struct.inference.channels import ArcChannels
+
+    return ArcChannels(model, task.source_dictionary, **options)

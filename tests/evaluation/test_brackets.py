@@ -1,0 +1,42 @@
+"""Files of constituency trees against each other."""
+
+import pytest
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.evaluation.brackets import compare_brackets, trivial_spans
+
+
+def test_files_are_compared_word_by_word(tmp_path):
+    gold, ours = tmp_path / "gold", tmp_path / "ours"
+    gold.write_text("(S (NP (DT the) (NN cat)) (VP (VBZ sits) (ADV (RB still))))\n(NP (NN mat))\n")
+    ours.write_text("((the cat) (sits still))\n(mat)\n")
+    scores, depth = compare_brackets(gold, ours)
+    assert scores.f1_sentence == scores.f1_corpus == 100 and depth == (2 + 0) / 2
+    assert compare_brackets(gold, "right_branching", longest=4)[0].f1 == [pytest.approx(50), 100]
+    assert len(compare_brackets(gold, "random", longest=1)[0].f1) == 1
+    for text, message in (
+        ("((the cat) (sits still))\n", "1 trees, but"),
+        ("((the cat) (lies still))\n(mat)\n", r"ours:1: other words than in"),
+    ):
+        ours.write_text(text)
+        with pytest.raises(InputError, match=message):
+            compare_brackets(gold, ours)
+    with pytest.raises(InputError, match="no sentence is left"):
+        compare_brackets(gold, "balanced", longest=0)
+
+
+def test_right_branching_trees_without_labels(tmp_path):
+    """(a (b c)) may have a label or three words; who evaluates it knows."""
+    gold, ours = tmp_path / "gold", tmp_path / "ours"
+    gold.write_text("(S (DT a) (NP (NN b) (NN c)))\n")
+    ours.write_text("(a (b c))\n")
+    with pytest.raises(InputError, match="other words than in .* --unlabelled, if brackets have"):
+        compare_brackets(gold, ours)
+    scores, depth = compare_brackets(gold, ours, unlabelled=["predicted"])
+    assert scores.f1_sentence == 100 and depth == pytest.approx(5 / 3)
+
+
+def test_random_trees_are_those_of_their_seed():
+    first, again, other = (trivial_spans("random", seed) for seed in (1, 1, 2))
+    drawn = [[make(9) for _ in range(3)] for make in (first, again, other)]
+    assert drawn[0] == drawn[1] != drawn[2] and drawn[0][0] != drawn[0][1]

@@ -1,0 +1,7 @@
+"""A folder for ``--user-dir`` as somebody else would write it: two files, and this one."""
+
+from fairseq_struct import plugin
+
+plugin.load()
+
+from toy_plugin import models, tool  # noqa: E402, F401, which register what they hold
