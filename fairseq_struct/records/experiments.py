@@ -11,6 +11,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.records.paper_values import paper_values
 from fairseq_struct.records.results import results_of
 from fairseq_struct.records.rows import Row, rows_of
+from fairseq_struct.records.tables import command_of
 from fairseq_struct.text_files import read_text
 
 LIST = "experiments.tsv"
@@ -26,7 +27,7 @@ class Experiment:
         data: in a few words.
         variant: that stands for the experiment in the index.
         metric: by which it does so.
-        command: that runs it, within the folder ``recipes``.
+        command: that runs it, within the folder ``recipes``; where there is a record, that tells.
     """
 
     system: str
@@ -88,7 +89,7 @@ def index(recipes: str | Path) -> str:
         lines.append(
             f"| [{one.system}]({one.system}/RESULTS.md) | {one.data} "
             f"| {one.measure}: {row.ours(one.metric)}{reduced} | {row.paper(one.metric)} "
-            f"| `{one.command}` |"
+            f"| `{command_of(row.results).replace('recipes/', '')}` |"
         )
     return "\n".join(lines) + "\n\n" + _not_run(experiments, recipes)
 

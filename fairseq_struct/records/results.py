@@ -10,7 +10,7 @@ import torch
 from fairseq_struct import __version__
 from fairseq_struct.errors import InputError
 from fairseq_struct.processor import own_instructions, processor_name
-from fairseq_struct.text_files import read_lines, writing
+from fairseq_struct.text_files import read_lines
 from fairseq_struct.whole_files import whole_file
 
 SCALES = ("paper", "reduced")
@@ -54,9 +54,14 @@ class Result:
             raise ValueError(f"scale must be one of {SCALES}, not {self.scale!r}")
 
 
-def device_name(threads: int | None = None) -> str:
-    """Name of the accelerator, or ``PROCESSOR, VECTOR INSTRUCTIONS, N threads`` in use."""
-    if torch.cuda.is_available():
+def device_name(threads: int | None = None, on_cpu: bool = False) -> str:
+    """Name of the accelerator, or ``PROCESSOR, VECTOR INSTRUCTIONS, N threads`` in use.
+
+    Args:
+        threads: of the CPU, if not torch's.
+        on_cpu: the CPU was used, whether there is an accelerator or not.
+    """
+    if torch.cuda.is_available() and not on_cpu:
         return torch.cuda.get_device_name()
     threads = threads or torch.get_num_threads()
     parts = processor_name(), own_instructions(), f"{threads} thread{'s' if threads > 1 else ''}"
@@ -91,7 +96,7 @@ def append_result(path: str | Path, result: Result):
         InputError: the file holds something else than records.
     """
     path = Path(path)
-    with writing(path), path.with_name(f".{path.name}.lock").open("w") as lock:
+    with path.with_name(f".{path.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         results = read_results(path) if path.exists() else []
         keys = [_run_of(old) for old in results]

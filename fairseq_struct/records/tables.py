@@ -50,7 +50,7 @@ def markdown_table(results: Sequence[Result]) -> str:
     if any(row.paper(column.name) for row in rows for column in columns):
         told.append("In brackets: the paper's")
     told.append("; ".join(dict.fromkeys(item.device for item in results)))
-    lines = [f"{'. '.join(filter(None, told))}. Command: `{_command(results)}`"]
+    lines = [f"{'. '.join(filter(None, told))}. Command: `{command_of(results)}`"]
     variants = Column("", tuple(f"`{row.variant}`" for row in rows))
     for title, group in _by_quantity(columns):
         lines += ["", *([f"{title}:", ""] if title else [])]
@@ -84,8 +84,8 @@ def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
     return phrases, columns
 
 
-def _command(results: Sequence[Result]) -> str:
-    """That of the first record, with a word for what differs between records."""
+def command_of(results: Sequence[Result]) -> str:
+    """The command of the first record, with words for its variant and, if they vary, the seed."""
     command = results[0].command.replace(f" {results[0].variant}", " VARIANT")
     if len({item.seed for item in results}) > 1:
         command = _SEED_IN_COMMAND.sub(r"\1SEED", command)

@@ -40,7 +40,7 @@ def logged(lines: Iterable[str]) -> Iterator[Logged]:
         try:
             values = {name: float(value) for name, value in json.loads(match["values"]).items()
                       if value is not None}  # fmt: skip
-        except ValueError:
+        except (ValueError, TypeError):
             continue
         prefix = f"{match['split']}_"
         yield Logged(

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fairseq_struct.records.results import Result, append_result, device_name
+from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 from fairseq_struct.structure import ahead_of_time
 
 RESULTS = Path(__file__).with_name("results.jsonl")
@@ -49,7 +49,8 @@ def main():
         print(use, metrics, flush=True)
         if setting.append:
             append_result(RESULTS, Result(
-                experiment="first_use", variant=use, metrics=metrics, device=device_name(1),
+                experiment=benchmark_name("first_use", 1), variant=use, metrics=metrics,
+                device=device_name(1, on_cpu=True),
                 data="each in a process of its own, with an empty cache; then once more",
                 command="python recipes/benchmarks/first_use.py --append",
             ))  # fmt: skip

@@ -109,7 +109,7 @@ def main():
                 append_result(RESULTS, Result(
                     experiment=benchmark_name("on_lstm", setting.threads),
                     variant=f"{name}, {steps} words", metrics=metrics,
-                    device=device_name(setting.threads),
+                    device=device_name(setting.threads, on_cpu=True),
                     data=f"forward and backward pass, {BATCH} sequences, C = {CHUNK}, "
                     f"{setting.repeats} repeats; ratios to torch's LSTM",
                     command="python recipes/benchmarks/on_lstm.py "

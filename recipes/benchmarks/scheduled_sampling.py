@@ -19,7 +19,7 @@ from statistics import median
 
 import torch
 
-from fairseq_struct.records.results import Result, append_result, device_name
+from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 
@@ -205,12 +205,12 @@ def record_of(setting: argparse.Namespace, name: str, values: dict[str, float]) 
     size = f"{setting.layers}+{setting.layers} layers of {setting.dim}"
     batch = f"{setting.sentences} x {setting.length} tokens, vocabulary {setting.vocabulary}"
     return Result(
-        experiment="scheduled_sampling",
+        experiment=benchmark_name("scheduled_sampling", setting.threads),
         variant=name,
         metrics={key: round(value, 2) for key, value in values.items()},
         data=f"training step with optimiser, {size}, {batch}, {setting.repeats} repeats, ratios "
         "to teacher forcing in the same run (time at gold probability t, memory at 0.5)",
-        device=device_name(setting.threads),
+        device=device_name(setting.threads, on_cpu=setting.device == "cpu"),
         command=" ".join(["python recipes/benchmarks/scheduled_sampling.py", *sys.argv[1:]]),
     )
 

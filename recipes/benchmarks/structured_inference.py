@@ -237,7 +237,7 @@ def main():
                 variant=name, metrics=columns,
                 data=f"batch {setting.batch}, {min(LENGTHS)} to {max(LENGTHS)} "
                 "words, milliseconds of the compiled backend and ratio peer / ours",
-                device=device_name(setting.threads), command=command(),
+                device=device_name(setting.threads, on_cpu=True), command=command(),
             ))  # fmt: skip
 
 
@@ -250,7 +250,7 @@ def record_of(setting, n: int, name: str, times: dict[str, float], ratio: float)
         variant=name,
         metrics=metrics,
         data=f"batch {setting.batch}, {n} words, unit-normal scores unless the name says otherwise",
-        device=device_name(setting.threads),
+        device=device_name(setting.threads, on_cpu=True),
         command=command(),
     )
 

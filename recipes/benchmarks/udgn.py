@@ -158,7 +158,7 @@ def main():
         if setting.append:
             append_result(RESULTS, Result(
                 experiment=benchmark_name("udgn", setting.threads), variant=name, metrics=metrics,
-                device=device_name(setting.threads),
+                device=device_name(setting.threads, on_cpu=True),
                 data=f"{LAYERS} layers of {SIZE}, sentences of {LENGTH} words; training "
                 f"{SENTENCES} at once against TransformerEncoder, parsing {4 * SENTENCES} at once "
                 f"against one at a time with networkx; {setting.repeats} repeats",

@@ -176,12 +176,18 @@ def record(path: Path, bleu: float, run: Path, args: argparse.Namespace):
     # Imports torch, which nothing else here needs.
     from fairseq_struct.records.results import Result, append_result, device_name
 
+    command = ["recipes/scheduled_sampling/demo.py"]
+    if args.updates != UPDATES:
+        command += ["--updates", args.updates]
+    if tuple(args.sentences) != SENTENCES:
+        command += ["--sentences", *args.sentences]
+    command += ["--seed", args.seed, "--threads", args.threads]
     append_result(path, Result(
         experiment="demo", variant=f"top_k, {args.threads} thread{'s' * (args.threads > 1)}",
         metrics={"bleu_test": round(bleu, 2)}, seed=args.seed, updates=args.updates,
         data=f"generated corpus of depth {DEPTH}, {args.sentences[0]:,} training pairs",
         device=device_name(args.threads), minutes=round(read_log(run / "train.log").minutes, 1),
-        command=f"recipes/scheduled_sampling/demo.py --seed {args.seed} --threads {args.threads}",
+        command=" ".join(map(str, command)),
     ))  # fmt: skip
 
 

@@ -66,14 +66,14 @@ def main():
         args.scale = "paper" if sizes == (512, 8) and whole else "reduced"
     if args.trees:
         gold = as_text(read_treebank(args.trees))
+        if args.experiment == "wsj_sample" and args.results and len(gold) != WSJ_SAMPLE:
+            raise InputError(
+                f"{args.trees}: {len(gold)} sentences, but the sample, of which records are kept, "
+                f"has {WSJ_SAMPLE}; without RECORD=1 they are scored and nothing is recorded"
+            )
         without_model = args.variant in TRIVIAL
         metrics |= trivial(gold, args.variant) if without_model else parsing(gold, checkpoint)
         args.data += f"; {len(gold)} sentences"
-        if args.experiment == "wsj_sample" and args.results and len(gold) != WSJ_SAMPLE:
-            raise InputError(
-                f"{args.trees}: {len(gold)} sentences, but the sample has {WSJ_SAMPLE}; no record "
-                "is kept without RECORD"
-            )
     metrics = {name: round(value, 2) for name, value in metrics.items()}
     # The thesis's numbers are of the Wall Street Journal.
     publish(args, [{"metrics": metrics}], folder=Path(__file__).parent, seed=made["seed"],

@@ -70,7 +70,8 @@ def test_from_nothing_to_bleu_with_three_translations(tmp_path, demo):
     assert last == f"BLEU {scored:.1f} (not the demo's own size)"
     (record,) = read_results(results)
     assert record.metrics == {"bleu_test": pytest.approx(scored, abs=0.006)}
-    assert record.command.endswith("--seed 1 --threads 1")
+    said = "--updates 10 --sentences 120 6 10 --seed 1 --threads 1"
+    assert record.command == f"recipes/scheduled_sampling/demo.py {said}"
 
     entries = list(logged((tmp_path / "run/train.log").read_text().splitlines()))
     sampled = [x.values for x in entries if x.split == "train_inner"]
@@ -175,10 +176,10 @@ def test_on_a_terminal_a_bar_that_goes_on_where_a_training_was_resumed():
     show_progress(LOG[-3:-1] + [line("train_inner", 40, loss=2.5)], 100, ("loss",), told)
     shown = re.split(r"[\r\n]+", told.getvalue().strip())
     bars = [text for text in shown if "/100 [" in text]
-    assert re.match(r"training: +0%.* 0/100 \[00:00<\?", bars[0])
+    assert re.match(r"training: +0%.* 0/100 \[\d\d:\d\d<\?", bars[0])
     assert re.match(r"training: +40%.* 40/100 \[", bars[-1]) and "loss=2.5" in bars[-1]
     # Only after two of them is a speed known, that of the updates between them.
-    assert any(re.search(r" 20/100 \[00:00<\?, loss=3", text) for text in bars)
+    assert any(re.search(r" 20/100 \[\d\d:\d\d<\?, loss=3", text) for text in bars)
     assert re.search(r" 40/100 \[\d\d:\d\d<\d\d:\d\d, ", bars[-1])
 
 

@@ -19,7 +19,7 @@ def run(out, recipe, *arguments, **settings):
     ("recipe", "arguments", "settings", "message"),
     [
         ("ptb", ["lstm"], {}, "usage: ptb.sh udgn|structformer|masked_transformer [DATA]"),
-        ("ptb", ["udgn"], {}, "name the folder DATA after the model"),
+        ("ptb", ["udgn"], {}, "the data are not prepared yet: name their folder"),
         ("ptb", ["udgn"], {"SIZE": "big"}, "SIZE must be paper or cpu, not 'big'"),
         ("ptb", ["udgn"], {"UPDATES": "9"}, "UPDATES is for SIZE=cpu"),
         ("ptb", ["udgn"], {"SIZE": "cpu", "EPOCHS": "9"}, "EPOCHS is for SIZE=paper"),
@@ -42,6 +42,21 @@ def test_bad_calls_end_in_one_sentence(tmp_path, recipe, arguments, settings, me
     assert not (tmp_path / "out").exists()
 
 
+def test_other_trees_than_the_sample_are_scored_but_not_recorded(tmp_path):
+    trees = tmp_path / "wsj_0001.dp"
+    trees.write_text("the\tDT\t2\ncat\tNN\t3\nsleeps\tVBZ\t0\n")
+    score = ["python", RECIPES / "score.py", "--experiment=wsj_sample", "--variant=left_chain",
+             "--scale=reduced", "--data=WSJ", "--trees", tmp_path, "--command=x"]  # fmt: skip
+    done = start(*score)
+    said = done.communicate()[0]
+    assert done.returncode == 0 and "uas 100.00" in said, said
+    done = start(*score, "--results", tmp_path / "results.jsonl")
+    said = done.communicate()[0]
+    assert done.returncode == 1 and said.count("\n") == 1, said
+    assert "1 sentences, but the sample, of which records are kept, has 3914" in said
+    assert not (tmp_path / "results.jsonl").exists()
+
+
 def test_mask_rates_from_training_to_the_figure(tmp_path):
     before = (RECIPES / "results.jsonl").read_text() if (RECIPES / "results.jsonl").exists() else ""
     settings = {"SIZE": "cpu", "UPDATES": "2", "RATES": "0.4"}
@@ -53,7 +68,7 @@ def test_mask_rates_from_training_to_the_figure(tmp_path):
     kinds = ("", "_argmax", "_argmax_root")
     names = {f"{name}{kind}" for name in ("uas", "uuas") for kind in kinds}
     assert json.loads(record)["metrics"].keys() == names | {"ppl", "ppl_valid"}
-    assert "SIZE=cpu UPDATES='2' RATES='0.4' recipes/udgn/mask_rate.sh" in record
+    assert "SIZE=cpu UPDATES=2 RATES=0.4 recipes/udgn/mask_rate.sh" in record
     assert '"scale": "reduced"' in record and '"updates": 2' in record
     # The settings are not the recipe's own, so its own records stay as they are.
     after = (RECIPES / "results.jsonl").read_text() if (RECIPES / "results.jsonl").exists() else ""

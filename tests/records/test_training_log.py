@@ -31,6 +31,13 @@ def test_values_by_split_and_epoch(tmp_path):
         log.best_epoch("test", "loss")
 
 
+def test_lines_of_something_else_are_passed_over(tmp_path):
+    path = tmp_path / "train.log"
+    others = 'x | valid | {"epoch": 1, "loss": [1]}\nx | valid | {"epoch": 1, "loss": "none"}\n'
+    path.write_text(FIRST + others + END)
+    assert read_log(path).value("valid", 1, "loss") == 3.5
+
+
 def test_of_equal_epochs_the_last_one_is_the_best(tmp_path):
     path = tmp_path / "train.log"
     path.write_text(FIRST + SECOND.replace('"2.5"', '"3.5"') + END)
