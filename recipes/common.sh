@@ -122,6 +122,7 @@ train() {
         fail "$folder was trained with other options ($folder/options): choose another OUT"
     [ ! -e "$folder/finished" ] || return 0
     [ -e "$folder/checkpoint_last.pt" ] || rm -f "$log"
+    [ ${#shown[@]} -eq 0 ] || echo "training in $folder"
     fairseq-train ${data:+"$data"} --user-dir "$root/user_dir" --save-dir "$folder" "${languages[@]}" \
         --no-epoch-checkpoints --num-workers 0 --no-progress-bar --log-format json \
         --log-interval 100 "$@" 2>&1 | tee -a "$log" | show_progress ||

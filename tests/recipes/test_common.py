@@ -30,9 +30,9 @@ touch "$2/checkpoint_last.pt"
 """,
     "python": """
 if [[ $1 = */preprocess/* ]]; then
-    mkdir "${@: -1}" && touch "${@: -1}/manifest.json"
+    mkdir -p "${@: -1}" && touch "${@: -1}/manifest.json"
 fi
-echo "python ${*##*/}"
+echo "python $(basename "$1") ${*:2}"
 """,
 }
 
@@ -49,10 +49,8 @@ def recipe(tmp_path):
     (tmp_path / "system" / "toy.sh").write_text(RECIPE)
 
     def run(*arguments, **settings):
-        settings = {
-            "OUT": str(tmp_path / "out"),
-            "PATH": f"{programs}:{os.environ['PATH']}",
-        } | settings
+        settings["OUT"] = str(tmp_path / "out")
+        settings["PATH"] = f"{programs}:{os.environ['PATH']}"
         done = subprocess.run(
             ["bash", tmp_path / "system" / "toy.sh", *arguments],
             capture_output=True, text=True, env=settings,
@@ -67,7 +65,7 @@ def test_data_are_prepared_once_and_runs_are_kept(recipe):
     status, said = recipe("one", "raw")
     assert status == 0
     lines = said.splitlines()
-    assert lines[0] == "python toys.py --small raw data"
+    assert lines[0] == f"python toys.py --small raw {recipe.out}/data"
     assert [line.split()[1] for line in lines[1:]] == ["score.py", "score.py"]
     log = (recipe.folder / "train.log").read_text()
     assert "--width 8 --max-epoch 3 --seed 1" in log and log.count("trained") == 1
@@ -152,7 +150,7 @@ def test_seed_is_short_for_seeds(recipe):
         (
             ["six"],
             {},
-            "unknown variant 'six'; choose one of: one two\nusage: toy.sh one|two [DATA]",
+            "unknown variant 'six'; choose one of: one two\nusage: toy.sh one|two",
         ),
         (["one"], {}, "the data are not prepared yet: name their folder\nusage: toy.sh"),
         (["one"], {"EPOCHS": "0"}, "EPOCHS must be a whole number above 0, not '0'"),
@@ -171,7 +169,7 @@ def test_bad_calls_end_before_work_starts(recipe, arguments, settings, message):
 def test_every_recipe_has_its_prologue_from_one_file():
     for path in (ROOT / "recipes").glob("*/*.sh"):
         text = path.read_text()
-        assert "set -euo pipefail" not in text and "fairseq-train" not in text, path
+        assert "pipefail" not in text and "--user-dir" not in text, path
         (source,) = [line for line in text.splitlines() if line.startswith("source ")]
         sourced = path.parent / source.partition('")/')[2].strip('"')
         assert sourced.is_file() and sourced != path
