@@ -1,73 +1,180 @@
 # shellcheck shell=bash
-# Shared by the recipes of on_lstm and udgn, which source it.
+# What every recipe is made of. A recipe sources this file, states its own settings, and then
+# prepares data, trains and scores; the environment may change those of its settings that it names.
 #
-# Environment:
-#   OUT      where prepared data and runs go (runs/ and the name of the recipe's folder)
-#   SEED     of the run (1)
-#   EPOCHS   passes through the training split (the recipe's own)
-#   THREADS  CPU threads (1)
-#   RECORD   0 keeps the numbers out of results.jsonl, 1 appends them; without it, only those of the
-#            recipe's own SEED and EPOCHS are appended
-# Finished runs are kept and not made again; one that was interrupted goes on.
+#   OUT      folder of prepared data and runs (runs/SYSTEM; of a translation corpus
+#            runs/SYSTEM/EXPERIMENT)
+#   SEEDS    seeds of the runs, a record for each; SEED=2 is short for SEEDS=2
+#   EPOCHS   passes through the training split
+#   UPDATES  training updates
+#   SIZE     paper (for a GPU) or cpu, where a recipe has both
+#   THREADS  CPU threads of each process (1)
+#   RECORD   1 appends the numbers to results.jsonl beside the recipe, 0 does not. Without it they
+#            are appended if all settings but SEEDS, SIZE, OUT and THREADS are the recipe's own. A
+#            recipe that is given a CHECKPOINT cannot know its settings and asks for RECORD=1.
+#
+# What a single recipe reads beside these is explained in its head. A finished run is kept and not
+# made again. One that was interrupted goes on from its last checkpoint, or starts anew without one.
 
 set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[-1]}")" && pwd) # of the recipe
+# fairseq's programs may lie beside the checkout only.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if ! command -v fairseq-train >/dev/null && [ -x "$root/.venv/bin/fairseq-train" ]; then
     PATH="$root/.venv/bin:$PATH"
 fi
+
+here=$(cd "$(dirname "${BASH_SOURCE[-1]}")" && pwd) # folder of the recipe
+system=$(basename "$here")
+recipe=$(basename "${BASH_SOURCE[-1]}")
+out=$(realpath -m "${OUT:-$root/runs/$system}")
+results=$here/results.jsonl
+usage=""     # of the recipe: its name and arguments
+scale=paper  # of the recipe's own settings: those of the paper, or reduced
+settings=""  # that the environment has changed, as they stand before the command in a record
+own=1        # are the settings the recipe's own?
+epochs=""    # of a training, unless empty
+updates=""   # likewise
+languages=() # options that name source and target, of translation
+shown=()     # numbers to show while training
 
 fail() {
     echo "error: $*" >&2
     exit 2
 }
 
-out=${OUT:-$root/runs/$(basename "$here")}
-for number in "${SEED:-1}" "${EPOCHS:-1}" "${THREADS:-1}"; do
-    [[ $number =~ ^[1-9][0-9]*$ ]] ||
-        fail "SEED, EPOCHS and THREADS must be whole numbers above 0, not '$number'"
-done
-seed=${SEED:-1}
+# one_of WHAT CHOICE ALLOWED… : refuse a CHOICE that is not ALLOWED.
+one_of() {
+    local what=$1 choice=$2
+    shift 2
+    [ -n "$choice" ] || fail "usage: $usage"
+    [[ " $* " == *" $choice "* ]] ||
+        fail "unknown $what '$choice'; choose one of: $*"$'\n'"usage: $usage"
+}
+
+# number NAME VALUE : refuse what is no whole number above 0.
+number() {
+    [[ $2 =~ ^[1-9][0-9]*$ ]] || fail "$1 must be a whole number above 0, not '$2'"
+}
+
+# setting NAME… : let NAME of the environment replace the recipe's own $name.
+setting() {
+    local name value
+    for name in "$@"; do
+        value=${!name:-}
+        [ -n "$value" ] || continue
+        local -n mine=${name,,}
+        [ "$value" = "$mine" ] || own=0
+        mine=$value
+        remember "$name" "$value"
+    done
+}
+
+# numbers NAME… : the same for whole numbers above 0.
+numbers() {
+    local name
+    for name in "$@"; do
+        [ -z "${!name:-}" ] || number "$name" "${!name}"
+    done
+    setting "$@"
+}
+
+remember() {
+    [[ $2 =~ ^[[:alnum:]./_-]+$ ]] && settings+="$1=$2 " || settings+="$1='$2' "
+}
+
+# run_seeds SEED… : $seeds, the recipe's own or those of the environment.
+run_seeds() {
+    [ -z "${SEED:-}" ] || [ -z "${SEEDS:-}" ] || fail "SEED is short for SEEDS: set one of them"
+    local chosen=${SEEDS:-${SEED:-}} seed
+    read -ra seeds <<<"${chosen:-$*}"
+    [ ${#seeds[@]} -gt 0 ] || fail "SEEDS names no seed"
+    for seed in "${seeds[@]}"; do
+        number SEEDS "$seed"
+    done
+    [ -z "$(printf '%s\n' "${seeds[@]}" | sort | uniq -d)" ] ||
+        fail "SEEDS has a seed twice: ${seeds[*]}"
+    [ -z "$chosen" ] || remember SEEDS "$chosen"
+}
+
+# prepare FOLDER KIND ARGUMENT… : data by preprocess/KIND.py, unless they are in FOLDER already.
+prepare() {
+    local folder=$1 kind=$2 argument
+    shift 2
+    [ ! -e "$folder/manifest.json" ] || return 0
+    for argument in "$@"; do
+        [ -n "$argument" ] ||
+            fail "the data are not prepared yet: name their folder"$'\n'"usage: $usage"
+    done
+    python "$root/preprocess/$kind.py" "$@" "$folder"
+}
+
+# train FOLDER DATA_BIN OPTION… : a run by $seed of $epochs or $updates, unless it is finished.
+# DATA_BIN is empty for a task that generates its data.
+train() {
+    local folder=$1 data=$2 log=$1/train.log options
+    shift 2
+    set -- "$@" ${epochs:+--max-epoch "$epochs"} ${updates:+--max-update "$updates"} --seed "$seed"
+    options=${*//"$out/"/} # the folder may move
+    mkdir -p "$folder"
+    # Runs that were kept before recipes wrote their options have no such file.
+    [ -e "$folder/options" ] || [ -e "$folder/finished" ] || echo "$options" >"$folder/options"
+    [ ! -e "$folder/options" ] || [ "$options" = "$(cat "$folder/options")" ] ||
+        fail "$folder was trained with other options ($folder/options): choose another OUT"
+    [ ! -e "$folder/finished" ] || return 0
+    [ -e "$folder/checkpoint_last.pt" ] || rm -f "$log"
+    [ ${#shown[@]} -eq 0 ] || echo "training in $folder"
+    fairseq-train ${data:+"$data"} --user-dir "$root/user_dir" --save-dir "$folder" "${languages[@]}" \
+        --no-epoch-checkpoints --num-workers 0 --no-progress-bar --log-format json \
+        --log-interval 100 "$@" 2>&1 | tee -a "$log" | show_progress ||
+        fail "training failed, see $log: $(tail -n 1 "$log")"
+    touch "$folder/finished"
+}
+
+show_progress() {
+    if [ ${#shown[@]} -gt 0 ]; then
+        python "$root/recipes/progress.py" --updates "$updates" --show "${shown[@]}"
+    else
+        cat >/dev/null
+    fi
+}
+
+# translate DATA_BIN CHECKPOINT SUBSET FILE OPTION… : detokenised, in the order of the data. Without
+# --required-batch-size-multiple 1 fairseq leaves out the last batch when it is not a full eight.
+translate() {
+    local data=$1 checkpoint=$2 subset=$3 file=$4
+    shift 4
+    fairseq-generate "$data" --user-dir "$root/user_dir" --path "$checkpoint" "${languages[@]}" \
+        --gen-subset "$subset" --beam 5 --max-tokens 4000 --required-batch-size-multiple 1 "$@" \
+        >"$file.log" 2>&1 || fail "translation failed, see $file.log: $(tail -n 1 "$file.log")"
+    { grep '^D-' "$file.log" || fail "no translation in $file.log"; } |
+        LC_ALL=C sort -t- -k2,2n | cut -f3- >"$file"
+}
+
+# given CHECKPOINT : refuse one that does not exist. Its settings are anybody's.
+given() {
+    [ -f "$1" ] || fail "$1: no such file"
+    RECORD=${RECORD:-0}
+}
+
+# Are the numbers to be appended to $results?
+recording() {
+    [ "${RECORD:-$own}" != 0 ]
+}
+
+# score SCRIPT ARGUMENTS OPTION… : print a run's numbers and, if they are to be recorded, keep them
+# with the command: that of the recipe with these ARGUMENTS. (Options of SCRIPT: its --help.)
+score() {
+    local script=$1 arguments=$2 record=()
+    shift 2
+    ! recording || record=(--results "$results")
+    [ "$own" = 1 ] || scale=reduced
+    python "$script" --scale "$scale" --command \
+        "${settings}recipes/$system/$recipe${arguments:+ $arguments}" "${record[@]}" "$@"
+}
+
+number THREADS "${THREADS:-1}"
 export OMP_NUM_THREADS=${THREADS:-1}
 # glibc gives large blocks back to the system after every step, and zeroing them again takes time.
 export MALLOC_MMAP_THRESHOLD_=${MALLOC_MMAP_THRESHOLD_:-4000000000}
 export MALLOC_TRIM_THRESHOLD_=${MALLOC_TRIM_THRESHOLD_:-8000000000}
 command -v fairseq-train >/dev/null || fail "fairseq-struct is not installed: make install"
-own=1       # are the settings the recipe's own?
-settings="" # of this call, for the command in the record
-for name in SEED EPOCHS ${more_settings:-}; do
-    [ -z "${!name:-}" ] || { own=0; settings+="$name='${!name}' "; }
-done
-record=()
-[ "${RECORD:-$own}" = 0 ] || record=(--results "$here/results.jsonl")
-
-# one_of CHOICE ALLOWED… : is CHOICE among those?
-one_of() {
-    local choice=$1
-    shift
-    case " $* " in
-        *" $choice "*) [ -n "$choice" ] ;;
-        *) false ;;
-    esac
-}
-
-# prepare_ptb DATA : the Penn Treebank in $prepared, unless it is there already.
-prepare_ptb() {
-    prepared=$out/ptb_lm/data
-    [ ! -e "$prepared/manifest.json" ] || return 0
-    [ -n "$1" ] || fail "name the folder DATA after the model (it is needed once)"
-    python "$root/preprocess/penn_treebank.py" lm "$1" "$prepared"
-}
-
-# train FOLDER DATA_BIN EPOCHS OPTION… : a run, unless it is finished.
-train() {
-    local folder=$1 data=$2 epochs=$3
-    shift 3
-    [ ! -e "$folder/finished" ] || return 0
-    mkdir -p "$folder"
-    fairseq-train "$data" --user-dir "$root/user_dir" --save-dir "$folder" --seed "$seed" \
-        --max-epoch "$epochs" --no-epoch-checkpoints --num-workers 0 --no-progress-bar \
-        --log-format json --log-interval 200 "$@" >>"$folder/train.log" 2>&1 ||
-        fail "training failed, see $folder/train.log: $(tail -n 1 "$folder/train.log")"
-    touch "$folder/finished"
-}

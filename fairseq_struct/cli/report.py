@@ -16,8 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         type=Path,
-        default=[Path("recipes/README.md"), Path("README.md")],
-        help="Markdown files with marked tables (default: recipes/README.md README.md)",
+        help="Markdown files with marked tables (default: README.md and, of the recipes, README.md "
+        "and each RESULTS.md)",
     )
     parser.add_argument(
         "--recipes",
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         InputError: a file is missing, or a table asks for records that do not exist.
     """
     require(files=[] if args.show else args.files)
-    from fairseq_struct.records.results import fill_tables, table_of
+    from fairseq_struct.records.marked_tables import fill_tables, marked_files, table_of
     from fairseq_struct.text_files import read_text
     from fairseq_struct.whole_files import whole_file
 
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         print(table_of(args.show, args.recipes), end="")
         return 0
     renewed = {}
-    for path in args.files:
+    for path in args.files or [Path("README.md"), *marked_files(args.recipes)]:
         old = read_text(path)
         new = fill_tables(old, args.recipes)
         if new != old:

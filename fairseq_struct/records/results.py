@@ -1,13 +1,7 @@
-"""Records of experiments: one JSON object a line, and the tables made from them.
-
-A number is reported only from such a record, and a table stands in a Markdown file between two
-markers, ``<!-- results: SYSTEM/EXPERIMENT -->`` and ``<!-- end of results -->``, so that it can be
-written again from the records and compared with them.
-"""
+"""Records of experiments, one JSON object a line. A number is reported only from such a record."""
 
 import fcntl
 import json
-import re
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
@@ -20,10 +14,6 @@ from fairseq_struct.text_files import read_lines
 from fairseq_struct.whole_files import whole_file
 
 SCALES = ("paper", "reduced")
-MARKED = re.compile(
-    r"(?P<start><!-- results: (?P<name>[\w/.-]+) -->\n).*?(?P<end><!-- end of results -->)",
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True)
@@ -142,87 +132,8 @@ def read_results(path: str | Path) -> list[Result]:
     return results
 
 
-def markdown_table(results: list[Result]) -> str:
-    """A Markdown table of one experiment's records, a row each, the paper's value beside ours.
-
-    Args:
-        results: records of one experiment, in the order of the rows.
-
-    Returns:
-        Lines of Markdown, the settings that all rows share in a sentence above the table.
-    """
-    if not results:
-        raise ValueError("a table needs at least one record")
-    names = list(dict.fromkeys(name for item in results for name in item.metrics))
-    with_paper = [name for name in names if any(name in item.paper for item in results)]
-    header = ["variant"]
-    for name in names:
-        header += [name, f"{name} (paper)"] if name in with_paper else [name]
-    trained = any(item.updates for item in results)  # a benchmark trains nothing
-    header += ["seed", "updates", "minutes"] if trained else []
-    rows = [header, ["---", *["--:"] * (len(header) - 1)]]
-    for item in results:
-        row = [f"`{item.variant}`"]
-        for name in names:
-            row.append(_number(item.metrics.get(name)))
-            if name in with_paper:
-                row.append(_number(item.paper.get(name)))
-        if trained:
-            row += [str(item.seed), str(item.updates), f"{item.minutes:.0f}"]
-        rows.append(row)
-    scales = {"paper": "the paper's setting", "reduced": "scaled down from the paper's setting"}
-    about = [
-        "; ".join(dict.fromkeys(item.data for item in results)),
-        "; ".join(dict.fromkeys(scales[item.scale] for item in results if trained)),
-        "; ".join(dict.fromkeys(item.device for item in results)),
-    ]
-    command = results[0].command.replace(f" {results[0].variant}", " VARIANT")
-    lines = [f"{'. '.join(filter(None, about))}. Command: `{command}`", ""]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def _number(value: float | int | None) -> str:
-    if value is None:
-        return ""
-    return str(value) if isinstance(value, int) else f"{value:.2f}"
-
-
-def fill_tables(text: str, recipes: str | Path) -> str:
-    """Write every marked table of a Markdown text again from the records.
-
-    Args:
-        text: the Markdown.
-        recipes: folder that holds ``SYSTEM/results.jsonl``.
-
-    Returns:
-        The text with its tables renewed.
-
-    Raises:
-        InputError: a marker names a system that does not exist.
-    """
-
-    def renew(match: re.Match) -> str:
-        return f"{match['start']}{table_of(match['name'], recipes)}{match['end']}"
-
-    return MARKED.sub(renew, text)
-
-
-def table_of(name: str, recipes: str | Path) -> str:
-    """The table of one experiment, or a sentence where nothing was recorded yet.
-
-    Args:
-        name: ``SYSTEM/EXPERIMENT``.
-        recipes: folder that holds ``SYSTEM/results.jsonl``.
-
-    Raises:
-        InputError: there is no such system.
-    """
-    system, _, experiment = name.partition("/")
-    folder = Path(recipes) / system
-    if not experiment or not folder.is_dir():
-        raise InputError(f"{name}: no such SYSTEM/EXPERIMENT below {recipes}")
-    path = folder / "results.jsonl"
+def results_of(system: str, experiment: str, recipes: str | Path) -> list[Result]:
+    """The records of one experiment in ``RECIPES/SYSTEM/results.jsonl``, none without the file."""
+    path = Path(recipes) / system / "results.jsonl"
     results = read_results(path) if path.is_file() else []
-    chosen = [item for item in results if item.experiment == experiment]
-    return markdown_table(chosen) if chosen else "No run recorded yet.\n"
+    return [item for item in results if item.experiment == experiment]

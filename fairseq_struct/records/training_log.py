@@ -84,6 +84,11 @@ class TrainingLog:
         return min(epochs, key=lambda epoch: (sign * self.value(split, epoch, name), -epoch))
 
     @property
+    def updates(self) -> int:
+        """How many updates there were."""
+        return int(max(values["num_updates"] for values in self.splits["train"].values()))
+
+    @property
     def minutes(self) -> float:
         """How long training took, without validation."""
         return sum(values["train_wall"] for values in self.splits["train"].values()) / 60

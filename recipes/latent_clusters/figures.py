@@ -9,7 +9,13 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from summarise import METRICS, Validation, median_and_error, runs_with_best_rate  # noqa: E402
+from summarise import (  # noqa: E402
+    METRICS,
+    Validation,
+    median_and_error,
+    runs_with_best_rate,
+    validations_of,
+)
 
 from fairseq_struct.errors import report_plainly  # noqa: E402
 
@@ -41,8 +47,8 @@ class Runs:
     def of(self, name: str) -> list[list[Validation]]:
         """The validations of each seed's run, with the learning rate that is best for them."""
         folder = self.folder / "clusters_10" / name
-        runs = runs_with_best_rate(folder, self.learning_rates, self.updates, self.seeds)[1]
-        return [validations for validations, _ in runs]
+        logs = runs_with_best_rate(folder, self.learning_rates, self.updates, self.seeds)[1]
+        return [validations_of(log) for log in logs]
 
 
 def draw_curves(panels, runs: Runs):

@@ -2,23 +2,24 @@
 # Figure 4.3: accuracy and V-measure against the number of pullback steps, 10 clusters.
 #   recipes/latent_clusters/steps.sh
 # Every number of steps with every step size (the thesis's 0.1, 1 and 2, see step_size_of in
-# common.sh) and with the first of LEARNING_RATES: 48 runs for each of SEEDS. With fewer UPDATES
-# than 10000 the figure says so. The environment variables are explained in common.sh.
+# methods.sh) and with the first of LEARNING_RATES: 48 runs for each of SEEDS. With fewer UPDATES
+# than 10000 the figure says so. The environment variables are explained in methods.sh.
 
-# shellcheck source=common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/methods.sh"
 
-[ $# -eq 0 ] || fail "usage: recipes/latent_clusters/steps.sh (see common.sh for its environment)"
-for variant in ste_identity spigot spigot_ce spigot_eg; do
+[ $# -eq 0 ] || fail "usage: steps.sh (see methods.sh for its environment)"
+settings_of_clusters
+
+for method in ste_identity spigot spigot_ce spigot_eg; do
     for steps in 1 2 3 5; do
-        echo "== $variant, $steps steps"
+        echo "== $method, $steps steps"
         for step_size in 0.00002 0.0002 0.0004; do
             for seed in "${seeds[@]}"; do
-                in_parallel train 10 "$variant" "$seed" "${learning_rates[0]}" "$steps" "$step_size"
+                in_parallel train_clusters 10 "$method" "$seed" "${rates[0]}" "$steps" "$step_size"
             done
         done
     done
 done
 wait_for_all
 python "$here/figures.py" 4.3 --runs "$out" --updates "$updates" --seeds "${seeds[@]}" \
-    --learning-rates "${learning_rates[0]}" --output "$out/figure_4_3.png"
+    --learning-rates "${rates[0]}" --output "$out/figure_4_3.png"

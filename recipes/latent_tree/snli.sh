@@ -2,9 +2,8 @@
 # Entailment on SNLI with latent trees (table 4.2).
 #   recipes/latent_tree/snli.sh METHOD [DATA]
 # DATA is a folder of snli_1.0_{train,dev,test}.jsonl; it is needed once.
-# The methods and environment variables are explained in common.sh.
+# The methods and environment variables are explained in methods.sh.
 
-# shellcheck source=common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/methods.sh"
 
-experiment snli snli latent_tree_entailment_snli 64 "$@"
+experiment snli latent_tree_entailment_snli 64 "$@"

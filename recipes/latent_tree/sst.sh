@@ -2,9 +2,8 @@
 # Sentiment, two labels with latent trees (table 4.2).
 #   recipes/latent_tree/sst.sh METHOD [DATA]
 # DATA is a folder of train.tsv, dev.tsv, test.tsv (sentence TAB label); it is needed once.
-# The methods and environment variables are explained in common.sh.
+# The methods and environment variables are explained in methods.sh.
 
-# shellcheck source=common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/methods.sh"
 
-experiment sst sst latent_tree_classifier_sst 32 "$@"
+experiment sst latent_tree_classifier_sst 32 "$@"

@@ -1,14 +1,11 @@
-"""Accuracy of a classifier of formulas by the operators of the longer one; append the record."""
+"""Accuracy of a classifier of formulas by the number of operators of the longer one."""
 
-import argparse
-import json
-import re
 from collections import Counter
 from pathlib import Path
 
 import fairseq_struct
-from fairseq_struct.errors import InputError, report_plainly
-from fairseq_struct.records.results import Result, append_result, device_name
+from fairseq_struct.errors import report_plainly
+from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
 
 OPERATORS = {"and", "or", "not"}
 MOST = 12  # the last file of the test set has formulas of 12 operators and more
@@ -40,32 +37,21 @@ def accuracies(checkpoint: Path, text: Path) -> dict[str, float]:
 
 def main():
     report_plainly()
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", type=Path, required=True, help="folder of the run")
+    parser = scoring_options(__doc__)
     parser.add_argument("--text", type=Path, required=True, help="folder of the prepared text")
-    parser.add_argument("--variant", required=True, help="which cell")
-    parser.add_argument("--scale", choices=("paper", "reduced"), required=True)
-    parser.add_argument("--seed", type=int, required=True, help="of the run")
-    parser.add_argument("--command", required=True, help="what has made the run")
-    parser.add_argument("--results", type=Path, help="file to append the record to")
     args = parser.parse_args()
-    log = (args.run / "train.log").read_text(errors="replace")
-    seconds = [float(value) for value in re.findall(r"done training in ([\d.]+) seconds", log)]
-    if not seconds:
-        raise InputError(f"{args.run}/train.log: the training did not end")
-    last = json.loads(re.findall(r"\| valid \| (\{.*\})$", log, re.M)[-1])
-    metrics = accuracies(args.run / "checkpoint_best.pt", args.text)
-    shown = "  ".join(f"{name} {value:.1f}" for name, value in metrics.items())
-    print(f"logical_inference {args.variant}: {shown} (paper: figure 3)")
-    if args.results:
-        count = len((args.text / "train.label").read_text().splitlines())
-        append_result(args.results, Result(
-            experiment="logical_inference", variant=args.variant, metrics=metrics,
-            scale=args.scale, data=f"propositional logic, {count} training pairs of up to 6 "
-            "operators; accuracy by operators of the longer formula", seed=args.seed,
-            updates=int(last["valid_num_updates"]), device=device_name(),
-            minutes=round(sum(seconds) / 60), command=args.command,
-        ))  # fmt: skip
+    log = log_of(args.run)
+    count = len((args.text / "train.label").read_text().splitlines())
+    args.data = (
+        f"propositional logic, {count} training pairs of up to 6 operators; accuracy by operators "
+        "of the longer formula"
+    )
+    publish(args, [{
+        "metrics": accuracies(args.run / "checkpoint_best.pt", args.text),
+        "seed": seed_of(args.run),
+        "updates": log.updates,
+        "minutes": round(log.minutes),
+    }], folder=Path(__file__).parent)  # fmt: skip
 
 
 if __name__ == "__main__":

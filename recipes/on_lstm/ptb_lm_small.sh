@@ -3,22 +3,29 @@
 #   recipes/on_lstm/ptb_lm_small.sh MODEL [DATA]
 # MODEL is on_lstm_lm or awd_lstm_lm. DATA is a folder of T. Mikolov's train.txt, valid.txt and
 # test.txt; it is needed once. Not the paper's optimiser: Adam gets further in so few epochs, and
-# with dropout as low as such a model needs. Environment variables: see ../common.sh.
+# with dropout as low as such a model needs. Environment: see ../common.sh; SEEDS is 1, EPOCHS 5.
 
 # shellcheck source=../common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 model=${1:-}
-one_of "$model" on_lstm_lm awd_lstm_lm || fail "usage: ptb_lm_small.sh on_lstm_lm|awd_lstm_lm [DATA]"
-prepare_ptb "${2:-}"
-epochs=${EPOCHS:-5}
-folder=$out/ptb_lm_small/$model/epochs_$epochs/seed_$seed
-train "$folder" "$prepared/data-bin" "$epochs" --task recurrent_language_modeling \
-    --arch "$model" --criterion recurrent_language_modeling --embed-dim 200 --hidden-size 400 \
-    --layers 3 --dropout-words 0.05 --dropout-embedding 0.2 --dropout-between 0.2 \
-    --dropout-output 0.2 --dropout-weights 0.2 --optimizer adam --adam-betas "(0.9, 0.999)" \
-    --lr 0.002 --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --clip-norm 0.25 \
-    --batch-size 20 --batch-size-valid 10 --required-batch-size-multiple 1 --valid-subset valid,test
-python "$here/perplexity.py" --experiment ptb_lm_small --variant "$model" --run "$folder" \
-    --scale reduced --seed "$seed" \
-    --command "${settings}recipes/on_lstm/ptb_lm_small.sh $model DATA" "${record[@]}"
+usage="ptb_lm_small.sh on_lstm_lm|awd_lstm_lm [DATA]"
+one_of model "$model" on_lstm_lm awd_lstm_lm
+scale=reduced
+epochs=5
+numbers EPOCHS
+run_seeds 1
+
+prepared=$out/ptb_lm/data
+prepare "$prepared" penn_treebank lm "${2:-}"
+for seed in "${seeds[@]}"; do
+    folder=$out/ptb_lm_small/$model/epochs_$epochs/seed_$seed
+    train "$folder" "$prepared/data-bin" --task recurrent_language_modeling --arch "$model" \
+        --criterion recurrent_language_modeling --embed-dim 200 --hidden-size 400 --layers 3 \
+        --dropout-words 0.05 --dropout-embedding 0.2 --dropout-between 0.2 --dropout-output 0.2 \
+        --dropout-weights 0.2 --optimizer adam --adam-betas "(0.9, 0.999)" --lr 0.002 \
+        --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --clip-norm 0.25 --batch-size 20 \
+        --batch-size-valid 10 --required-batch-size-multiple 1 --valid-subset valid,test
+    score "$here/perplexity.py" "$model DATA" --experiment ptb_lm_small --variant "$model" \
+        --run "$folder"
+done

@@ -1,19 +1,14 @@
 #!/usr/bin/env bash
 # Run several variants of one experiment, print their table, and write it where it is marked.
-#   recipes/scheduled_sampling/table.sh EXPERIMENT [DATA] [VARIANT ...]
+#   recipes/scheduled_sampling/table.sh EXPERIMENT [DATA] [VARIANT …]
 # EXPERIMENT is the name of a recipe beside this file; DATA is a folder and holds a slash; without
 # VARIANTs all 13 rows are run.
 
-# shellcheck source=common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/translation.sh"
 
+usage="table.sh EXPERIMENT [DATA] [VARIANT …]"
 experiment=${1:-}
-recipe=$here/$experiment.sh
-case "$experiment" in
-    "" | common | table | */*) recipe="" ;;
-esac
-[ -n "$recipe" ] && [ -f "$recipe" ] ||
-    fail "usage: recipes/scheduled_sampling/table.sh EXPERIMENT [DATA] [VARIANT ...]"
+one_of experiment "$experiment" iwslt17_de_en kftt_ja_en multi30k_en_de tanaka_ja_en synthetic
 shift
 folder=()
 if [ $# -gt 0 ] && [[ $1 = */* || -d $1 ]]; then
@@ -23,11 +18,11 @@ if [ $# -gt 0 ] && [[ $1 = */* || -d $1 ]]; then
 fi
 [ $# -gt 0 ] || set -- "${variants[@]}"
 for variant in "$@"; do
-    updates=1 warmup=0 decay_end=1 variant_options "$variant" # refuses an unknown one now
+    one_of variant "$variant" "${variants[@]}"
 done
 for variant in "$@"; do
     echo "== $experiment $variant"
-    bash "$recipe" "$variant" "${folder[@]}"
+    bash "$here/$experiment.sh" "$variant" "${folder[@]}"
 done
 cd "$root"
 fairseq-struct report

@@ -3,21 +3,18 @@
 #   recipes/udgn/channels.sh CHECKPOINT TREEBANK
 # CHECKPOINT is of a udgn, structformer or masked_transformer, such as ptb.sh makes them; TREEBANK is
 # a CoNLL-U file with relations. The heat map is channels.png beside the recipe if the numbers are
-# recorded, else in OUT/channels. Environment: OUT; RECORD=1 appends the numbers to results.jsonl.
+# recorded, else in OUT/channels. Environment: OUT and RECORD, see ../common.sh.
 
-# shellcheck source=common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-checkpoint=${1:-} trees=${2:-}
-[ -n "$trees" ] || fail "usage: channels.sh CHECKPOINT TREEBANK"
-[ -f "$checkpoint" ] || fail "$checkpoint: no such file"
-[ -f "$trees" ] || fail "$trees: no such file"
+[ $# -eq 2 ] || fail "usage: channels.sh CHECKPOINT TREEBANK"
+given "$1"
+[ -f "$2" ] || fail "$2: no such file"
+scale=reduced
 folder=$out/channels
 mkdir -p "$folder"
-kept=$folder record=()
-[ "${RECORD:-0}" = 0 ] || kept=$here record=(--results "$here/results.jsonl")
-fairseq-struct channels "$checkpoint" "$trees" --table "$folder/channels.tsv" \
-    --png "$kept/channels.png"
-python "$here/channels.py" "$folder/channels.tsv" --checkpoint "$checkpoint" \
-    --treebank "$(basename "$trees")" --command "recipes/udgn/channels.sh CHECKPOINT TREEBANK" \
-    "${record[@]}"
+kept=$folder
+! recording || kept=$here
+fairseq-struct channels "$1" "$2" --table "$folder/channels.tsv" --png "$kept/channels.png"
+score "$here/channels.py" "CHECKPOINT TREEBANK" --experiment channels --checkpoint "$1" \
+    --table "$folder/channels.tsv" --data "$(basename "$2")"

@@ -1,8 +1,8 @@
 """Draw figure 12, parsing over mask rate, from the records of ``mask_rate.sh``."""
 
 import argparse
-import json
 from collections import defaultdict
+from operator import attrgetter
 from pathlib import Path
 
 import matplotlib
@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from fairseq_struct.errors import InputError, report_plainly  # noqa: E402
+from fairseq_struct.records.results import read_results  # noqa: E402
 
 CURVES = {"uuas": "UUAS", "uas": "UAS", "uas_argmax": "argmax",
           "uas_argmax_root": "argmax or root"}  # fmt: skip
@@ -23,20 +24,18 @@ def main():
     parser.add_argument("records", type=Path, help="results.jsonl")
     parser.add_argument("figure", type=Path, help="PNG to write")
     args = parser.parse_args()
-    lines = args.records.read_text(encoding="utf-8").splitlines()
-    rows = [row for row in map(json.loads, lines)
-            if row["experiment"] == "mask_rate"]  # fmt: skip
+    rows = [row for row in read_results(args.records) if row.experiment == "mask_rate"]
     if not rows:
         raise InputError(f"{args.records}: no record of mask_rate")
     # Runs as long as the last one, of the same data.
-    alike = ("scale", "updates", "data")
-    rows = [row for row in rows if all(row[name] == rows[-1][name] for name in alike)]
+    setting_of = attrgetter("scale", "updates", "data")
+    rows = [row for row in rows if setting_of(row) == setting_of(rows[-1])]
     figure, axes = plt.subplots(figsize=(5, 3.5), layout="constrained")
     for name, label in CURVES.items():
         found = defaultdict(list)
         for row in rows:
-            if name in row["metrics"]:
-                found[float(row["variant"])].append(row["metrics"][name])
+            if name in row.metrics:
+                found[float(row.variant)].append(row.metrics[name])
         if not found:  # older records have one of them only
             continue
         rates = sorted(found)
@@ -46,8 +45,8 @@ def main():
         axes.fill_between(rates, lowest, highest, alpha=0.2, color=COLOURS[name], linewidth=0)
     axes.set_xlabel("mask rate of the training")
     axes.set_ylabel("attachment score (%)")
-    seeds = {row["seed"] for row in rows}
-    axes.set_title(f"{rows[0]['data'].split(';')[0]}, {len(seeds)} seed{'s' * (len(seeds) > 1)}",
+    seeds = {row.seed for row in rows}
+    axes.set_title(f"{rows[0].data.split(';')[0]}, {len(seeds)} seed{'s' * (len(seeds) > 1)}",
                    fontsize=9)  # fmt: skip
     axes.legend()
     figure.savefig(args.figure, dpi=150)

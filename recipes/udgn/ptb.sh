@@ -3,21 +3,25 @@
 #   recipes/udgn/ptb.sh MODEL [DATA]
 # MODEL is udgn, structformer or masked_transformer. DATA is a folder of T. Mikolov's train.txt,
 # valid.txt and test.txt; it is needed once. TREEBANK=… logs how well the parser does after every
-# epoch. Other environment variables: see common.sh; UPDATES is 12000.
+# epoch. Other environment variables: see sizes.sh; UPDATES is 12000.
 
-# shellcheck source=common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/sizes.sh"
 
 model=${1:-}
-one_of "$model" udgn structformer masked_transformer ||
-    fail "usage: ptb.sh udgn|structformer|masked_transformer [DATA]"
+usage="ptb.sh udgn|structformer|masked_transformer [DATA]"
+one_of model "$model" udgn structformer masked_transformer
+settings_of 12000
 if [ -n "${TREEBANK:-}" ]; then
     [ -e "$TREEBANK" ] || fail "TREEBANK: no such file or folder: $TREEBANK"
     [ "$model" != masked_transformer ] || fail "TREEBANK is for models with a parser"
 fi
-prepare_ptb "${2:-}"
-train_masked "$model" "ptb/$model" "$prepared/data-bin" 12000 1024 --valid-subset valid,test \
-    ${TREEBANK:+--treebank "$TREEBANK"}
-score ptb "$model" --run "$folder" --data "Penn Treebank" \
-    --command "${settings}recipes/udgn/ptb.sh $model DATA"
-echo "$folder/checkpoint_best.pt"
+
+prepared=$out/ptb_lm/data
+prepare "$prepared" penn_treebank lm "${2:-}"
+for seed in "${seeds[@]}"; do
+    train_masked "$model" "ptb/$model" "$prepared/data-bin" 1024 \
+        ${TREEBANK:+--treebank "$(realpath "$TREEBANK")"}
+    score "$here/score.py" "$model DATA" --experiment ptb --variant "$model" --run "$folder" \
+        --data "Penn Treebank"
+    echo "$folder/checkpoint_best.pt"
+done

@@ -3,23 +3,20 @@
 #   recipes/udgn/wsj_sample.sh CHECKPOINT TREES
 #   recipes/udgn/wsj_sample.sh chains TREES
 # CHECKPOINT is of a udgn or structformer, such as ptb.sh makes them; TREES is a folder of nltk's
-# .dp files, or a CoNLL-U file. chains: trees without a model. Environment: RECORD=1 appends the
-# numbers to results.jsonl.
+# .dp files, or a CoNLL-U file. chains: trees without a model. Environment: RECORD, see ../common.sh.
 
-# shellcheck source=common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-checkpoint=${1:-} trees=${2:-}
-[ -n "$trees" ] || fail "usage: wsj_sample.sh CHECKPOINT|chains TREES"
-record=()
-[ "${RECORD:-0}" = 0 ] || record=(--results "$here/results.jsonl")
-if [ "$checkpoint" = chains ]; then
+[ $# -eq 2 ] || fail "usage: wsj_sample.sh CHECKPOINT|chains TREES"
+about=(--experiment wsj_sample --trees "$2" --data "WSJ sample")
+if [ "$1" = chains ]; then
+    RECORD=${RECORD:-0}
+    scale=reduced
     for name in right_chain left_chain random; do
-        scale=reduced score wsj_sample "$name" --trees "$trees" --data "WSJ sample" \
-            --command "recipes/udgn/wsj_sample.sh chains TREES"
+        score "$here/score.py" "chains TREES" --variant "$name" "${about[@]}"
     done
 else
-    [ -f "$checkpoint" ] || fail "$checkpoint: no such file"
-    scale=checkpoint score wsj_sample checkpoint --checkpoint "$checkpoint" --trees "$trees" \
-        --data "WSJ sample" --command "recipes/udgn/wsj_sample.sh CHECKPOINT TREES"
+    given "$1"
+    scale=checkpoint # its own
+    score "$here/score.py" "CHECKPOINT TREES" --variant checkpoint --checkpoint "$1" "${about[@]}"
 fi

@@ -10,6 +10,7 @@ from fairseq_commands import ROOT, USER_DIR, run, start
 
 from fairseq_struct import compat
 from fairseq_struct.errors import InputError
+from fairseq_struct.records.scoring import log_of
 
 SMALL = [
     f"--user-dir={USER_DIR}",
@@ -96,7 +97,7 @@ def test_recipe_makes_summarises_and_keeps_runs(tmp_path):
     assert process.returncode == 0, output
     lines = [line for line in output.splitlines() if line.startswith("clusters_")]
     assert [line.split(":")[0] for line in lines] == ["clusters_3 gold", "clusters_10 gold"]
-    assert all("V-measure 100.00 ± 0.00  (paper: accuracy " in line for line in lines)
+    assert all("v_measure 100.00 ± 0.00  learning_rate_thousandths " in line for line in lines)
     logs = {path: path.read_text() for path in tmp_path.rglob("train.log")}  # they hold times
     assert len(logs) == 4
     process = start(*command, "gold", **environment)
@@ -123,11 +124,13 @@ def test_recipe_refuses_bad_settings(argument, environment, message, tmp_path):
 
 def log_of_a_run(valid_accuracy):
     lines = []
-    for update in (100, 200):
+    for epoch, update in enumerate((100, 200), start=1):
         for subset, accuracy in (("valid", valid_accuracy), ("test", 60)):
-            entry = {f"{subset}_accuracy": str(accuracy), f"{subset}_v_measure": "50.5"}
-            entry[f"{subset}_num_updates"] = str(update)
+            entry = {"epoch": epoch, f"{subset}_accuracy": str(accuracy)}
+            entry |= {f"{subset}_v_measure": "50.5", f"{subset}_num_updates": str(update)}
             lines.append(f"now | INFO | {subset} | {json.dumps(entry)}")
+        entry = {"epoch": epoch, "train_num_updates": str(update), "train_train_wall": "45"}
+        lines.append(f"now | INFO | train | {json.dumps(entry)}")
     return "\n".join([*lines, "now | INFO | fairseq_cli.train | done training in 1.5 seconds"])
 
 
@@ -145,8 +148,9 @@ def test_learning_rate_is_that_of_the_highest_median_validation_accuracy(tmp_pat
     for rate, accuracies in {"0.1": (50, 60, 99), "0.2": (61, 62, 63)}.items():
         for seed, accuracy in enumerate(accuracies):
             write_run(tmp_path, rate, seed, accuracy)
-    rate, runs = summarise.runs_with_best_rate(tmp_path, ["0.1", "0.2"], 200, [0, 1, 2])
-    assert rate == "0.2" and [run[-1].valid["accuracy"] for run, _ in runs] == [61, 62, 63]
+    rate, logs = summarise.runs_with_best_rate(tmp_path, ["0.1", "0.2"], 200, [0, 1, 2])
+    last = [summarise.validations_of(log)[-1] for log in logs]
+    assert rate == "0.2" and [one.valid["accuracy"] for one in last] == [61, 62, 63]
     with pytest.raises(InputError, match=r"rate_0\.3.*no such run"):
         summarise.runs_with_best_rate(tmp_path, ["0.1", "0.3"], 200, [0, 1, 2])
 
@@ -161,9 +165,10 @@ def test_figures_from_logs(tmp_path, monkeypatch):
               for steps in figures.STEPS for size in figures.STEP_SIZES]  # fmt: skip
     for name in names:
         log = write_run(tmp_path / "clusters_10" / name, "0.002", 1, 55)
-    validations, seconds = summarise.read_run(log)
-    assert seconds == 1.5 and [at.update for at in validations] == [100, 200]
-    assert validations[1].test == {"accuracy": 60.0, "v_measure": 50.5}
+    read = log_of(log.parent)
+    validations = summarise.validations_of(read)
+    assert read.minutes == 1.5 and [at.update for at in validations] == [100, 200]
+    assert [validations[1].test[name] for name in summarise.METRICS] == [60.0, 50.5]
     for figure in ("4.2", "4.3"):
         picture = tmp_path / f"{figure}.png"
         arguments = ["--runs", tmp_path, "--updates", 200, "--seeds", 1, "--output", picture]
@@ -172,4 +177,4 @@ def test_figures_from_logs(tmp_path, monkeypatch):
         figures.main()
         assert picture.read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InputError, match="no such run"):
-        summarise.read_run(tmp_path / "train.log")
+        log_of(tmp_path)

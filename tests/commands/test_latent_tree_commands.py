@@ -282,7 +282,7 @@ def test_the_recipe_goes_from_raw_data_to_its_row(prepared, tmp_path):
         done = start(recipe, "spigot", *data, **settings)
         output = done.communicate()[0]
         assert done.returncode == 0, output
-        row = r"sst spigot: accuracy [\d.]+ .*tree_depth [\d.]+ .*\(paper: 83.52\)\n$"
+        row = r"sst spigot: accuracy [\d.]+ .*tree_depth [\d.]+ .*\(paper: accuracy 83.52\)\n$"
         assert re.search(row, output)
     assert "train: 96 instances" not in output
     assert (recipe.parent / "results.jsonl").read_text() == before

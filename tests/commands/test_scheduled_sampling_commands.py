@@ -211,7 +211,8 @@ def test_the_recipe_goes_from_nothing_to_bleu(tmp_path):
     output = process.communicate()[0]
     assert process.returncode == 0, output
     last = output.strip().splitlines()[-1]
-    match = re.fullmatch(r"BLEU dev ([\d.]+) test ([\d.]+)", last)
+    scores = r"bleu_dev ([\d.]+)  bleu_test ([\d.]+)  bleu_dev_greedy_last [\d.]+  best_update \d+"
+    match = re.fullmatch(rf"synthetic top_k: {scores}  \(paper: -\)", last)
     assert match, output
     told = re.findall(r"^  update (\d+ of \d+), loss [\d.]+", output, re.M)
     assert "40 of 40" in told and told[-1] == "60 of 60" and len(set(told)) == len(told)

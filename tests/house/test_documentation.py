@@ -21,6 +21,7 @@ from fairseq_commands import ROOT, start
 from fairseq_struct.data.readers.conllu import read_conllu
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "recipes" / "README.md",
+         *sorted((ROOT / "recipes").glob("*/RESULTS.md")),
          *sorted((ROOT / "docs").glob("**/*.md"))]  # fmt: skip
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INSTALLS = re.compile(r"(make|pip|source|apt|git) ")

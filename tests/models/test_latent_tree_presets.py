@@ -89,13 +89,14 @@ def test_presets_have_the_step_sizes_of_table_a1(arch, _, method, eta, batch):
 
 def test_recipes_have_the_step_sizes_of_table_a1():
     calls = [f"step_size_of {recipe} {method} {batch}" for _, recipe, method, _, batch in TABLE_A1]
-    script = f"source recipes/latent_tree/common.sh; {'; '.join(calls)}"
+    script = f"source recipes/latent_tree/methods.sh; {'; '.join(calls)}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     for line, (*_, eta, batch) in zip(done.stdout.splitlines(), TABLE_A1, strict=True):
         assert float(line) == pytest.approx(eta / batch, rel=1e-9)
     # Clusters: 0.1 for each SPIGOT, and all 5000 instances in one batch.
-    script = "source recipes/latent_clusters/common.sh; step_size_of spigot; step_size_of spigot_ce"
+    calls = "step_size_of spigot; step_size_of spigot_ce"
+    script = f"source recipes/latent_clusters/methods.sh; {calls}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=ROOT)
     assert [float(line) for line in done.stdout.split()] == pytest.approx([0.1 / 5000] * 2)
 

@@ -19,7 +19,7 @@ def run(out, recipe, *arguments, **settings):
     ("recipe", "arguments", "settings", "message"),
     [
         ("ptb", ["lstm"], {}, "usage: ptb.sh udgn|structformer|masked_transformer [DATA]"),
-        ("ptb", ["udgn"], {}, "name the folder DATA after the model"),
+        ("ptb", ["udgn"], {}, "the data are not prepared yet: name their folder"),
         ("ptb", ["udgn"], {"SIZE": "big"}, "SIZE must be paper or cpu, not 'big'"),
         ("ptb", ["udgn"], {"UPDATES": "9"}, "UPDATES is for SIZE=cpu"),
         ("ptb", ["udgn"], {"SIZE": "cpu", "EPOCHS": "9"}, "EPOCHS is for SIZE=paper"),
@@ -68,7 +68,7 @@ def test_mask_rates_from_training_to_the_figure(tmp_path):
     kinds = ("", "_argmax", "_argmax_root")
     names = {f"{name}{kind}" for name in ("uas", "uuas") for kind in kinds}
     assert json.loads(record)["metrics"].keys() == names | {"ppl", "ppl_valid"}
-    assert "SIZE=cpu UPDATES='2' RATES='0.4' recipes/udgn/mask_rate.sh" in record
+    assert "SIZE=cpu UPDATES=2 RATES=0.4 recipes/udgn/mask_rate.sh" in record
     assert '"scale": "reduced"' in record and '"updates": 2' in record
     # The settings are not the recipe's own, so its own records stay as they are.
     after = (RECIPES / "results.jsonl").read_text() if (RECIPES / "results.jsonl").exists() else ""

@@ -1,0 +1,113 @@
+"""The experiments that recipes run: an index of them, and a list of those without a record."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.records.paper_values import paper_values
+from fairseq_struct.records.results import results_of
+from fairseq_struct.records.rows import Row, rows_of
+from fairseq_struct.records.tables import command_of
+from fairseq_struct.text_files import read_text
+
+LIST = "experiments.tsv"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A line of ``recipes/experiments.tsv``.
+
+    Attributes:
+        system: folder of the recipe.
+        experiment: as in records.
+        data: in a few words.
+        variant: that stands for the experiment in the index.
+        metric: by which it does so.
+        command: that runs it, within the folder ``recipes``; where there is a record, that tells.
+    """
+
+    system: str
+    experiment: str
+    data: str
+    variant: str
+    metric: str
+    command: str
+
+    def row(self, recipes: str | Path) -> Row | None:
+        """What stands for it, the last one that was recorded; none without a record.
+
+        Raises:
+            InputError: there are records, but not of this variant and metric.
+        """
+        results = results_of(self.system, self.experiment, recipes)
+        rows = [row for row in rows_of(results) if row.variant == self.variant]
+        if results and not (rows and rows[-1].ours(self.metric)):
+            raise InputError(
+                f"{Path(recipes) / LIST}: {self.system}/{self.experiment} has no record of "
+                f"{self.metric} of {self.variant}"
+            )
+        return rows[-1] if rows else None
+
+    @property
+    def measure(self) -> str:
+        """What is measured, of which variant."""
+        return f"{self.metric} of `{self.variant}`"
+
+
+def read_experiments(recipes: str | Path) -> list[Experiment]:
+    """The experiments, in the order of their list; none where there is no list.
+
+    Raises:
+        InputError: a line has too few or too many fields.
+    """
+    path = Path(recipes) / LIST
+    if not path.is_file():
+        return []
+    names = [field.name for field in fields(Experiment)]
+    found = []
+    lines = csv.DictReader(read_text(path).splitlines(), delimiter="\t")
+    for number, line in enumerate(lines, start=2):
+        if list(line) != names or None in line.values():
+            raise InputError(f"{path}:{number}: must have the fields {', '.join(names)}")
+        found.append(Experiment(**line))
+    return found
+
+
+def index(recipes: str | Path) -> str:
+    """All experiments with one of their numbers, as Markdown; those without a record at the end."""
+    lines = ["| system | data | ours | paper | command |", "| --- | --- | --- | --: | --- |"]
+    experiments = read_experiments(recipes)
+    for one in experiments:
+        row = one.row(recipes)
+        if row is None:
+            continue
+        reduced = "" if row.results[0].scale == "paper" else ", reduced"
+        lines.append(
+            f"| [{one.system}]({one.system}/RESULTS.md) | {one.data} "
+            f"| {one.measure}: {row.ours(one.metric)}{reduced} | {row.paper(one.metric)} "
+            f"| `{command_of(row.results).replace('recipes/', '')}` |"
+        )
+    return "\n".join(lines) + "\n\n" + _not_run(experiments, recipes)
+
+
+def list_of_not_run(system: str, recipes: str | Path) -> str:
+    """The experiments of a system that have no record, as a Markdown list."""
+    return _not_run((one for one in read_experiments(recipes) if one.system == system), recipes)
+
+
+def _not_run(experiments: Iterable[Experiment], recipes: str | Path) -> str:
+    lines = []
+    for one in experiments:
+        if one.row(recipes) is None:
+            line = f"- {one.data}: `{one.command}`"
+            known = paper_values(Path(recipes) / one.system, one.experiment, one.variant)
+            if one.metric in known:
+                line += f"; the paper's {one.measure}: {known[one.metric]:.2f}"
+            lines.append(line)
+    if not lines:
+        return "Every experiment has a record.\n"
+    return "No run recorded yet:\n\n" + "\n".join(lines) + "\n"

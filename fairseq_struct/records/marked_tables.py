@@ -1,0 +1,68 @@
+"""Tables within Markdown files, between markers, so that they can be made again and compared.
+
+``<!-- results: SYSTEM/EXPERIMENT -->`` and ``<!-- end of results -->`` stand around a table;
+``<!-- results: index -->`` marks the index of all experiments, and
+``<!-- results: SYSTEM/not_run -->`` the list of those of a system without a record.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.records.experiments import index, list_of_not_run
+from fairseq_struct.records.results import results_of
+from fairseq_struct.records.tables import markdown_table
+
+MARKED = re.compile(
+    r"(?P<start><!-- results: (?P<name>[\w/.-]+) -->\n).*?(?P<end><!-- end of results -->)",
+    re.DOTALL,
+)
+
+
+def fill_tables(text: str, recipes: str | Path) -> str:
+    """Write every marked table of a Markdown text again from the records.
+
+    Args:
+        text: the Markdown.
+        recipes: folder that holds ``SYSTEM/results.jsonl``.
+
+    Returns:
+        The text with its tables renewed.
+
+    Raises:
+        InputError: a marker names a system that does not exist.
+    """
+
+    def renew(match: re.Match) -> str:
+        return f"{match['start']}{table_of(match['name'], recipes)}{match['end']}"
+
+    return MARKED.sub(renew, text)
+
+
+def table_of(name: str, recipes: str | Path) -> str:
+    """What stands between the markers of a name.
+
+    Args:
+        name: ``SYSTEM/EXPERIMENT``, ``SYSTEM/not_run`` or ``index``.
+        recipes: folder that holds ``SYSTEM/results.jsonl``.
+
+    Raises:
+        InputError: there is no such system.
+    """
+    if name == "index":
+        return index(recipes)
+    system, _, experiment = name.partition("/")
+    if not experiment or not (Path(recipes) / system).is_dir():
+        raise InputError(f"{name}: no such SYSTEM/EXPERIMENT below {recipes}")
+    if experiment == "not_run":
+        return list_of_not_run(system, recipes)
+    results = results_of(system, experiment, recipes)
+    return markdown_table(results) if results else "No run recorded yet.\n"
+
+
+def marked_files(recipes: str | Path) -> list[Path]:
+    """The Markdown files of the recipes that may hold marked tables."""
+    recipes = Path(recipes)
+    return [*filter(Path.is_file, [recipes / "README.md"]), *sorted(recipes.glob("*/RESULTS.md"))]

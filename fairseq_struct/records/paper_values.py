@@ -1,0 +1,30 @@
+"""The papers' numbers, from the tables that lie beside the recipes as ``table_NUMBER.tsv``."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from fairseq_struct.text_files import read_text
+
+
+def paper_values(folder: str | Path, experiment: str, variant: str) -> dict[str, float]:
+    """What the paper has of one variant of an experiment.
+
+    Args:
+        folder: of the recipes of a system. Its tables have a column ``variant`` and columns
+            ``EXPERIMENT METRIC``; a cell may be empty.
+        experiment, variant: as in records.
+
+    Returns:
+        Values by metric; none if the paper has no such row.
+    """
+    values = {}
+    for path in sorted(Path(folder).glob("table_*.tsv")):
+        for row in csv.DictReader(read_text(path).splitlines(), delimiter="\t"):
+            if row["variant"] == variant:
+                for column, value in row.items():
+                    of, _, metric = column.partition(" ")
+                    if of == experiment and value:
+                        values[metric] = float(value)
+    return values

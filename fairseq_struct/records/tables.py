@@ -1,0 +1,119 @@
+"""Markdown tables made from records, as narrow as they come, the paper's values in brackets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairseq_struct.records.results import Result
+from fairseq_struct.records.rows import STDERR, Row, rows_of, shared
+
+SCALES = {"paper": "The paper's setting", "reduced": "Scaled down from the paper's setting"}
+_SEED_IN_COMMAND = re.compile(r"(\bSEEDS?=|--seed )'?\d+'?")
+_QUANTITY = re.compile(r"(.+)_(\d+)")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A name and a text for each variant."""
+
+    name: str
+    cells: tuple[str, ...]
+
+
+def markdown_table(results: Sequence[Result]) -> str:
+    """Tables of one experiment's records.
+
+    Records that differ by seed alone are one row. What all rows have in common is told in the
+    sentence above. Variants are rows, or columns where that is narrower. Of several quantities
+    that were measured at the same numbers (NAME_10, NAME_20, …), each has a table of its own.
+
+    Args:
+        results: records of one experiment, in the order of the variants.
+
+    Returns:
+        Lines of Markdown.
+    """
+    if not results:
+        raise ValueError("a table needs at least one record")
+    rows = rows_of(results)
+    names = list(dict.fromkeys(name for row in rows for name in row.metrics))
+    columns = [Column(name, tuple(row.cell(name) for row in rows)) for name in names]
+    about, further = _circumstances(rows)
+    constant = [column for column in columns if len(rows) > 1 and len(set(column.cells)) == 1]
+    if len(constant) == len(columns):
+        constant = []
+    about += [f"{column.name} {column.cells[0]}" for column in constant]
+    columns = [column for column in columns if column not in constant]
+    told = [shared([row.data for row in rows]).rstrip("."), "; ".join(about)]
+    if any(row.paper(column.name) for row in rows for column in columns):
+        told.append("In brackets: the paper's")
+    told.append("; ".join(dict.fromkeys(item.device for item in results)))
+    lines = [f"{'. '.join(filter(None, told))}. Command: `{command_of(results)}`"]
+    variants = Column("", tuple(f"`{row.variant}`" for row in rows))
+    for title, group in _by_quantity(columns):
+        lines += ["", *([f"{title}:", ""] if title else [])]
+        lines += _narrower(variants, [*group, *further])
+    return "\n".join(lines) + "\n"
+
+
+def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
+    """Scale, seeds, updates and minutes: phrases for what all rows share, columns for the rest."""
+    results = [item for row in rows for item in row.results]
+    if not any(item.updates for item in results):  # a benchmark trains nothing
+        return [], []
+    summed_up = any(name.endswith(STDERR) for item in results for name in item.metrics)
+    phrases = [" and ".join(dict.fromkeys(SCALES[item.scale] for item in results))]
+    columns = []
+
+    def share(name: str, texts: list[str], phrase: str):
+        if len(set(texts)) == 1:
+            phrases.append(phrase.format(texts[0]))
+        else:
+            columns.append(Column(name, tuple(texts)))
+
+    if any(len(row.seeds) > 1 for row in rows):
+        phrases.append("mean ± standard deviation over seeds")
+        share("seeds", [str(len(row.seeds)) for row in rows], "{} seeds")
+    elif not summed_up:  # then the data tells
+        share("seed", [str(row.seeds[0]) for row in rows], "seed {}")
+    share("updates", [f"{row.updates:,}" for row in rows], "{} updates")
+    if any(row.minutes >= 0.5 for row in rows):
+        share("minutes", [f"{row.minutes:.0f}" for row in rows], "{} minutes")
+    return phrases, columns
+
+
+def command_of(results: Sequence[Result]) -> str:
+    """The command of the first record, with words for its variant and, if they vary, the seed."""
+    command = results[0].command.replace(f" {results[0].variant}", " VARIANT")
+    if len({item.seed for item in results}) > 1:
+        command = _SEED_IN_COMMAND.sub(r"\1SEED", command)
+    return command
+
+
+def _by_quantity(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:
+    """Columns NAME_10, NAME_20, … of several NAMEs as a group for each, titled by NAME."""
+    found = [_QUANTITY.fullmatch(column.name) for column in columns]
+    groups: dict[str, list[Column]] = {}
+    for match, column in zip(found, columns, strict=True):
+        if match:
+            groups.setdefault(match[1], []).append(Column(match[2], column.cells))
+    alike = {tuple(column.name for column in group) for group in groups.values()}
+    if not all(found) or len(groups) < 2 or len(alike) > 1:
+        return [("", list(columns))]
+    return list(groups.items())
+
+
+def _narrower(variants: Column, columns: Sequence[Column]) -> list[str]:
+    """The table with a row for each variant, or that with a row for each column."""
+    grid = [[column.name, *column.cells] for column in (variants, *columns)]
+    upright = [list(line) for line in zip(*grid, strict=True)]
+    across = min((upright, grid), key=_width)
+    header, *body = across
+    rule = ["---", *["--:"] * (len(header) - 1)]
+    return ["| " + " | ".join(line) + " |" for line in (header, rule, *body)]
+
+
+def _width(lines: list[list[str]]) -> int:
+    return sum(max(map(len, column)) for column in zip(*lines, strict=True))

@@ -1,0 +1,129 @@
+# shellcheck shell=bash
+# From a parallel corpus to BLEU with one row of table 3.2, for the recipes beside it. A recipe
+# sources this file, says what it is about (corpus, languages, description, and where the defaults
+# below do not serve, training, detokenise and undo), and ends with `run "$@"`.
+#
+# Environment of every recipe, beside that of ../common.sh; SEEDS is 1:
+#   UPDATES    training updates
+#   WARMUP     updates of pure teacher forcing before the decay, which may be 0
+#   DECAY_END  update at which the linear decay of gold words would reach 0; the training may end
+#              before (the recipe's own; with UPDATES, their number)
+# Runs of one recipe may go side by side.
+
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+
+experiment=${recipe%.sh}
+corpus=""      # layout that preprocess/parallel.py reads from DATA
+description="" # of the data, for the record
+warmup=0
+decay_end=0
+[ -n "${OUT:-}" ] || out+=/$experiment
+data=$out/data
+shown=(loss valid_bleu)
+
+# The rows of table 3.2.
+variants=(
+    teacher_forcing argmax top_k softmax softmax_10 gumbel_softmax gumbel_softmax_10 sparsemax
+    softmax_grad softmax_10_grad gumbel_softmax_grad gumbel_softmax_10_grad sparsemax_grad
+)
+
+# Table 3.1. Its learning rate is 1.0 times the noam schedule, whose peak is
+# 512^-0.5 * 20000^-0.5 = 3.125e-4; Adam's betas are not given, these go with noam customarily.
+# shellcheck disable=SC2034 # for two of the recipes
+paper_training=(
+    --optimizer adam --adam-betas "(0.9, 0.998)"
+    --lr 3.125e-4 --lr-scheduler inverse_sqrt --warmup-updates 20000
+    --criterion cross_entropy --batch-size 32
+    --validate-interval 1000000 --validate-interval-updates 10000 --save-interval-updates 10000
+    --keep-interval-updates 1
+)
+
+# Transformer-Tiny (Wu et al., 2021) on a small corpus, short enough for a CPU.
+training=(
+    --arch scheduled_sampling_transformer_tiny
+    --optimizer adam --adam-betas "(0.9, 0.98)"
+    --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 1000
+    --criterion label_smoothed_cross_entropy --label-smoothing 0.1
+    --max-tokens 1500
+)
+
+# Text that was split by byte pairs and, before that, tokenised by Moses' rules: how it is restored
+# by fairseq-train --eval-bleu and by fairseq-generate.
+detokenise=(--eval-bleu-detok moses --eval-bleu-remove-bpe)
+undo=(--tokenizer moses --moses-no-escape --post-process subword_nmt)
+
+# prepare_corpus [DATA] : the corpus in $data, unless it is there already.
+prepare_corpus() {
+    prepare "$data" parallel "$corpus" "${1:-}"
+}
+
+# mix_of VARIANT : $mix, the fairseq-train options of one row of table 3.2.
+mix_of() {
+    local name=$1
+    if [ "$name" = teacher_forcing ]; then
+        mix=(--schedule constant --schedule-k 1)
+        return
+    fi
+    mix=(--schedule linear --schedule-end-update "$decay_end" --schedule-warmup-updates "$warmup")
+    if [ "${name%_grad}" != "$name" ]; then
+        name=${name%_grad}
+        mix+=(--first-pass-gradient)
+    fi
+    if [ "${name%_10}" != "$name" ]; then
+        name=${name%_10}
+        mix+=(--mix-alpha 10)
+    fi
+    mix+=(--mix "$name")
+}
+
+# run VARIANT [DATA] : train one row, translate, score, print the last line, append the record.
+run() {
+    local variant=${1:-} source=${2:-}
+    usage="$recipe VARIANT [DATA]"
+    one_of variant "$variant" "${variants[@]}"
+    run_seeds 1
+    # A decay that goes on when the training has ended is part of the recipe's own settings only.
+    [ -z "${UPDATES:-}" ] || [ "$UPDATES" = "$updates" ] || DECAY_END=${DECAY_END:-$UPDATES}
+    [[ ${WARMUP:-0} =~ ^[0-9]+$ ]] || fail "WARMUP must be a whole number, not '$WARMUP'"
+    numbers UPDATES DECAY_END
+    setting WARMUP
+    [ "$warmup" -lt "$updates" ] || fail "WARMUP=$warmup must be less than UPDATES=$updates"
+    [ "$warmup" -lt "$decay_end" ] || fail "WARMUP=$warmup must be less than DECAY_END=$decay_end"
+    mix_of "$variant"
+    mkdir -p "$out"
+    for seed in "${seeds[@]}"; do
+        train_translate_score
+    done
+}
+
+# Of $variant and $seed. Until the warm-up ends all variants are the same run, update by update; it
+# is made once and every variant goes on from it, as it would from its own. The lock is for recipes
+# that run side by side: the first one makes the data and the shared part, the others wait.
+train_translate_score() {
+    local trunk=$out/seed_$seed/warmup_$warmup
+    local branch=$trunk/updates_$updates.decay_$decay_end/$variant logs=() subset
+    {
+        flock 9
+        prepare_corpus "$source"
+        if [ "$warmup" -gt 0 ] && [ ! -e "$branch/checkpoint_last.pt" ]; then
+            updates=$warmup train "$trunk" "$data/data-bin" "${training[@]}" \
+                --schedule constant --schedule-k 1 --disable-validation
+            mkdir -p "$branch"
+            cp "$trunk/checkpoint_last.pt" "$branch/copied.pt"
+            mv "$branch/copied.pt" "$branch/checkpoint_last.pt"
+        fi
+    } 9>"$out/.lock"
+    train "$branch" "$data/data-bin" "${training[@]}" "${mix[@]}" --eval-bleu "${detokenise[@]}" \
+        --eval-bleu-args '{"beam": 1, "max_len_a": 1.2, "max_len_b": 10}' \
+        --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
+
+    for subset in valid test; do
+        translate "$data/data-bin" "$branch/checkpoint_best.pt" "$subset" \
+            "$branch/$subset.${languages[3]}" "${undo[@]}"
+    done
+    [ "$warmup" = 0 ] || logs=("$trunk/train.log")
+    score "$here/score.py" "$variant${source:+ DATA}" --experiment "$experiment" \
+        --variant "$variant" --data "$description" --seed "$seed" --updates "$updates" \
+        --references "$data/raw" --translations "$branch" --target-lang "${languages[3]}" \
+        --logs "${logs[@]}" "$branch/train.log"
+}

@@ -1,0 +1,84 @@
+# shellcheck shell=bash
+# Masked language models in two sizes, for the recipes beside this file.
+#
+# Environment of these, beside that of ../common.sh; SEEDS is 1:
+#   SIZE     paper (the default; for a GPU) or cpu
+#   EPOCHS   of a run of size paper (100)
+#   UPDATES  of a run of size cpu, in which the learning rate falls to 0 (the recipe's own)
+
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+
+# settings_of UPDATES : $size, and $epochs or the $updates of size cpu; $seeds.
+settings_of() {
+    run_size
+    if [ "$size" = cpu ]; then
+        [ -z "${EPOCHS:-}" ] || fail "EPOCHS is for SIZE=paper; a run of size cpu has UPDATES"
+        updates=$1 scale=reduced
+        numbers UPDATES
+    else
+        [ -z "${UPDATES:-}" ] || fail "UPDATES is for SIZE=cpu; a run of size paper has EPOCHS"
+        epochs=100
+        numbers EPOCHS
+    fi
+    run_seeds 1
+}
+
+run_size() {
+    size=${SIZE:-paper}
+    [ "$size" = paper ] || [ "$size" = cpu ] || fail "SIZE must be paper or cpu, not '$size'"
+    [ "$size" = paper ] || remember SIZE cpu
+}
+
+# architecture_of MODEL : $architecture, its options at $size.
+architecture_of() {
+    if [ "$size" = paper ]; then
+        architecture=(--arch "$1$([ "$1" = masked_transformer ] || echo _ptb)")
+    elif [ "$1" = udgn ]; then
+        architecture=(--arch udgn --embed-dim 128 --layers 4 --channels 8 --channel-size 32
+            --parser-size 128 --parser-layers 2)
+    else
+        architecture=(--arch "$1" --embed-dim 128 --layers 4 --heads 8 --feedforward-dim 512)
+    fi
+}
+
+# train_masked MODEL NAME DATA_BIN TOKENS OPTION… : the run of NAME in $folder, with that many TOKENS
+# in an update of size cpu.
+train_masked() {
+    local model=$1 data=$3 tokens=$4
+    folder=$out/$2/$size/$([ "$size" = paper ] && echo "epochs_$epochs" || echo "updates_$updates")
+    folder+=/seed_$seed
+    shift 4
+    local options=(--task structured_masked_lm --criterion structured_masked_lm --optimizer adam
+        --adam-betas "(0.9, 0.999)" --clip-norm 0.25 --weight-decay 1.2e-6)
+    if [ "$size" = paper ]; then
+        options+=(--lr 0.001 --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --max-tokens 4096)
+    else
+        options+=(--lr 0.003 --lr-scheduler polynomial_decay --total-num-update "$updates"
+            --max-tokens "$tokens")
+    fi
+    architecture_of "$model"
+    train "$folder" "$data" "${architecture[@]}" "${options[@]}" --valid-subset valid,test "$@"
+}
+
+# trained_on [DATA TREES] : $prepared and $trees, with the $name_of_data and the $arguments of a
+# recipe's command: the Penn Treebank, or for SIZE=cpu a generated corpus, which asks for a still
+# smaller model, with options $small and $channels channels of $channel_size.
+# shellcheck disable=SC2034 # for the recipes
+trained_on() {
+    if [ "$size" = cpu ]; then
+        [ $# -eq 0 ] || fail "with SIZE=cpu there are neither DATA nor TREES"
+        prepared=$out/generated/data
+        prepare "$prepared" dependency_treebank generated
+        trees=$prepared/trees/test.conllu name_of_data="generated corpus" arguments=""
+        # The warm-up is for parsers that would not get away from where they begin.
+        channels=4 channel_size=32
+        small=(--embed-dim 64 --layers 3 --channels 4 --warmup-updates 250)
+        return
+    fi
+    [ $# -eq 2 ] || fail "name the folders DATA and TREES"
+    [ -e "$2" ] || fail "$2: no such file or folder"
+    prepared=$out/ptb_lm/data
+    prepare "$prepared" penn_treebank lm "$1"
+    trees=$2 name_of_data="Penn Treebank" arguments=" DATA TREES"
+    channels=8 channel_size=128 small=()
+}

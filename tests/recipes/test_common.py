@@ -1,0 +1,175 @@
+"""What every recipe has from ``recipes/common.sh``, with stand-ins for fairseq's programs."""
+
+import os
+import subprocess
+
+import pytest
+from fairseq_commands import ROOT
+
+# A recipe of two seeds, as short as one can be.
+RECIPE = f"""
+source {ROOT}/recipes/common.sh
+usage="toy.sh one|two [DATA]"
+one_of variant "${{1:-}}" one two
+epochs=3 width=8
+numbers EPOCHS WIDTH
+run_seeds 1 2
+prepare "$out/data" toys --small "${{2:-}}"
+for seed in "${{seeds[@]}}"; do
+    folder=$out/$1/seed_$seed
+    train "$folder" "$out/data/data-bin" --width "$width"
+    score "$here/score.py" "$1 DATA" --run "$folder"
+done
+"""
+PROGRAMS = {
+    "fairseq-train": """
+while [ "$1" != --save-dir ]; do shift; done
+echo "trained $*"
+[ ! -e "$2/fails" ] || { echo "no such width"; exit 1; }
+touch "$2/checkpoint_last.pt"
+""",
+    "python": """
+if [[ $1 = */preprocess/* ]]; then
+    mkdir -p "${@: -1}" && touch "${@: -1}/manifest.json"
+fi
+echo "python $(basename "$1") ${*:2}"
+""",
+}
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    """Runs the recipe: its status, what it says, and the folder of its runs."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, text in PROGRAMS.items():
+        (programs / name).write_text(f"#!/usr/bin/env bash\n{text}")
+        (programs / name).chmod(0o755)
+    (tmp_path / "system").mkdir()
+    (tmp_path / "system" / "toy.sh").write_text(RECIPE)
+
+    def run(*arguments, **settings):
+        settings["OUT"] = str(tmp_path / "out")
+        settings["PATH"] = f"{programs}:{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", tmp_path / "system" / "toy.sh", *arguments],
+            capture_output=True, text=True, env=settings,
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    run.out, run.folder = tmp_path / "out", tmp_path / "out" / "one" / "seed_1"
+    return run
+
+
+def test_data_are_prepared_once_and_runs_are_kept(recipe):
+    status, said = recipe("one", "raw")
+    assert status == 0
+    lines = said.splitlines()
+    assert lines[0] == f"python toys.py --small raw {recipe.out}/data"
+    assert [line.split()[1] for line in lines[1:]] == ["score.py", "score.py"]
+    log = (recipe.folder / "train.log").read_text()
+    assert "--width 8 --max-epoch 3 --seed 1" in log and log.count("trained") == 1
+    status, said = recipe("one")
+    assert status == 0 and said.splitlines() == lines[1:]
+    assert (recipe.folder / "train.log").read_text() == log
+
+
+def test_an_interrupted_run_goes_on_or_starts_its_log_anew(recipe):
+    recipe("one", "raw")
+    (recipe.folder / "finished").unlink()
+    recipe("one")
+    assert (recipe.folder / "train.log").read_text().count("trained") == 2
+    (recipe.folder / "finished").unlink()
+    (recipe.folder / "checkpoint_last.pt").unlink()
+    recipe("one")
+    assert (recipe.folder / "train.log").read_text().count("trained") == 1
+
+
+def test_a_failed_training_ends_in_its_last_line(recipe):
+    recipe.folder.mkdir(parents=True)
+    (recipe.folder / "fails").touch()
+    status, said = recipe("one", "raw")
+    assert status == 2
+    log = recipe.folder / "train.log"
+    assert said.endswith(f"error: training failed, see {log}: no such width\n")
+    assert not (recipe.folder / "finished").exists()
+
+
+def test_a_run_with_other_options_is_not_taken_for_this_one(recipe):
+    recipe("one", "raw")
+    status, said = recipe("one", WIDTH="9")
+    assert status == 2 and "seed_1 was trained with other options" in said
+    # One that was kept before recipes wrote their options down counts as it is.
+    (recipe.folder / "options").unlink()
+    assert recipe("one", WIDTH="9", SEED="1")[0] == 0
+
+
+def scored(said):
+    """What is recorded of the scored runs: whether, their scale, and the command."""
+    found = []
+    for line in said.splitlines():
+        if line.startswith("python score.py"):
+            words = line.partition(" --command ")[2]
+            kept = " --results " in words
+            command = words.partition(" --results " if kept else " --run ")[0]
+            found.append((kept, line.split()[3], command))
+    return found
+
+
+OWN = "recipes/system/toy.sh one DATA"
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, (True, "paper", OWN)),
+        ({"RECORD": "0"}, (False, "paper", OWN)),
+        ({"EPOCHS": "3"}, (True, "paper", f"EPOCHS=3 {OWN}")),
+        ({"EPOCHS": "4"}, (False, "reduced", f"EPOCHS=4 {OWN}")),
+        ({"WIDTH": "9"}, (False, "reduced", f"WIDTH=9 {OWN}")),
+        ({"EPOCHS": "4", "RECORD": "1"}, (True, "reduced", f"EPOCHS=4 {OWN}")),
+        ({"SEEDS": "5 6"}, (True, "paper", f"SEEDS='5 6' {OWN}")),
+        ({"THREADS": "2"}, (True, "paper", OWN)),
+    ],
+)
+def test_a_record_is_of_the_recipes_own_settings_or_asked_for(recipe, settings, expected):
+    status, said = recipe("one", "raw", **settings)
+    assert status == 0, said
+    assert scored(said) == [expected] * 2
+
+
+def test_seed_is_short_for_seeds(recipe):
+    assert scored(recipe("one", "raw", SEED="7")[1]) == [(True, "paper", f"SEEDS=7 {OWN}")]
+    assert (recipe.out / "one" / "seed_7" / "finished").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "message"),
+    [
+        ([], {}, "usage: toy.sh one|two [DATA]"),
+        (
+            ["six"],
+            {},
+            "unknown variant 'six'; choose one of: one two\nusage: toy.sh one|two",
+        ),
+        (["one"], {}, "the data are not prepared yet: name their folder\nusage: toy.sh"),
+        (["one"], {"EPOCHS": "0"}, "EPOCHS must be a whole number above 0, not '0'"),
+        (["one"], {"WIDTH": "x"}, "WIDTH must be a whole number above 0, not 'x'"),
+        (["one"], {"THREADS": "all"}, "THREADS must be a whole number above 0, not 'all'"),
+        (["one"], {"SEEDS": "1 2 1"}, "SEEDS has a seed twice: 1 2 1"),
+        (["one"], {"SEEDS": "1", "SEED": "1"}, "SEED is short for SEEDS: set one of them"),
+    ],
+)
+def test_bad_calls_end_before_work_starts(recipe, arguments, settings, message):
+    status, said = recipe(*arguments, **settings)
+    assert status == 2 and said.startswith(f"error: {message}")
+    assert not recipe.out.exists()
+
+
+def test_every_recipe_has_its_prologue_from_one_file():
+    for path in (ROOT / "recipes").glob("*/*.sh"):
+        text = path.read_text()
+        assert "pipefail" not in text and "--user-dir" not in text, path
+        (source,) = [line for line in text.splitlines() if line.startswith("source ")]
+        sourced = path.parent / source.partition('")/')[2].strip('"')
+        assert sourced.is_file() and sourced != path

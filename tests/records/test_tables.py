@@ -1,0 +1,223 @@
+"""Tables made from records: rows over seeds, narrow forms, marked places, the index."""
+
+from pathlib import Path
+
+import pytest
+
+from fairseq_struct.cli.main import main
+from fairseq_struct.errors import InputError
+from fairseq_struct.records.experiments import read_experiments
+from fairseq_struct.records.marked_tables import fill_tables, table_of
+from fairseq_struct.records.results import Result, append_result, read_results, results_of
+from fairseq_struct.records.rows import in_words, rows_of
+from fairseq_struct.records.tables import markdown_table
+
+ROOT = Path(__file__).resolve().parents[2]
+RECIPES = ROOT / "recipes"
+
+
+def result(variant="top_k", **changes):
+    values = {
+        "experiment": "toy",
+        "variant": variant,
+        "metrics": {"bleu_dev": 30.5, "bleu_test": 29.25},
+        "data": "toy data",
+        "device": "a processor, 1 thread",
+        "updates": 10,
+        "command": f"recipes/toy.sh {variant} DATA",
+    }
+    return Result(**{**values, **changes})
+
+
+def grid(table):
+    """The cells of each line of a table."""
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_a_row_for_each_variant_with_the_papers_value_in_brackets():
+    table = markdown_table(
+        [result("a", paper={"bleu_test": 31.0}), result("b", metrics={"bleu_dev": 7, "other": 1.0})]
+    )
+    assert table.splitlines()[0] == (
+        "toy data. Scaled down from the paper's setting; seed 1; 10 updates. In brackets: the "
+        "paper's. a processor, 1 thread. Command: `recipes/toy.sh VARIANT DATA`"
+    )
+    across = [["", "`a`", "`b`"], ["bleu_dev", "30.50", "7"], ["bleu_test", "29.25 (31.00)", ""]]
+    header, rule, *body = grid(table)
+    assert [header, *body] == [*across, ["other", "", "1.00"]]
+    assert rule == ["---", "--:", "--:"]
+
+
+def test_rows_that_differ_by_seed_alone_are_one_with_mean_and_deviation():
+    scores = {1: 30.0, 2: 32.0, 3: 37.0}
+    results = [
+        result(metrics={"bleu": score}, seed=seed, command=f"SEED='{seed}' recipes/toy.sh top_k")
+        for seed, score in scores.items()
+    ]
+    (row,) = rows_of(results)
+    assert row.seeds == (1, 2, 3)
+    assert row.ours("bleu") == "33.00 ± 3.61"  # sqrt((9 + 1 + 16) / 2)
+    table = markdown_table([*results, result("b", metrics={"bleu": 1.0})])
+    assert "mean ± standard deviation over seeds; 10 updates" in table
+    assert [line[1:] for line in grid(table) if line[0] in ("bleu", "seeds")] == [
+        ["33.00 ± 3.61", "1.00"], ["3", "1"]
+    ]  # fmt: skip
+    assert "`SEED=SEED recipes/toy.sh VARIANT`" in table
+    assert "over seeds; 3 seeds;" in markdown_table(results)
+
+
+@pytest.mark.parametrize("change", [{"updates": 20}, {"scale": "paper"}, {"data": "other data"}])
+def test_runs_of_another_setting_keep_their_own_row(change):
+    assert [row.seeds for row in rows_of([result(), result(seed=2, **change)])] == [(1,), (2,)]
+
+
+def test_seeds_of_the_models_that_were_measured_are_seeds_too():
+    texts = [f"trees; a_model, seed {seed}, 5 updates" for seed in (1, 2)]
+    results = [result(data=text, seed=seed) for seed, text in enumerate(texts, start=1)]
+    (row,) = rows_of(results)
+    assert row.data == "trees; a_model, several seeds, 5 updates"
+    assert rows_of(results[:1])[0].data == texts[0]
+
+
+def test_a_record_over_several_runs_has_its_error_in_the_cell():
+    metrics = {"accuracy": 80.0, "accuracy_stderr": 0.5, "lost_stderr": 1.0}
+    paper = {"accuracy": 82.0, "accuracy_stderr": 0.25}
+    row = rows_of([result(metrics=metrics, paper=paper)])[0]
+    assert row.metrics == ["accuracy", "lost_stderr"]
+    assert row.cell("accuracy") == "80.00 ± 0.50 (82.00 ± 0.25)"
+    assert in_words(row) == (
+        "toy top_k: accuracy 80.00 ± 0.50  lost_stderr 1.00  (paper: accuracy 82.00 ± 0.25)"
+    )
+    assert "seed" not in markdown_table([result(metrics=metrics)])  # the data tells of them
+
+
+def test_what_is_constant_goes_into_the_sentence():
+    results = [result("a", minutes=3.2), result("b", minutes=2.9)]
+    results = [
+        *results, result("c", metrics={"bleu_dev": 30.5, "bleu_test": 1.0}, updates=20, minutes=3)
+    ]  # fmt: skip
+    sentence, *_ = markdown_table(results).splitlines()
+    assert "seed 1; 3 minutes; bleu_dev 30.50." in sentence
+    header, _, *body = grid(markdown_table(results))
+    assert header == ["", "bleu_test", "updates"]
+    assert body == [["`a`", "29.25", "10"], ["`b`", "29.25", "10"], ["`c`", "1.00", "20"]]
+
+
+@pytest.mark.parametrize(("variants", "metrics"), [(2, 12), (12, 2), (3, 3)])
+def test_a_table_takes_the_narrower_form(variants, metrics):
+    results = [
+        result(f"variant_{v}", metrics={f"metric_{m}_of_many": v + m / 7 for m in range(metrics)})
+        for v in range(variants)
+    ]
+    header, *_ = grid(markdown_table(results))
+    assert len(header) == 1 + min(variants, metrics)
+
+
+def test_quantities_at_several_numbers_have_a_table_each():
+    results = [
+        result(name, metrics={f"{what}_{n}": n / k for n in (10, 20) for what in ("time", "ratio")})
+        for k, name in enumerate(("a_long_name", "another_one", "the_third"), start=1)
+    ]
+    table = markdown_table(results)
+    assert table.count("|  | 10 | 20 |") == 2
+    last = table.index("| `the_third` | 3.33 | 6.67 |")
+    assert table.index("time:") < last < table.index("ratio:")
+    uneven = [result(metrics={"from_1": 1.0, "to_2": 2.0, "to_3": 3.0}), result("b")]
+    assert "to:" not in markdown_table(uneven)
+
+
+def test_no_committed_table_is_wide():
+    for path in [ROOT / "README.md", *RECIPES.glob("*/RESULTS.md")]:
+        for line in grid(path.read_text()):
+            assert len(line) <= 9, (path, line)
+
+
+# Markdown files.
+
+
+def test_report_renews_marked_tables_and_check_notices_stale_ones(tmp_path):
+    (tmp_path / "recipes/system").mkdir(parents=True)
+    append_result(tmp_path / "recipes/system/results.jsonl", result())
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- results: system/toy -->\nold\n<!-- end of results -->\nafter\n")
+    arguments = ["report", str(page), "--recipes", str(tmp_path / "recipes")]
+    assert main([*arguments, "--check"]) == 1
+    assert "old" in page.read_text()
+    assert main(arguments) == 0
+    assert page.read_text().startswith("before\n<!--") and page.read_text().endswith("after\n")
+    assert "`top_k`" in page.read_text() and "old" not in page.read_text()
+    assert main([*arguments, "--check"]) == 0
+
+
+def test_a_table_without_records_says_so_and_one_of_nothing_is_an_error(tmp_path, capsys):
+    (tmp_path / "system").mkdir()
+    append_result(tmp_path / "system/results.jsonl", result())
+    marked = "<!-- results: {} -->\n<!-- end of results -->"
+    assert "No run recorded yet." in fill_tables(marked.format("system/other"), tmp_path)
+    with pytest.raises(InputError, match="nowhere/toy: no such SYSTEM/EXPERIMENT"):
+        fill_tables(marked.format("nowhere/toy"), tmp_path)
+    assert main(["report", "--show", "system/toy", "--recipes", str(tmp_path)]) == 0
+    assert "`top_k`" in capsys.readouterr().out
+
+
+def test_report_without_arguments_renews_every_page(tmp_path, monkeypatch):
+    (tmp_path / "recipes/system").mkdir(parents=True)
+    append_result(tmp_path / "recipes/system/results.jsonl", result())
+    pages = [tmp_path / name for name in
+             ("README.md", "recipes/README.md", "recipes/system/RESULTS.md")]  # fmt: skip
+    for page in pages:
+        page.write_text("<!-- results: system/toy -->\n<!-- end of results -->\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", "--check"]) == 1
+    assert main(["report"]) == 0
+    assert all("`top_k`" in page.read_text() for page in pages)
+    pages[2].write_text("<!-- results: system/toy -->\n<!-- end of results -->\n")
+    assert main(["report", "--check"]) == 1
+
+
+def test_the_index_has_a_number_of_each_experiment_and_lists_the_others(tmp_path):
+    system = tmp_path / "system"
+    system.mkdir()
+    (tmp_path / "experiments.tsv").write_text(
+        "system\texperiment\tdata\tvariant\tmetric\tcommand\n"
+        "system\ttoy\ttoys\ttop_k\tbleu_test\tsystem/toy.sh VARIANT\n"
+        "system\tnew\tnews\ttop_k\tbleu_test\tsystem/new.sh VARIANT\n"
+    )
+    (system / "table_1.tsv").write_text("variant\tnew bleu_test\ntop_k\t12.5\n")
+    append_result(system / "results.jsonl", result(paper={"bleu_test": 31.0}))
+    index = table_of("index", tmp_path)
+    assert grid(index)[2] == [
+        "[system](system/RESULTS.md)", "toys", "bleu_test of `top_k`: 29.25, reduced", "31.00",
+        "`toy.sh VARIANT DATA`",
+    ]  # fmt: skip
+    line = "- news: `system/new.sh VARIANT`; the paper's bleu_test of `top_k`: 12.50\n"
+    assert index.endswith(f"No run recorded yet:\n\n{line}")
+    assert table_of("system/not_run", tmp_path) == f"No run recorded yet:\n\n{line}"
+    append_result(system / "results.jsonl", result("another", experiment="new"))
+    with pytest.raises(InputError, match="system/new has no record of bleu_test of top_k"):
+        table_of("index", tmp_path)
+    (tmp_path / "experiments.tsv").write_text("system\texperiment\na\tb\n")
+    with pytest.raises(InputError, match=r"experiments.tsv:2: must have the fields system, exp"):
+        table_of("index", tmp_path)
+
+
+def test_every_page_of_this_repository_agrees_with_its_records(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert main(["report", "--check"]) == 0
+
+
+def test_every_record_has_a_table_and_every_experiment_a_line_in_the_index():
+    listed = read_experiments(RECIPES)
+    assert len(listed) == len({(one.system, one.experiment) for one in listed})
+    for one in listed:
+        assert (RECIPES / one.command.split()[0]).is_file(), one
+    for path in RECIPES.glob("*/results.jsonl"):
+        system, page = path.parent.name, path.with_name("RESULTS.md").read_text()
+        recorded = {item.experiment for item in read_results(path)}
+        for experiment in recorded:
+            assert f"<!-- results: {system}/{experiment} -->" in page
+        known = {one.experiment for one in listed if one.system == system}
+        assert system == "benchmarks" or recorded - known <= {"sst_adam"}, system
+        without = known - {item for item in known if results_of(system, item, RECIPES)}
+        assert bool(without) == (f"<!-- results: {system}/not_run -->" in page)
