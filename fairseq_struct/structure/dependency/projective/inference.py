@@ -27,6 +27,8 @@ from fairseq_struct.structure.padded_sum import padded_sum
 CHART_BYTES = 2**22
 # Rows grow longer with the sentences that share them, but beyond this no faster.
 LANE_BYTES = 256
+# Best trees that score less than this, each word's best arc counting 0, are looked for in float64.
+LOWEST_IN_FLOAT32 = -1e4
 
 
 def log_partition_torch(scores: Tensor, lengths: Tensor, single_root: bool) -> Tensor:
@@ -129,6 +131,17 @@ def best_heads(
         values, array(lengths, np.int64), single_root, array(best), array(heads, np.int64),
         dtype=values.dtype.type, states=0,
     )
+    return best, heads
+
+
+def best_heads_in_float32(
+    scores: Tensor, lengths: Tensor, single_root: bool, backend: str
+) -> tuple[Tensor, Tensor]:
+    """As :func:`best_heads` of scores in float64 that come from fewer digits, by the kernels."""
+    best, heads = best_heads(scores.float(), lengths, single_root, backend)
+    # Arcs of very low scores, where a tree needs them, drown the digits of the others.
+    if (low := best < LOWEST_IN_FLOAT32).any():
+        best[low], heads[low] = best_heads(scores[low], lengths[low], single_root, backend)
     return best, heads
 
 

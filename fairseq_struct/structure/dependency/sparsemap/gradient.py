@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure.compiled import Space, array, run
-from fairseq_struct.structure.dependency.heads import rows_of
+from fairseq_struct.structure.dependency.heads import values_of
 from fairseq_struct.structure.dependency.sparsemap import groups as sparsemap_groups
 from fairseq_struct.structure.dependency.sparsemap import pursuit_kernels as sparsemap_kernels
 from fairseq_struct.structure.dependency.sparsemap.active_set import (
@@ -57,10 +57,8 @@ class Face:
 
     def _magnitudes(self) -> np.ndarray:
         """(batch,) of what the first trees sum up."""
-        rows = rows_of(self.solution.trees[:, 0], self.lengths)
-        picked = self.scores.gather(1, rows[:, None])[:, 0]
-        words = torch.arange(picked.size(1), device=picked.device) < self.lengths[:, None]
-        return array(padded_sum(picked.masked_fill(~words, 0.0).abs()))
+        picked = values_of(self.scores, self.solution.trees[:, 0], self.lengths)
+        return array(padded_sum(picked.abs()))
 
 
 def _spaces(n: int, block: int) -> tuple[Space, ...]:

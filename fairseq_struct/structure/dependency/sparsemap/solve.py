@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fairseq_struct.structure.checks import above_zero, whole_number
 from fairseq_struct.structure.compiled import Space, array
-from fairseq_struct.structure.dependency.heads import is_tree, rows_of
+from fairseq_struct.structure.dependency.heads import is_tree, values_of
 from fairseq_struct.structure.dependency.sparsemap import groups as sparsemap_groups
 from fairseq_struct.structure.dependency.sparsemap.active_set import (
     ActiveSets,
@@ -152,9 +152,7 @@ def _check_start(
     behind = torch.arange(most, device=scores.device)[:, None] >= start.sizes
     trees = start.trees.transpose(0, 1).masked_fill(behind[..., None], 0)
     fits = is_tree(trees, lengths, projective, single_root)
-    picked = scores.expand(most, -1, -1, -1).gather(2, rows_of(trees, lengths).unsqueeze(2))
-    words = torch.arange(n, device=scores.device) < lengths[:, None]
-    fits &= ((picked.squeeze(2) > -torch.inf) | ~words).all(-1)
+    fits &= (values_of(scores, trees, lengths) > -torch.inf).all(-1)
     if not (fits | behind).all():
         a, b = (~(fits | behind)).nonzero()[0].tolist()
         raise ValueError(
