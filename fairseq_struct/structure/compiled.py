@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from typing import NamedTuple
 
 import numba
@@ -63,15 +64,16 @@ class Space(NamedTuple):
     dtype: type = np.float64
 
 
-def run(kernel: Callable, steps: np.ndarray, *arguments, workspace: Sequence[Space] = ()):
+def run(kernel: Callable, steps: np.ndarray, *arguments, workspace: Sequence = ()):
     """Call ``kernel(first, last, *arguments, *workspace)`` on all sentences, by torch's threads.
 
     Args:
         kernel: a function made by :func:`compiled`, or one that only calls such functions.
         steps: (batch,) estimate of the elementary steps that each sentence takes.
         arguments: passed on; the kernel writes its results into arrays among them.
-        workspace: arrays to work in; each thread has its own and keeps them, because the system
-            takes longer to hand out fresh memory than the kernels to fill it.
+        workspace: arrays to work in, each a :class:`Space`, or tuples of them, named or not; each
+            thread has its own and keeps them, because the system takes longer to hand out fresh
+            memory than the kernels to fill it.
     """
     batch = len(steps)
     total = np.concatenate([[0.0], np.cumsum(steps)])
@@ -107,16 +109,21 @@ def threads_for(steps: float) -> int:
     return min(torch.get_num_threads(), int(steps / STEPS_WORTH_A_THREAD) + 1)
 
 
-def _workspace(spaces: Sequence[Space]) -> list[np.ndarray]:
+def _workspace(spaces: Sequence) -> list:
     """This thread's arrays, the last ones of their kind if those are large enough."""
     kept = _own.__dict__.setdefault("arrays", {})
-    found = []
-    for place, (shape, dtype) in enumerate(spaces):
-        size = int(np.prod(shape))
+    places = count()
+
+    def taken(space):
+        if not isinstance(space, Space):
+            parts = map(taken, space)
+            return space._make(parts) if hasattr(space, "_make") else tuple(parts)
+        (shape, dtype), place, size = space, next(places), int(np.prod(space.shape))
         if (place, dtype) not in kept or kept[place, dtype].size < size:
             kept[place, dtype] = np.empty(size, dtype)
-        found.append(kept[place, dtype][:size].reshape(shape))
-    return found
+        return kept[place, dtype][:size].reshape(shape)
+
+    return [taken(space) for space in spaces]
 
 
 def array(tensor: Tensor, dtype=np.float64) -> np.ndarray:

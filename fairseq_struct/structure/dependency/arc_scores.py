@@ -18,7 +18,7 @@ class ArcScores:
 
     ``exact`` holds s', ``bounded`` max(s', -1e12), for sums: an arc this far below the best of its
     word is in no tree unless all trees need such arcs, and then sums must stay sums of numbers
-    that are not too large. ``shift`` (batch, n) is what was taken off, ``given`` the scores as they came.
+    that are not too large. ``shift`` (batch, n) is what was taken off, and ``given`` are s.
 
     Args:
         scores: (batch, n, n), the root's on the diagonal, -inf for forbidden arcs.

@@ -12,6 +12,8 @@ work than another random direction, but z being the tree that has most of v, lit
 after some dozens of trees; then another direction is drawn.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from fairseq_struct.structure.compiled import compiled, inner
@@ -30,6 +32,25 @@ from fairseq_struct.structure.random_kernels import uniform
 # tells best trees from others.
 NUDGE = 1e-10
 SEED = np.uint64(1)
+
+
+class Nudges(NamedTuple):
+    """How the sentences of a block are nudged.
+
+    Args:
+        residuals, directions: (block, n, n).
+        sizes: (block,) of the nudges: 0 before the first, below 0 where -v is tried.
+        fresh: (block,) whether v is a random direction, no other tree having been found since.
+        due: (block,) whether another random direction is to be drawn.
+        states: (block, 1) of the random numbers.
+    """
+
+    residuals: np.ndarray
+    directions: np.ndarray
+    sizes: np.ndarray
+    fresh: np.ndarray
+    due: np.ndarray
+    states: np.ndarray
 
 
 @inner
@@ -75,62 +96,58 @@ def _next_direction(n, size, trees, factor, amounts, direction):
 
 
 @compiled
-def nudge(
-    start, waiting, unfinished, lengths, residuals, trees, sizes, factors, directions, nudges,
-    fresh, due, states, amounts, nudged, own,
-):
-    """nudged = residual + nudge * direction, a random one where that is ``due``; and lengths, own.
+def nudge(start, waiting, lanes, lengths, sets, algebra, nudges):
+    """The lanes' scores: residual + size * direction, a random one where that is due.
 
-    Where the nudge is 0, it is set before.
+    Where the size is 0, it is set before.
     """
+    trees, _, sizes = sets
     for lane in range(waiting):
-        place = unfinished[lane]
-        b = start + place
-        n = own[lane] = lengths[b]
-        if nudges[place] == 0.0:
-            magnitude = abs(tree_score(residuals[place], n, trees[b, 0]))
-            nudges[place] = NUDGE * max(1.0, magnitude)
+        place = lanes.places[lane]
+        b, state, residual = start + place, nudges.states[place], nudges.residuals[place]
+        n = lanes.lengths[lane] = lengths[b]
+        if nudges.sizes[place] == 0.0:
+            magnitude = abs(tree_score(residual, n, trees[b, 0]))
+            nudges.sizes[place] = NUDGE * max(1.0, magnitude)
             # Not the direction again that a search has used up that ended for want of room.
-            states[place, 0] = SEED + np.uint64(sizes[b])
-        if due[place]:
-            _random_direction(
-                n, sizes[b], trees[b], factors[place], states[place], amounts, directions[place]
-            )
-            fresh[place], due[place] = True, False
+            state[0] = SEED + np.uint64(sizes[b])
+        direction = nudges.directions[place]
+        if nudges.due[place]:
+            factor = algebra.factors[place]
+            _random_direction(n, sizes[b], trees[b], factor, state, algebra.ones, direction)
+            nudges.fresh[place], nudges.due[place] = True, False
         for h in range(n):
             for m in range(n):
-                amount = nudges[place] * directions[place, h, m]
-                nudged[lane, h, m] = residuals[place, h, m] + amount
+                amount = nudges.sizes[place] * direction[h, m]
+                lanes.scores[lane, h, m] = residual[h, m] + amount
 
 
 @compiled
-def extend(
-    start, waiting, unfinished, rooms, trees, alpha, sizes, full, factors, directions, nudges,
-    fresh, due, own, heads, amounts, work,
-):
-    """Add the best trees, ``heads``, that are new; how many sentences are not done, and which."""
-    left = 0
+def extend(start, waiting, lanes, rooms, full, sets, algebra, nudges):
+    """Add the best trees that are new; how many sentences are not done. Their places come first."""
+    (trees, alpha, sizes), left = sets, 0
     for lane in range(waiting):
-        place = unfinished[lane]
-        b, n, factor = start + place, own[lane], factors[place]
+        place, n, heads = lanes.places[lane], lanes.lengths[lane], lanes.heads[lane]
+        b, factor = start + place, algebra.factors[place]
         if sizes[b] == rooms[b]:
             full[b] = True
             continue
-        if append(factor, sizes[b], trees[b], heads[lane], n, work):
+        if append(factor, sizes[b], trees[b], heads, n, algebra.change):
             for m in range(n):
-                trees[b, sizes[b], m] = heads[lane, m]
+                trees[b, sizes[b], m] = heads[m]
             alpha[b, sizes[b]] = 0.0
             sizes[b] += 1
-            nudges[place] = abs(nudges[place])
-            _next_direction(n, sizes[b], trees[b], factor, amounts, directions[place])
-            fresh[place] = False
-        elif nudges[place] > 0.0:
-            nudges[place] = -nudges[place]
-        elif not fresh[place]:
-            nudges[place] = -nudges[place]
-            due[place] = True
+            nudges.sizes[place] = abs(nudges.sizes[place])
+            direction = nudges.directions[place]
+            _next_direction(n, sizes[b], trees[b], factor, algebra.ones, direction)
+            nudges.fresh[place] = False
+        elif nudges.sizes[place] > 0.0:
+            nudges.sizes[place] = -nudges.sizes[place]
+        elif not nudges.fresh[place]:
+            nudges.sizes[place] = -nudges.sizes[place]
+            nudges.due[place] = True
         else:
             continue
-        unfinished[left] = place
+        lanes.places[left] = place
         left += 1
     return left

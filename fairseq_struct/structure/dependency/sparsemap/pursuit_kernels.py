@@ -12,6 +12,8 @@ Several sentences go through these steps side by side, so that the best trees of
 found in one chart.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from fairseq_struct.structure.compiled import compiled, inner
@@ -25,6 +27,60 @@ from fairseq_struct.structure.dependency.sparsemap.active_set_kernels import (
     factorise,
     improve,
 )
+
+
+class Problem(NamedTuple):
+    """What is projected.
+
+    Args:
+        scores: (batch, n, n), every word's shifted by their maximum.
+        lengths: (batch,).
+        single_root: whether the root has exactly one modifier.
+    """
+
+    scores: np.ndarray
+    lengths: np.ndarray
+    single_root: bool
+
+
+class Search(NamedTuple):
+    """How far a search may go, and how far it has come.
+
+    Args:
+        rooms: (batch,) most trees at hand.
+        full: (batch,) whether it ended for want of room.
+        most_steps: (batch,) most trees to ask for.
+        gaps: (batch,) gaps at the end; infinite where there is no tree.
+        steps: (batch,) trees asked for.
+        tolerance: gap at which to stop.
+    """
+
+    rooms: np.ndarray
+    full: np.ndarray
+    most_steps: np.ndarray
+    gaps: np.ndarray
+    steps: np.ndarray
+    tolerance: float
+
+
+class Lanes(NamedTuple):
+    """The sentences of a block that are not done, side by side, and their best trees.
+
+    Args:
+        places: (block,) where in the block they are.
+        lengths: (block,) theirs.
+        scores: (block, n, n) under which the best trees are looked for.
+        best: (block,) scores of the best trees, -inf where there is none.
+        found: (block,) whether there is one.
+        heads: (block, n) the best trees.
+    """
+
+    places: np.ndarray
+    lengths: np.ndarray
+    scores: np.ndarray
+    best: np.ndarray
+    found: np.ndarray
+    heads: np.ndarray
 
 
 @inner
@@ -63,90 +119,90 @@ def residual_scores(scores, n, single_root, size, trees, alpha, residual, highes
 
 
 @compiled
-def renew(
-    start, waiting, unfinished, scores, lengths, single_root, trees, alpha, sizes, pulls, factors,
-    residuals, own, work, ones, added,
-):
-    """Residuals and lengths, ``own``, of the sentences ``start + unfinished``.
+def renew(start, waiting, lanes, problem, sets, algebra, added):
+    """Residuals and lengths of the sentences that ``waiting`` lanes are for.
 
-    If trees were ``added``, whose ``pulls`` (block, most) are known, weights come first.
+    If trees were ``added``, whose pulls are known, weights come first.
     """
+    trees, alpha, sizes = sets
     for lane in range(waiting):
-        place = unfinished[lane]
+        place = lanes.places[lane]
         b = start + place
-        n = own[lane] = lengths[b]
+        n = lanes.lengths[lane] = problem.lengths[b]
         if added:
             sizes[b] = improve(
-                n, sizes[b], trees[b], alpha[b], pulls[place], factors[place], work, ones
+                n, sizes[b], trees[b], alpha[b], algebra.pulls[place], algebra.factors[place],
+                algebra.change, algebra.ones,
             )
         residual_scores(
-            scores[b], n, single_root, sizes[b], trees[b], alpha[b], residuals[lane], work
+            problem.scores[b], n, problem.single_root, sizes[b], trees[b], alpha[b],
+            lanes.scores[lane], algebra.change,
         )
 
 
 @compiled
-def extend(
-    start, waiting, unfinished, rooms, most_steps, tolerance, trees, alpha, sizes, gaps, steps,
-    full, factors, pulls, work, residuals, own, highest, heads, rough,
-):
-    """Add the best trees, ``heads``, where they are better than those at hand.
+def extend(start, waiting, lanes, search, sets, algebra, rough):
+    """Add the best trees where they are better than those at hand; how many sentences have one.
 
-    How many sentences have one more; ``unfinished`` says which. A search that is only ``rough``
-    leaves one step for another one.
+    The places of those come first. A search that is only ``rough`` leaves one step for another one.
     """
-    left = 0
+    (trees, alpha, sizes), left = sets, 0
     for lane in range(waiting):
-        place = unfinished[lane]
-        b, n, residual = start + place, own[lane], residuals[lane]
-        if highest[lane] == -np.inf:
+        place, n, residual = lanes.places[lane], lanes.lengths[lane], lanes.scores[lane]
+        b, heads, pulls = start + place, lanes.heads[lane], algebra.pulls[place]
+        if lanes.best[lane] == -np.inf:
             continue
-        steps[b] += 1
+        search.steps[b] += 1
         size, top, bottom, at_mu = sizes[b], -np.inf, np.inf, 0.0
         for a in range(size):
             pull = tree_score(residual, n, trees[b, a])
-            pulls[place, a] = pull
+            pulls[a] = pull
             at_mu += alpha[b, a] * pull
             top, bottom = max(top, pull), min(bottom, pull)
-        best = tree_score(residual, n, heads[lane])
+        best = tree_score(residual, n, heads)
         if size > 0:
-            gaps[b] = max(best - at_mu, 0.0)
+            gap = search.gaps[b] = max(best - at_mu, 0.0)
             # Trees at hand should all be as good: what they differ by is rounding.
-            if gaps[b] <= tolerance or best <= top + (top - bottom):
+            if gap <= search.tolerance or best <= top + (top - bottom):
                 continue
-            if steps[b] >= most_steps[b] - rough:
+            if search.steps[b] >= search.most_steps[b] - rough:
                 continue
-        if size == rooms[b]:
-            full[b] = True
-            steps[b] -= 1  # it will be asked for again
+        if size == search.rooms[b]:
+            search.full[b] = True
+            search.steps[b] -= 1  # it will be asked for again
             continue
-        if not append(factors[place], size, trees[b], heads[lane], n, work):
+        if not append(algebra.factors[place], size, trees[b], heads, n, algebra.change):
             continue
         for m in range(n):
-            trees[b, size, m] = heads[lane, m]
+            trees[b, size, m] = heads[m]
         alpha[b, size] = 0.0 if size > 0 else 1.0
-        pulls[place, size] = best
+        pulls[size] = best
         sizes[b] = size + 1
-        unfinished[left] = place
+        lanes.places[left] = place
         left += 1
     return left
 
 
 @compiled
-def factorise_all(start, count, lengths, trees, alpha, sizes, factors, work):
+def factorise_all(start, count, lengths, sets, algebra):
     """The factors of the trees that ``count`` sentences from ``start`` on begin with."""
+    trees, alpha, sizes = sets
     for place in range(count):
         b = start + place
-        sizes[b] = factorise(factors[place], sizes[b], trees[b], alpha[b], lengths[b], work)
+        sizes[b] = factorise(
+            algebra.factors[place], sizes[b], trees[b], alpha[b], lengths[b], algebra.change
+        )
 
 
 @compiled
-def pulls_of(start, waiting, unfinished, residuals, lengths, trees, sizes, pulls):
+def pulls_of(start, waiting, lanes, sets, algebra):
     """The scores of the trees at hand under their residuals."""
     for lane in range(waiting):
-        place = unfinished[lane]
+        place = lanes.places[lane]
         b = start + place
-        for a in range(sizes[b]):
-            pulls[place, a] = tree_score(residuals[lane], lengths[b], trees[b, a])
+        for a in range(sets.sizes[b]):
+            pull = tree_score(lanes.scores[lane], lanes.lengths[lane], sets.trees[b, a])
+            algebra.pulls[place, a] = pull
 
 
 @compiled
