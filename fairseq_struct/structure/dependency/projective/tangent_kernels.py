@@ -1,9 +1,9 @@
 """Compiled second order of projective inference: how marginals move with the scores.
 
-The inside and outside algorithms of ``inside_outside_kernels`` on dual numbers: every quantity is a
-pair of a value and a tangent. With weights w = exp(s) and
-a direction v the tangent of w is w v, and the tangents that come out for the marginals are the
-Hessian of the log-partition function times v.
+The algorithms of ``inside_outside_kernels`` on dual numbers: every quantity is a pair of a value
+and a tangent. With weights w = exp(s) and a direction v the tangent of w is w v, and the tangents
+that come out for the marginals are the Hessian of the log-partition function times v. Functions
+have the names that they have there.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ SMALLEST_PARTITION = 1e-140
 
 @inner
 def _add_splits(target, row, columns, a, a_row, b, b_row, shift, lanes, splits):
-    """``inside_outside_kernels.add_splits`` into a row; all are pairs of values and tangents."""
+    """``add_splits`` into a row; all are pairs of values and tangents."""
     t, dt = target[0][row, :columns], target[1][row, :columns]
     for i in range(columns):
         t[i], dt[i] = 0.0, 0.0
@@ -45,7 +45,7 @@ def _add_splits(target, row, columns, a, a_row, b, b_row, shift, lanes, splits):
 
 @inner
 def _pass_to_splits(by, row, columns, a, by_a, a_row, b, by_b, b_row, shift, lanes, splits):
-    """``inside_outside_kernels.pass_to_splits`` from a row of ``by``, on pairs."""
+    """``pass_to_splits`` from a row of ``by``, on pairs."""
     z, dz = by[0][row, :columns], by[1][row, :columns]
     for k in range(splits):
         start = (shift + k) * lanes
@@ -64,7 +64,7 @@ def _pass_to_splits(by, row, columns, a, by_a, a_row, b, by_b, b_row, shift, lan
 
 @compiled
 def inside(n, lanes, weights, charts):
-    """``inside_outside_kernels.inside`` on pairs of values and tangents, but for the root's part."""
+    """``inside`` on pairs of values and tangents, but for the root's part."""
     values, tangents = charts
     for t in range(n * lanes):
         for side in (RIGHT, LEFT):
@@ -127,7 +127,7 @@ def inside_of_root(n, lanes, single_root, lengths, first, charts, vectors, parti
 def outside_of_root(
     n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by
 ):
-    """``inside_outside_kernels.outside_of_root`` on pairs of values and tangents."""
+    """``outside_of_root`` on pairs of values and tangents."""
     for part in range(2):
         for chart in range(4):
             for d in range(n):
@@ -182,7 +182,7 @@ def outside_of_root(
 
 @compiled
 def outside(n, lanes, weights, charts, outer):
-    """``inside_outside_kernels.outside`` on pairs of values and tangents."""
+    """``outside`` on pairs of values and tangents."""
     values, tangents = charts
     outer_values, outer_tangents = outer
     for d in range(n - 1, 0, -1):
