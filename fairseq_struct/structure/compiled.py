@@ -4,6 +4,10 @@ A kernel is a serial function over the sentences ``first`` .. ``last - 1`` of a 
 on numpy arrays and releases Python's lock; several threads run it on different sentences. That is
 safe in forked data-loader workers (which start threads of their own) and under concurrent Python
 threads, where Numba's own parallel loops are neither.
+
+Arrays that belong together have names, in a NamedTuple. A kernel that is called for every step of
+a search takes them as a plain tuple, with the same fields: Numba reads that twice as fast, and a
+call with a dozen arrays in named ones takes 2 microseconds more than one without.
 """
 
 import os
@@ -11,6 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
+from math import prod
 from typing import NamedTuple
 
 import numba
@@ -115,10 +120,11 @@ def _workspace(spaces: Sequence) -> list:
     places = count()
 
     def taken(space):
-        if not isinstance(space, Space):
-            parts = map(taken, space)
-            return space._make(parts) if hasattr(space, "_make") else tuple(parts)
-        (shape, dtype), place, size = space, next(places), int(np.prod(space.shape))
+        if type(space) is tuple:
+            return tuple(map(taken, space))
+        if type(space) is not Space:
+            return space._make(map(taken, space))
+        (shape, dtype), place, size = space, next(places), prod(space.shape)
         if (place, dtype) not in kept or kept[place, dtype].size < size:
             kept[place, dtype] = np.empty(size, dtype)
         return kept[place, dtype][:size].reshape(shape)

@@ -107,7 +107,7 @@ def best_heads(
         spanning_tree_kernels.best_trees, 4 * _steps(lengths, 2),
         array(scores), array(lengths, np.int64), single_root, array(best),
         array(heads, np.int64),
-        workspace=(spanning_tree_kernels.contraction_space(scores.size(1)),),
+        workspace=(tuple(spanning_tree_kernels.contraction_space(scores.size(1))),),
     )
     return best, heads
 

@@ -237,8 +237,9 @@ def best_trees(first, last, scores, lengths, single_root, best, heads, work):
     """``best`` (batch,) scores, -inf where there is no tree, and ``heads`` (batch, n).
 
     Args:
-        work: a :class:`Contraction`.
+        work: fields of a :class:`Contraction`.
     """
+    work = Contraction(work[0], work[1], work[2], work[3])
     for b in range(first, last):
         n = lengths[b]
         found = arborescence(scores[b], n, single_root, heads[b], work)

@@ -39,7 +39,7 @@ class Nudges(NamedTuple):
 
     Args:
         residuals, directions: (block, n, n).
-        sizes: (block,) of the nudges: 0 before the first, below 0 where -v is tried.
+        amounts: (block,) sizes of the nudges: 0 before the first, below 0 where -v is tried.
         fresh: (block,) whether v is a random direction, no other tree having been found since.
         due: (block,) whether another random direction is to be drawn.
         states: (block, 1) of the random numbers.
@@ -47,7 +47,7 @@ class Nudges(NamedTuple):
 
     residuals: np.ndarray
     directions: np.ndarray
-    sizes: np.ndarray
+    amounts: np.ndarray
     fresh: np.ndarray
     due: np.ndarray
     states: np.ndarray
@@ -96,58 +96,71 @@ def _next_direction(n, size, trees, factor, amounts, direction):
 
 
 @compiled
-def nudge(start, waiting, lanes, lengths, sets, algebra, nudges):
-    """The lanes' scores: residual + size * direction, a random one where that is due.
+def nudge(start, waiting, lanes, problem, sets, algebra, nudges):
+    """The lanes' scores: residual + amount * direction, a random one where that is due.
 
-    Where the size is 0, it is set before.
+    Where the amount is 0, it is set before.
+
+    Args:
+        lanes, problem, sets, algebra: as for :func:`.pursuit_kernels.renew`.
+        nudges: fields of :class:`Nudges`.
     """
-    trees, _, sizes = sets
+    places, own, nudged, _, _, _ = lanes
+    residuals, directions, amounts, fresh, due, states = nudges
+    (trees, _, sizes), (factors, _, _, work) = sets, algebra
     for lane in range(waiting):
-        place = lanes.places[lane]
-        b, state, residual = start + place, nudges.states[place], nudges.residuals[place]
-        n = lanes.lengths[lane] = lengths[b]
-        if nudges.sizes[place] == 0.0:
-            magnitude = abs(tree_score(residual, n, trees[b, 0]))
-            nudges.sizes[place] = NUDGE * max(1.0, magnitude)
+        place = places[lane]
+        b = start + place
+        n = own[lane] = problem[1][b]
+        if amounts[place] == 0.0:
+            magnitude = abs(tree_score(residuals[place], n, trees[b, 0]))
+            amounts[place] = NUDGE * max(1.0, magnitude)
             # Not the direction again that a search has used up that ended for want of room.
-            state[0] = SEED + np.uint64(sizes[b])
-        direction = nudges.directions[place]
-        if nudges.due[place]:
-            factor = algebra.factors[place]
-            _random_direction(n, sizes[b], trees[b], factor, state, algebra.ones, direction)
-            nudges.fresh[place], nudges.due[place] = True, False
+            states[place, 0] = SEED + np.uint64(sizes[b])
+        if due[place]:
+            _random_direction(
+                n, sizes[b], trees[b], factors[place], states[place], work, directions[place]
+            )
+            fresh[place], due[place] = True, False
         for h in range(n):
             for m in range(n):
-                amount = nudges.sizes[place] * direction[h, m]
-                lanes.scores[lane, h, m] = residual[h, m] + amount
+                amount = amounts[place] * directions[place, h, m]
+                nudged[lane, h, m] = residuals[place, h, m] + amount
 
 
 @compiled
-def extend(start, waiting, lanes, rooms, full, sets, algebra, nudges):
-    """Add the best trees that are new; how many sentences are not done. Their places come first."""
-    (trees, alpha, sizes), left = sets, 0
+def extend(start, waiting, lanes, room, sets, algebra, nudges):
+    """Add the best trees that are new; how many sentences are not done. Their lanes come first.
+
+    Args:
+        room: (batch,) most trees, and (batch,) whether the search ended for want of room; for the
+            others see :func:`nudge`.
+    """
+    places, own, _, _, _, heads = lanes
+    _, directions, amounts, fresh, due, _ = nudges
+    (rooms, full), (trees, alpha, sizes), (factors, _, work, ones) = room, sets, algebra
+    left = 0
     for lane in range(waiting):
-        place, n, heads = lanes.places[lane], lanes.lengths[lane], lanes.heads[lane]
-        b, factor = start + place, algebra.factors[place]
+        place, n = places[lane], own[lane]
+        b, factor = start + place, factors[place]
         if sizes[b] == rooms[b]:
             full[b] = True
             continue
-        if append(factor, sizes[b], trees[b], heads, n, algebra.change):
+        if append(factor, sizes[b], trees[b], heads[lane], n, work):
             for m in range(n):
-                trees[b, sizes[b], m] = heads[m]
+                trees[b, sizes[b], m] = heads[lane, m]
             alpha[b, sizes[b]] = 0.0
             sizes[b] += 1
-            nudges.sizes[place] = abs(nudges.sizes[place])
-            direction = nudges.directions[place]
-            _next_direction(n, sizes[b], trees[b], factor, algebra.ones, direction)
-            nudges.fresh[place] = False
-        elif nudges.sizes[place] > 0.0:
-            nudges.sizes[place] = -nudges.sizes[place]
-        elif not nudges.fresh[place]:
-            nudges.sizes[place] = -nudges.sizes[place]
-            nudges.due[place] = True
+            amounts[place] = abs(amounts[place])
+            _next_direction(n, sizes[b], trees[b], factor, ones, directions[place])
+            fresh[place] = False
+        elif amounts[place] > 0.0:
+            amounts[place] = -amounts[place]
+        elif not fresh[place]:
+            amounts[place] = -amounts[place]
+            due[place] = True
         else:
             continue
-        lanes.places[left] = place
+        places[left] = place
         left += 1
     return left

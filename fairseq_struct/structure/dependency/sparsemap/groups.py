@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fairseq_struct.structure.compiled import Space
+from fairseq_struct.structure.dependency.nonprojective import spanning_tree_kernels as all_trees
 from fairseq_struct.structure.dependency.nonprojective.spanning_tree_kernels import (
     Contraction,
-    best_trees,
     contraction_space,
 )
 from fairseq_struct.structure.dependency.projective.groups import (
@@ -24,7 +24,7 @@ from fairseq_struct.structure.dependency.projective.groups import (
 )
 from fairseq_struct.structure.dependency.sparsemap import face_kernels, pursuit_kernels
 from fairseq_struct.structure.dependency.sparsemap.face_kernels import Nudges
-from fairseq_struct.structure.dependency.sparsemap.pursuit_kernels import Lanes, Problem, Search
+from fairseq_struct.structure.dependency.sparsemap.pursuit_kernels import Lanes, Search
 
 
 class Eisner(NamedTuple):
@@ -89,13 +89,15 @@ def sparsemap(
         algebra, work, rough_eisner: to work in.
     """
     scores, lengths, *limits = rows
-    problem, search = Problem(scores, lengths, single_root), Search(*room, *limits, tolerance)
-    kernels, lanes = pursuit_kernels, work.lanes
+    search = Search(*room, *limits, tolerance)
+    kernels, sizes, places = pursuit_kernels, sets.sizes, work.lanes.places
+    problem = scores, lengths, single_root
+    lanes, sets, algebra, bare_search = map(tuple, (work.lanes, sets, algebra, search))
     for start, count, part in _blocks(first, last, block, len(lengths)):
         search.gaps[part] = np.inf
-        if sets.sizes[part].any():
+        if sizes[part].any():
             kernels.factorise_all(start, count, lengths, sets, algebra)
-            waiting = _put(lanes, sets.sizes[part] > 0)
+            waiting = _put(places, sizes[part] > 0)
             kernels.renew(start, waiting, lanes, problem, sets, algebra, False)
             kernels.pulls_of(start, waiting, lanes, sets, algebra)
             kernels.renew(start, waiting, lanes, problem, sets, algebra, True)
@@ -103,12 +105,12 @@ def sparsemap(
             left = ~search.full[part]
             if rough:
                 left &= search.steps[part] + 1 < search.most_steps[part]
-            waiting, added = _put(lanes, left), False
-            eisner = (rough_eisner if rough else work.eisner) if projective else None
+            waiting, added = _put(places, left), False
+            best_trees = _best_trees(work, single_root, projective, rough_eisner if rough else None)
             while waiting > 0:
                 kernels.renew(start, waiting, lanes, problem, sets, algebra, added)
-                _best_trees(waiting, lanes, single_root, eisner, work.contraction)
-                waiting = kernels.extend(start, waiting, lanes, search, sets, algebra, rough)
+                best_trees(waiting)
+                waiting = kernels.extend(start, waiting, lanes, bare_search, sets, algebra, rough)
                 added = True
 
 
@@ -124,19 +126,19 @@ def complete_faces(
         algebra, work, nudges: to work in.
     """
     _, lengths = rows
-    problem, lanes, eisner = Problem(*rows, single_root), work.lanes, work.eisner
+    problem, places = (*rows, single_root), work.lanes.places
+    at_mu = tuple(work.lanes._replace(scores=nudges.residuals))
+    lanes, sets, algebra, bare_nudges = map(tuple, (work.lanes, sets, algebra, nudges))
+    best_trees = _best_trees(work, single_root, projective)
     for start, count, _ in _blocks(first, last, block, len(lengths)):
         pursuit_kernels.factorise_all(start, count, lengths, sets, algebra)
-        waiting = _put(lanes, np.ones(count, np.bool_))
-        own = lanes._replace(scores=nudges.residuals)
-        pursuit_kernels.renew(start, waiting, own, problem, sets, algebra, False)
-        nudges.sizes[:], nudges.due[:] = 0.0, True
+        waiting = _put(places, np.ones(count, np.bool_))
+        pursuit_kernels.renew(start, waiting, at_mu, problem, sets, algebra, False)
+        nudges.amounts[:], nudges.due[:] = 0.0, True
         while waiting > 0:
-            face_kernels.nudge(start, waiting, lanes, lengths, sets, algebra, nudges)
-            _best_trees(
-                waiting, lanes, single_root, eisner if projective else None, work.contraction
-            )
-            waiting = face_kernels.extend(start, waiting, lanes, *room, sets, algebra, nudges)
+            face_kernels.nudge(start, waiting, lanes, problem, sets, algebra, bare_nudges)
+            best_trees(waiting)
+            waiting = face_kernels.extend(start, waiting, lanes, room, sets, algebra, bare_nudges)
 
 
 def _blocks(first, last, block, batch):
@@ -146,18 +148,22 @@ def _blocks(first, last, block, batch):
         yield start, count, slice(start, start + count)
 
 
-def _put(lanes, left):
+def _put(places, left):
     """Let the first lanes be for the places that are ``left``; how many there are."""
     waiting = left.nonzero()[0]
-    lanes.places[: len(waiting)] = waiting
+    places[: len(waiting)] = waiting
     return len(waiting)
 
 
-def _best_trees(waiting, lanes, single_root, eisner, contraction):
-    """The best trees of the first ``waiting`` lanes: projective ones, if there is ``eisner``."""
-    _, lengths, scores, best, found, heads = lanes
-    if eisner is not None:
-        sentences = Sentences(scores, lengths, single_root)
-        best_of_group(0, waiting, sentences, best, heads, found[:waiting], *eisner)
-    else:
-        best_trees(0, waiting, scores, lengths, single_root, best, heads, contraction)
+def _best_trees(work, single_root, projective, rough_eisner=None):
+    """A function that finds the best trees of so many lanes."""
+    _, lengths, scores, best, found, heads = work.lanes
+    if not projective:
+        contraction = tuple(work.contraction)
+        return lambda waiting: all_trees.best_trees(
+            0, waiting, scores, lengths, single_root, best, heads, contraction
+        )
+    sentences, eisner = Sentences(scores, lengths, single_root), rough_eisner or work.eisner
+    return lambda waiting: best_of_group(
+        0, waiting, sentences, best, heads, found[:waiting], *eisner
+    )

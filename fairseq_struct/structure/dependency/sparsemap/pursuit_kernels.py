@@ -29,20 +29,6 @@ from fairseq_struct.structure.dependency.sparsemap.active_set_kernels import (
 )
 
 
-class Problem(NamedTuple):
-    """What is projected.
-
-    Args:
-        scores: (batch, n, n), every word's shifted by their maximum.
-        lengths: (batch,).
-        single_root: whether the root has exactly one modifier.
-    """
-
-    scores: np.ndarray
-    lengths: np.ndarray
-    single_root: bool
-
-
 class Search(NamedTuple):
     """How far a search may go, and how far it has come.
 
@@ -123,62 +109,76 @@ def renew(start, waiting, lanes, problem, sets, algebra, added):
     """Residuals and lengths of the sentences that ``waiting`` lanes are for.
 
     If trees were ``added``, whose pulls are known, weights come first.
+
+    Args:
+        lanes, sets, algebra: fields of :class:`Lanes`, :class:`.ActiveSets`, :class:`.Algebra`.
+        problem: (batch, n, n) scores, every word's shifted by their maximum, (batch,) lengths, and
+            whether the root has exactly one modifier.
     """
+    places, lane_lengths, residuals, _, _, _ = lanes
+    scores, lengths, single_root = problem
     trees, alpha, sizes = sets
+    factors, pulls, work, ones = algebra
     for lane in range(waiting):
-        place = lanes.places[lane]
+        place = places[lane]
         b = start + place
-        n = lanes.lengths[lane] = problem.lengths[b]
+        n = lane_lengths[lane] = lengths[b]
         if added:
             sizes[b] = improve(
-                n, sizes[b], trees[b], alpha[b], algebra.pulls[place], algebra.factors[place],
-                algebra.change, algebra.ones,
+                n, sizes[b], trees[b], alpha[b], pulls[place], factors[place], work, ones
             )
         residual_scores(
-            problem.scores[b], n, problem.single_root, sizes[b], trees[b], alpha[b],
-            lanes.scores[lane], algebra.change,
+            scores[b], n, single_root, sizes[b], trees[b], alpha[b], residuals[lane], work
         )
 
 
 @compiled
 def extend(start, waiting, lanes, search, sets, algebra, rough):
-    """Add the best trees where they are better than those at hand; how many sentences have one.
+    """Add the best trees where they are better than those at hand.
 
-    The places of those come first. A search that is only ``rough`` leaves one step for another one.
+    How many sentences have one more; the lanes that come first are then for them. A search that is
+    only ``rough`` leaves one step for another one.
+
+    Args:
+        search: fields of :class:`Search`; for the others see :func:`renew`.
     """
-    (trees, alpha, sizes), left = sets, 0
+    places, lengths, residuals, highest, _, heads = lanes
+    rooms, full, most_steps, gaps, steps, tolerance = search
+    trees, alpha, sizes = sets
+    factors, pulls, work, _ = algebra
+    left = 0
     for lane in range(waiting):
-        place, n, residual = lanes.places[lane], lanes.lengths[lane], lanes.scores[lane]
-        b, heads, pulls = start + place, lanes.heads[lane], algebra.pulls[place]
-        if lanes.best[lane] == -np.inf:
+        place, n, residual = places[lane], lengths[lane], residuals[lane]
+        b = start + place
+        if highest[lane] == -np.inf:
             continue
-        search.steps[b] += 1
+        steps[b] += 1
         size, top, bottom, at_mu = sizes[b], -np.inf, np.inf, 0.0
         for a in range(size):
             pull = tree_score(residual, n, trees[b, a])
-            pulls[a] = pull
+            pulls[place, a] = pull
             at_mu += alpha[b, a] * pull
             top, bottom = max(top, pull), min(bottom, pull)
-        best = tree_score(residual, n, heads)
+        best = tree_score(residual, n, heads[lane])
         if size > 0:
-            gap = search.gaps[b] = max(best - at_mu, 0.0)
+            gaps[b] = max(best - at_mu, 0.0)
             # Trees at hand should all be as good: what they differ by is rounding.
-            if gap <= search.tolerance or best <= top + (top - bottom):
+            if gaps[b] <= tolerance or best <= top + (top - bottom):
                 continue
-            if search.steps[b] >= search.most_steps[b] - rough:
+            if steps[b] >= most_steps[b] - rough:
                 continue
-        if size == search.rooms[b]:
-            search.full[b] = True
-            search.steps[b] -= 1  # it will be asked for again
+        if size == rooms[b]:
+            full[b] = True
+            steps[b] -= 1  # it will be asked for again
             continue
-        if not append(algebra.factors[place], size, trees[b], heads, n, algebra.change):
+        if not append(factors[place], size, trees[b], heads[lane], n, work):
             continue
         for m in range(n):
-            trees[b, size, m] = heads[m]
+            trees[b, size, m] = heads[lane, m]
         alpha[b, size] = 0.0 if size > 0 else 1.0
-        pulls[size] = best
+        pulls[place, size] = best
         sizes[b] = size + 1
-        lanes.places[left] = place
+        places[left] = place
         left += 1
     return left
 
@@ -186,23 +186,21 @@ def extend(start, waiting, lanes, search, sets, algebra, rough):
 @compiled
 def factorise_all(start, count, lengths, sets, algebra):
     """The factors of the trees that ``count`` sentences from ``start`` on begin with."""
-    trees, alpha, sizes = sets
+    (trees, alpha, sizes), (factors, _, work, _) = sets, algebra
     for place in range(count):
         b = start + place
-        sizes[b] = factorise(
-            algebra.factors[place], sizes[b], trees[b], alpha[b], lengths[b], algebra.change
-        )
+        sizes[b] = factorise(factors[place], sizes[b], trees[b], alpha[b], lengths[b], work)
 
 
 @compiled
 def pulls_of(start, waiting, lanes, sets, algebra):
     """The scores of the trees at hand under their residuals."""
+    (places, lengths, residuals, _, _, _), (trees, _, sizes) = lanes, sets
     for lane in range(waiting):
-        place = lanes.places[lane]
+        place = places[lane]
         b = start + place
-        for a in range(sets.sizes[b]):
-            pull = tree_score(lanes.scores[lane], lanes.lengths[lane], sets.trees[b, a])
-            algebra.pulls[place, a] = pull
+        for a in range(sizes[b]):
+            algebra[1][place, a] = tree_score(residuals[lane], lengths[lane], trees[b, a])
 
 
 @compiled
