@@ -77,6 +77,15 @@ class Categorical:
         most = MANY // 2 if self.scores.size(1) > MANY else None
         return self._as_given(sparsemax(self._exact, dim=1, k=most))
 
+    def project(self, target: Tensor, possible: Tensor) -> Tensor:
+        """sparsemax(target), (batch, k), near :attr:`marginals` as elsewhere.
+
+        Args:
+            target: (batch, k).
+            possible: (batch, k) booleans, which choices are.
+        """
+        return type(self)(target.masked_fill(~possible, -torch.inf)).sparsemap
+
     @property
     def entmax15(self) -> Tensor:
         """1.5-entmax(scores), (batch, k) (Peters et al., 2019)."""

@@ -115,3 +115,17 @@ def refuse_words_without_head(scores: Tensor, lengths: Tensor):
     if orphan.any():
         b, m = orphan.nonzero()[0].tolist()
         raise ValueError(f"all arcs to word {m} in sentence {b} are forbidden (-inf)")
+
+
+def refuse_sentences_without_tree(sums: Tensor):
+    """Complain about sentences whose sum over trees, or best score, is -inf.
+
+    Args:
+        sums: (batch,).
+
+    Raises:
+        ValueError: with the first such sentence.
+    """
+    if (without := sums.detach() == -torch.inf).any():
+        b = int(without.nonzero()[0])
+        raise ValueError(f"the arcs that sentence {b} allows (score above -inf) form no tree")

@@ -4,12 +4,18 @@ A kernel is a serial function over the sentences ``first`` .. ``last - 1`` of a 
 on numpy arrays and releases Python's lock; several threads run it on different sentences. That is
 safe in forked data-loader workers (which start threads of their own) and under concurrent Python
 threads, where Numba's own parallel loops are neither.
+
+Arrays that belong together have names, in a NamedTuple. A kernel that is called for every step of
+a search takes them as a plain tuple, with the same fields: Numba reads that twice as fast, and a
+call with a dozen arrays in named ones takes 2 microseconds more than one without.
 """
 
 import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from math import prod
 from typing import NamedTuple
 
 import numba
@@ -63,15 +69,16 @@ class Space(NamedTuple):
     dtype: type = np.float64
 
 
-def run(kernel: Callable, steps: np.ndarray, *arguments, workspace: Sequence[Space] = ()):
+def run(kernel: Callable, steps: np.ndarray, *arguments, workspace: Sequence = ()):
     """Call ``kernel(first, last, *arguments, *workspace)`` on all sentences, by torch's threads.
 
     Args:
         kernel: a function made by :func:`compiled`, or one that only calls such functions.
         steps: (batch,) estimate of the elementary steps that each sentence takes.
         arguments: passed on; the kernel writes its results into arrays among them.
-        workspace: arrays to work in; each thread has its own and keeps them, because the system
-            takes longer to hand out fresh memory than the kernels to fill it.
+        workspace: arrays to work in, each a :class:`Space`, or tuples of them, named or not; each
+            thread has its own and keeps them, because the system takes longer to hand out fresh
+            memory than the kernels to fill it.
     """
     batch = len(steps)
     total = np.concatenate([[0.0], np.cumsum(steps)])
@@ -107,16 +114,22 @@ def threads_for(steps: float) -> int:
     return min(torch.get_num_threads(), int(steps / STEPS_WORTH_A_THREAD) + 1)
 
 
-def _workspace(spaces: Sequence[Space]) -> list[np.ndarray]:
+def _workspace(spaces: Sequence) -> list:
     """This thread's arrays, the last ones of their kind if those are large enough."""
     kept = _own.__dict__.setdefault("arrays", {})
-    found = []
-    for place, (shape, dtype) in enumerate(spaces):
-        size = int(np.prod(shape))
+    places = count()
+
+    def taken(space):
+        if type(space) is tuple:
+            return tuple(map(taken, space))
+        if type(space) is not Space:
+            return space._make(map(taken, space))
+        (shape, dtype), place, size = space, next(places), prod(space.shape)
         if (place, dtype) not in kept or kept[place, dtype].size < size:
             kept[place, dtype] = np.empty(size, dtype)
-        found.append(kept[place, dtype][:size].reshape(shape))
-    return found
+        return kept[place, dtype][:size].reshape(shape)
+
+    return [taken(space) for space in spaces]
 
 
 def array(tensor: Tensor, dtype=np.float64) -> np.ndarray:

@@ -36,11 +36,6 @@ class Independent:
         return self._grouped(self._each.within)
 
     @property
-    def single_root(self) -> bool:
-        """Whether every structure is a tree with a single root; of trees only."""
-        return self._each.single_root
-
-    @property
     def argmax(self) -> Tensor:
         """The best structures, shaped as the scores."""
         return self._grouped(self._each.argmax)
@@ -54,6 +49,10 @@ class Independent:
     def sparsemap(self) -> Tensor:
         """Projection onto the product of their convex hulls, which is that of each."""
         return self._grouped(self._each.sparsemap)
+
+    def project(self, target: Tensor, possible: Tensor) -> Tensor:
+        """SparseMAP of a target near the marginals; ``possible`` says which parts are."""
+        return self._grouped(self._each.project(target.flatten(0, 1), possible.flatten(0, 1)))
 
     @property
     def log_partition(self) -> Tensor:

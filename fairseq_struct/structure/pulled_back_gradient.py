@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure.checks import above_zero, whole_number
-from fairseq_struct.structure.dependency.sparsemap.interior_projection import project_near_marginals
 
 PULLED_BACK = ("ste_identity", "spigot", "spigot_ce", "spigot_eg")
 Structure = Callable[[Tensor], object]
@@ -53,9 +52,9 @@ def pulled_back_gradient(
     given = scores.detach()
     precision = torch.promote_types(given.dtype, torch.float32)
     scores = given.double()  # a small step is the difference of two large labels
+    from_argmax = method in ("ste_identity", "spigot")
     with torch.no_grad():
         distribution = structure(scores)
-        from_argmax = method in ("ste_identity", "spigot")
         if not from_argmax:
             start = distribution.marginals
         else:
@@ -65,12 +64,9 @@ def pulled_back_gradient(
         possible = distribution.within & (scores > -torch.inf)
         lost = torch.zeros(len(scores), dtype=torch.bool, device=scores.device)
         for step in range(steps):
-            if step == 0 and from_argmax and first_gradient is not None:
-                gamma = first_gradient
-            elif decoder_loss is None:
-                raise ValueError(f"{method} needs decoder_loss here: it calls the decoder itself")
-            else:
-                gamma = _gradient(decoder_loss, mu.to(given.dtype))
+            gamma = first_gradient if step == 0 and from_argmax else None
+            if gamma is None:
+                gamma = _gradient(decoder_loss, mu.to(given.dtype), method)
             if gamma.shape != scores.shape:
                 raise ValueError(
                     f"the decoder's gradient has shape {tuple(gamma.shape)}, the scores have "
@@ -83,15 +79,13 @@ def pulled_back_gradient(
             move[lost] = 0.0
             if method == "ste_identity":
                 mu = mu - move
-            elif method == "spigot_eg":
+            elif method == "spigot":
+                mu = structure((mu - move).masked_fill(~possible, -torch.inf)).sparsemap
+            elif method == "spigot_ce":
+                mu = distribution.project(mu - move, possible)
+            else:
                 moved = moved - move
                 mu = structure(moved).marginals
-            else:
-                target = mu - move
-                if method == "spigot_ce" and hasattr(distribution, "single_root"):
-                    mu = project_near_marginals(structure, scores, target, possible)
-                else:
-                    mu = structure(target.masked_fill(~possible, -torch.inf)).sparsemap
         gradient = start - mu
         gradient[lost] = torch.nan
         return gradient
@@ -108,7 +102,9 @@ def check_steps(step_size: float, steps: int):
     whole_number("steps", steps, 1)
 
 
-def _gradient(decoder_loss: Loss, mu: Tensor) -> Tensor:
+def _gradient(decoder_loss: Loss | None, mu: Tensor, method: str) -> Tensor:
+    if decoder_loss is None:
+        raise ValueError(f"{method} needs decoder_loss here: it calls the decoder itself")
     with torch.enable_grad():
         mu = mu.detach().requires_grad_()
         losses = decoder_loss(mu.clone())  # which it may work on in place

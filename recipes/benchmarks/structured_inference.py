@@ -10,6 +10,7 @@ arcs, and a bare LU factorisation (torch.linalg) for the matrix-tree theorem.
 """
 
 import argparse
+import functools
 import os
 import sys
 import time
@@ -23,6 +24,7 @@ import torch
 
 from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 from fairseq_struct.structure.dependency import DependencyTrees
+from fairseq_struct.structure.dependency.sparsemap.gradient import Face, JacobianProduct
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 LENGTHS = (10, 20, 40, 70, 100)
@@ -91,36 +93,40 @@ def by_supar(scores: torch.Tensor, verb: str, gradient: bool) -> Callable:
     return call
 
 
+def gradient_of(verb: str, who: Peer | Ours, weights: torch.Tensor | None = None) -> Callable:
+    """A call that takes the gradient of what a distribution has under this name."""
+    return lambda: who.gradient(getattr(who.make(), verb), weights)
+
+
 def rows(batch: int, n: int) -> dict[str, dict[str, Callable | float]]:
     """What is measured: name -> {"ours", "torch" path, "peer", "target" ratio peer / ours}."""
     generator = torch.Generator().manual_seed(1)
     scores = torch.randn(batch, n, n, generator=generator)
     weights = torch.randn(batch, n, n, generator=generator)
+    found = rows_of_sums(scores, weights) | rows_of_sparsemap(scores, weights)
+    found |= rows_of_all_trees(scores)
+    if find_spec("supar"):
+        for name, verb in (
+            ("log_partition_gradient", "log_partition"), ("entropy", "entropy"),
+            ("argmax", "argmax"),
+        ):
+            found[name]["supar"] = by_supar(scores, verb, gradient=name.endswith("gradient"))
+    return found
+
+
+def rows_of_sums(scores: torch.Tensor, weights: torch.Tensor) -> dict[str, dict]:
+    """Sums over projective trees, the best of them, and samples."""
     peer, ours, path = Peer(scores), Ours(scores), Ours(scores, "torch")
-    sharp, sharp_peer = Ours(3 * scores), Peer(3 * scores)
-    # To the end it would take seconds a sentence: so many steps are what is affordable.
-    flat = Ours(0.01 * scores, sparsemap_steps=100 + 3 * n)
-    crossing = Ours(scores.double(), projective=False)
-
-    def marginals(who):
-        return lambda: who.gradient(who.make().marginals, weights)
-
-    def sparsemap(who):
-        return lambda: who.gradient(who.make().sparsemap, weights)
-
-    def log_partition(who, name="log_partition"):
-        return lambda: who.gradient(getattr(who.make(), name))
-
-    found = {
+    return {
         "log_partition_gradient": {
-            "ours": log_partition(ours),
-            "torch": log_partition(path),
-            "peer": log_partition(peer, "partition"),
-            "target": 20,
+            "ours": gradient_of("log_partition", ours),
+            "torch": gradient_of("log_partition", path),
+            "peer": gradient_of("partition", peer), "target": 20,
         },
         "marginals_gradient": {
-            "ours": marginals(ours), "torch": marginals(path), "peer": marginals(peer),
-            "target": 12,
+            "ours": gradient_of("marginals", ours, weights),
+            "torch": gradient_of("marginals", path, weights),
+            "peer": gradient_of("marginals", peer, weights), "target": 12,
         },
         "entropy": {
             "ours": lambda: ours.make().entropy, "torch": lambda: path.make().entropy,
@@ -134,41 +140,89 @@ def rows(batch: int, n: int) -> dict[str, dict[str, Callable | float]]:
             "ours": lambda: ours.make().argmax, "torch": lambda: path.make().argmax,
             "peer": lambda: peer.make().argmax, "target": 60,
         },
-        # The peer has no SparseMAP; its marginals, with their gradient, serve instead.
+    }  # fmt: skip
+
+
+def rows_of_sparsemap(scores: torch.Tensor, weights: torch.Tensor) -> dict[str, dict]:
+    """SparseMAP of projective trees; the peer has none: its marginals, with gradient, serve."""
+    peer, ours = Peer(scores), Ours(scores)
+    # To the end it would take seconds a sentence: so many steps are what is affordable.
+    flat = Ours(0.01 * scores, sparsemap_steps=100 + 3 * scores.size(1))
+    sharp, sharp_peer = Ours(3 * scores), Peer(3 * scores)
+    return {
         "sparsemap_gradient": {
-            "ours": sparsemap(ours), "peer": marginals(peer), "target": 1 / 1.2
+            "ours": gradient_of("sparsemap", ours, weights),
+            "peer": gradient_of("marginals", peer, weights), "target": 1 / 1.2,
         },
         "sparsemap_gradient_deviation_3": {
-            "ours": sparsemap(sharp), "peer": marginals(sharp_peer), "target": 1 / 0.1
+            "ours": gradient_of("sparsemap", sharp, weights),
+            "peer": gradient_of("marginals", sharp_peer, weights), "target": 1 / 0.1,
         },
         "sparsemap_gradient_deviation_0.01": {
-            "ours": sparsemap(flat), "peer": sparsemap(ours), "target": 1 / 10
+            "ours": gradient_of("sparsemap", flat, weights),
+            "peer": gradient_of("sparsemap", ours, weights), "target": 1 / 10,
         },
+        "sparsemap_face_deviation_0.01": face_row(0.01 * scores[:2].double(), weights[:2].double()),
+    }  # fmt: skip
+
+
+def face_row(scores: torch.Tensor, weights: torch.Tensor) -> dict:
+    """What a gradient costs with all trees of its face, and with those of the solution only.
+
+    Both are made when the solution is at hand; what each is off by, relative to finite differences,
+    stands beside the times.
+    """
+
+    @functools.cache
+    def solved() -> DependencyTrees:
+        trees = DependencyTrees(scores)
+        trees.sparse_distribution  # noqa: B018 - so that it is at hand
+        return trees
+
+    def complete():
+        trees = solved()
+        exact = scores - scores.amax(1, keepdim=True)
+        face = Face(trees.sparse_distribution, exact, trees.lengths, True, False)
+        return JacobianProduct.apply(weights, trees.lengths, *face.trees)
+
+    def of_solution():
+        solution = solved().sparse_distribution
+        return JacobianProduct.apply(weights, solved().lengths, solution.trees, solution.sizes)
+
+    def errors() -> dict[str, float]:
+        ahead, behind = (DependencyTrees(scores + e * weights).sparsemap for e in (1e-6, -1e-6))
+        numeric = (ahead - behind) / 2e-6
+        return {
+            f"error_{name}": float((call() - numeric).norm() / numeric.norm())
+            for name, call in (("ours", complete), ("peer", of_solution))
+        }
+
+    return {"ours": complete, "peer": of_solution, "target": 1 / 10, "facts": errors}
+
+
+def rows_of_all_trees(scores: torch.Tensor) -> dict[str, dict]:
+    """Sums over all trees, and the best of them."""
+    crossing = Ours(scores.double(), projective=False)
+    path = Ours(scores.double(), "torch", projective=False)
+    return {
         "matrix_tree_gradient": {
-            "ours": log_partition(crossing),
-            "torch": log_partition(Ours(scores.double(), "torch", projective=False)),
+            "ours": gradient_of("log_partition", crossing),
+            "torch": gradient_of("log_partition", path),
             "peer": lambda: laplacian_determinant(crossing.leaf), "target": 1 / 1.7,
         },
         "spanning_tree": {
             "ours": lambda: crossing.make().heads,
             "peer": lambda: by_networkx(scores[:2]),
-            "peer_share": batch / 2, "target": 1000,
+            "peer_share": len(scores) / 2, "target": 1000,
         },
-    }
-    if find_spec("supar"):
-        for name, verb in (
-            ("log_partition_gradient", "log_partition"), ("entropy", "entropy"),
-            ("argmax", "argmax"),
-        ):
-            found[name]["supar"] = by_supar(scores, verb, gradient=name.endswith("gradient"))
-    return found
+    }  # fmt: skip
 
 
 def measure(found: dict, repeats: int) -> dict[str, dict[str, float]]:
     """Milliseconds of every part of every row; slow ones are repeated less often."""
     times: dict[str, dict[str, float]] = {}
     for name, row in found.items():
-        parts = {part: call for part, call in row.items() if callable(call)}
+        parts = {part: call for part, call in row.items() if callable(call) and part != "facts"}
         taken = {part: [] for part in parts}
         for call in parts.values():
             call()
@@ -223,13 +277,16 @@ def main():
                 f"{name:<36}{times['ours']:10.2f}{path}{times['peer']:10.2f}{ratio:8.1f}"
                 f"{row['target']:8.1f}", flush=True,
             )
+            facts = row["facts"]() if "facts" in row else {}
+            for fact, value in facts.items():
+                print(f"{'  ' + fact:<36}{value:10.1e}")
             if "supar" in times:
                 print(f"{'  supar':<36}{'':>20}{times['supar']:10.2f}")
             columns = grown.setdefault(name, {})
             columns[f"milliseconds_{n}"] = round(times["ours"], 3)
             columns[f"peer_to_ours_{n}"] = round(ratio, 2)
             if setting.append and not setting.growth:
-                append_result(RESULTS, record_of(setting, n, name, times, ratio))
+                append_result(RESULTS, record_of(setting, n, name, times, ratio, facts))
     if setting.append and setting.growth:
         for name, columns in grown.items():
             append_result(RESULTS, Result(
@@ -241,10 +298,11 @@ def main():
             ))  # fmt: skip
 
 
-def record_of(setting, n: int, name: str, times: dict[str, float], ratio: float) -> Result:
+def record_of(setting, n: int, name: str, times: dict, ratio: float, facts: dict) -> Result:
     """The record of one row."""
     metrics = {f"milliseconds_{key}": round(value, 3) for key, value in times.items()}
     metrics["peer_to_ours"] = round(ratio, 2)
+    metrics |= {fact: float(f"{value:.1e}") for fact, value in facts.items()}
     return Result(
         experiment=benchmark_name(f"structured_inference_{n}_words", setting.threads),
         variant=name,

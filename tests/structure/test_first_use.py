@@ -4,13 +4,14 @@ import errno
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 
 import numba
 import pytest
 import torch
-from numba.core import caching, event
+from numba.core import caching, event, types
 from numba.core.registry import CPUDispatcher
 from tree_kinds import KINDS, random_scores
 
@@ -38,18 +39,19 @@ def successor():
     return kernel
 
 
-def signatures() -> set[tuple[str, str]]:
-    """What this process has compiled or loaded, of all kernels."""
+def kernels() -> list[CPUDispatcher]:
     names = {
         ".".join(file.relative_to(kernel_cache.PACKAGE.parent).with_suffix("").parts)
         for file in kernel_cache.PACKAGE.rglob("*_kernels.py")
     }
+    found = [vars(importlib.import_module(name)).values() for name in names]
+    return [each for values in found for each in values if isinstance(each, CPUDispatcher)]
+
+
+def signatures() -> set[tuple[str, str]]:
+    """What this process has compiled or loaded, of all kernels."""
     return {
-        (kernel.__name__, str(signature))
-        for name in names
-        for kernel in vars(importlib.import_module(name)).values()
-        if isinstance(kernel, CPUDispatcher)
-        for signature in kernel.signatures
+        (kernel.__name__, str(signature)) for kernel in kernels() for signature in kernel.signatures
     }
 
 
@@ -220,25 +222,23 @@ def test_a_user_without_a_home_gets_no_folder_of_that_name(monkeypatch, tmp_path
     assert kernel_cache.cache_of(successor()).cache_path.startswith(str(tmp_path))
 
 
-def test_machine_code_is_that_of_all_kernels_however_deep_they_lie(tmp_path):
-    hash_of = kernel_cache.text_of_kernels.__wrapped__
-    deep = tmp_path / "structure" / "dependency" / "projective" / "sum_kernels.py"
-    deep.parent.mkdir(parents=True)
-    deep.write_text("a")
-    other = tmp_path / "structure" / "plain.py"
-    other.write_text("a")
-    before = hash_of(tmp_path)
-    other.write_text("b")
-    assert hash_of(tmp_path) == before
-    deep.write_text("b")
-    assert hash_of(tmp_path) != before
-    how = deep.with_name("compiled.py")  # what says how they are compiled
-    before = hash_of(tmp_path)
-    how.write_text("a")
-    assert hash_of(tmp_path) != before
-    here = hash_of()
-    assert kernel_cache.text_of_kernels() == here
-    assert len(set(kernel_cache.PACKAGE.rglob("*_kernels.py"))) > 5
+def test_another_nested_kernel_is_another_key(tmp_path):
+    """In a copy of the package, kernel by kernel; other files do not count."""
+    copy = tmp_path / "fairseq_struct"
+    shutil.copytree(kernel_cache.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    key_of = kernel_cache.text_of_kernels.__wrapped__
+    assert key_of(copy) == kernel_cache.text_of_kernels()
+    kernels = sorted(copy.rglob("*_kernels.py"))
+    assert any(len(file.relative_to(copy).parts) > 3 for file in kernels)
+    keys = {key_of(copy)}
+    for file in (*kernels, copy / "structure" / "compiled.py"):
+        with file.open("a") as text:
+            text.write("# changed\n")
+        assert key_of(copy) not in keys, f"{file} is no part of the key"
+        keys.add(key_of(copy))
+    with (copy / "structure" / "checks.py").open("a") as text:
+        text.write("# changed\n")
+    assert key_of(copy) in keys
 
 
 def test_compiling_ahead_of_time_leaves_nothing_to_compile(announcement, capsys):
@@ -260,6 +260,10 @@ def test_compiling_ahead_of_time_leaves_nothing_to_compile(announcement, capsys)
             trees.solve_sparsemap(start=trees.sparse_distribution)
     on_lstm.ONLSTM(4, [4, 6], chunk_size=2)(torch.randn(3, 2, 4))[0].sum().backward()
     assert signatures() == known
+    # A field that changed its place would not change a signature.
+    given = {part for kernel in kernels() for signature in kernel.signatures for part in signature}
+    tuples = {part.instance_class for part in given if isinstance(part, types.BaseNamedTuple)}
+    assert tuples and all(each.__module__.endswith("_kernels") for each in tuples)
 
 
 def test_one_use_is_compiled_alone(announcement, capsys):

@@ -6,7 +6,6 @@ from tree_kinds import KINDS, random_scores
 
 from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.dependency.sparsemap import interior_projection
-from fairseq_struct.structure.dependency.sparsemap.interior_projection import project_near_marginals
 from fairseq_struct.structure.independent import Independent
 from fairseq_struct.structure.pullback import pulled_back_gradient
 
@@ -18,13 +17,10 @@ LENGTHS = torch.tensor([6, 4, 1, 2])
 def test_it_is_the_projection(kind, scale, size):
     scores = random_scores(4, 6, 6, scale=scale)
 
-    def structure(given):
-        return DependencyTrees(given, LENGTHS, **kind)
-
-    trees = structure(scores)
+    trees = DependencyTrees(scores, LENGTHS, **kind)
     target = (trees.marginals - size * random_scores(4, 6, 6, seed=5)).masked_fill(~trees.within, 0)
-    made = project_near_marginals(structure, scores, target, trees.within)
-    exact = structure(target.masked_fill(~trees.within, -torch.inf))
+    made = trees.project(target, trees.within)
+    exact = trees.with_scores(target.masked_fill(~trees.within, -torch.inf))
     assert exact.sparse_distribution.converged.all()
     torch.testing.assert_close(made, exact.sparsemap, atol=2e-6, rtol=0)
 
@@ -33,15 +29,12 @@ def test_inner_points_need_no_search(monkeypatch):
     scores = random_scores(3, 20, 20, scale=0.1)
     lengths = torch.tensor([20, 15, 8])
 
-    def structure(given):
-        return DependencyTrees(given, lengths)
-
-    trees = structure(scores)
+    trees = DependencyTrees(scores, lengths)
     target = (trees.marginals - 1e-3 * random_scores(3, 20, 20, seed=5)).masked_fill(
         ~trees.within, 0
     )
     monkeypatch.setattr(DependencyTrees, "sparsemap", property(lambda self: pytest.fail("search")))
-    made = project_near_marginals(structure, scores, target, trees.within)
+    made = trees.project(target, trees.within)
     # There, only what words cannot trade among their heads is lost.
     move = target - trees.marginals
     words = trees.within.sum(1, keepdim=True).clamp_min(1)
@@ -55,27 +48,24 @@ def test_arcs_that_go_to_zero_need_no_search(monkeypatch, kind):
     scores = random_scores(3, 10, 10, scale=0.7)
     lengths = torch.tensor([10, 10, 10])
 
-    def structure(given):
-        return DependencyTrees(given, lengths, **kind)
-
-    trees = structure(scores)
+    trees = DependencyTrees(scores, lengths, **kind)
     size = trees.marginals.flatten(1).quantile(0.1, dim=1)[:, None, None]
     move = size * random_scores(3, 10, 10, seed=5)
     target = (trees.marginals - move).masked_fill(~trees.within, 0)
-    exact = structure(target.masked_fill(~trees.within, -torch.inf)).sparsemap
+    exact = trees.with_scores(target.masked_fill(~trees.within, -torch.inf)).sparsemap
     assert ((exact == 0) & trees.within).flatten(1).any(1).all()
     monkeypatch.setattr(DependencyTrees, "sparsemap", property(lambda self: pytest.fail("search")))
-    made = project_near_marginals(structure, scores, target, trees.within)
+    made = trees.project(target, trees.within)
     torch.testing.assert_close(made, exact, atol=1e-9, rtol=0)
 
 
 def test_what_cannot_be_shown_is_searched_for(monkeypatch):
     scores = random_scores(2, 5, 5, scale=0.3)
-    target = DependencyTrees(scores).marginals - 0.01 * random_scores(2, 5, 5, seed=5)
+    trees = DependencyTrees(scores)
+    target = trees.marginals - 0.01 * random_scores(2, 5, 5, seed=5)
     exact = DependencyTrees(target).sparsemap
     monkeypatch.setattr(interior_projection, "MOST_PRODUCTS", 1)
-    within = torch.ones_like(scores, dtype=torch.bool)
-    made = project_near_marginals(DependencyTrees, scores, target, within)
+    made = trees.project(target, trees.within)
     torch.testing.assert_close(made, exact)
 
 
@@ -99,10 +89,8 @@ def test_pairs_are_projected_each_for_itself():
     scores = random_scores(2, 3, 4, 4, scale=0.3)
     target = random_scores(2, 3, 4, 4, scale=0.05, seed=5) + 0.25
     possible = torch.ones_like(scores, dtype=torch.bool)
-    together = project_near_marginals(
-        lambda s: Independent(s, DependencyTrees), scores, target, possible
-    )
-    alone = project_near_marginals(
-        DependencyTrees, scores.flatten(0, 1), target.flatten(0, 1), possible.flatten(0, 1)
+    together = Independent(scores, DependencyTrees).project(target, possible)
+    alone = DependencyTrees(scores.flatten(0, 1)).project(
+        target.flatten(0, 1), possible.flatten(0, 1)
     )
     torch.testing.assert_close(together.flatten(0, 1), alone)

@@ -18,19 +18,26 @@ class ArcScores:
 
     ``exact`` holds s', ``bounded`` max(s', -1e12), for sums: an arc this far below the best of its
     word is in no tree unless all trees need such arcs, and then sums must stay sums of numbers
-    that are not too large. ``shift`` (batch, n) is what was taken off.
+    that are not too large. ``shift`` (batch, n) is what was taken off, and ``given`` are s.
 
     Args:
         scores: (batch, n, n), the root's on the diagonal, -inf for forbidden arcs.
-        lengths: (batch,) words per sentence.
+        lengths: (batch,) words per sentence, 1 to n; n if not given.
 
     Raises:
-        ValueError: a score that is NaN or +inf, or a word all of whose arcs are forbidden.
+        TypeError: scores that are no tensor.
+        ValueError: wrong shape, a length out of range, a score that is NaN or +inf, or a word all
+            of whose arcs are forbidden.
     """
 
-    def __init__(self, scores: Tensor, lengths: Tensor):
-        self._given = scores
-        self.lengths = lengths
+    def __init__(self, scores: Tensor, lengths: Tensor | None = None):
+        scores = checks.scores_as_given(scores)
+        if scores.dim() != 3 or scores.size(1) != scores.size(2) or scores.size(1) == 0:
+            raise ValueError(
+                f"arc scores must have shape (batch, n, n) with n >= 1, not {tuple(scores.shape)}"
+            )
+        self.given = scores
+        self.lengths = lengths = checks.sentence_lengths(lengths, scores)
         self._padded = bool((lengths < scores.size(1)).any())
         with torch.inference_mode(False):  # whose tensors would be of no use outside of it
             exact = self._within_sentences(scores.detach().double())
@@ -54,7 +61,7 @@ class ArcScores:
     @cached_property
     def within(self) -> Tensor:
         """Which arcs are inside of their sentence, (batch, n, n) booleans."""
-        words = torch.arange(self._given.size(1), device=self._given.device)
+        words = torch.arange(self.given.size(1), device=self.given.device)
         within = words < self.lengths[:, None]
         return within[:, :, None] & within[:, None, :]
 
@@ -63,14 +70,14 @@ class ArcScores:
 
     def in_float64(self) -> Tensor:
         """The scores as given, -inf outside of sentences."""
-        return self._within_sentences(self._given.double())
+        return self._within_sentences(self.given.double())
 
     def differentiable(self) -> Tensor:
         """``bounded`` as a function of the scores given.
 
         Made anew each time, so that no graph is used twice, nor one missed that grad mode forbade.
         """
-        if not (self._given.requires_grad and torch.is_grad_enabled()):
+        if not (self.given.requires_grad and torch.is_grad_enabled()):
             return self.bounded
         scores = self.in_float64() - self.shift[:, None]
         if self._low is None:

@@ -9,15 +9,14 @@ from fairseq_struct.structure import checks
 from fairseq_struct.structure.dependency import heads as heads_module
 from fairseq_struct.structure.dependency.arc_scores import ArcScores
 from fairseq_struct.structure.dependency.enumeration import all_heads
-from fairseq_struct.structure.dependency.log_partition import LogPartition, Marginals
-from fairseq_struct.structure.dependency.nonprojective import inference as nonprojective
-from fairseq_struct.structure.dependency.projective import inference as projective
+from fairseq_struct.structure.dependency.log_partition import TreeSums
+from fairseq_struct.structure.dependency.nonprojective import inference as all_trees
+from fairseq_struct.structure.dependency.projective import inference as projective_trees
 from fairseq_struct.structure.dependency.sparsemap import solve as sparsemap
 from fairseq_struct.structure.dependency.sparsemap.gradient import Face, SparseMean
+from fairseq_struct.structure.dependency.sparsemap.interior_projection import project_near_marginals
 from fairseq_struct.structure.padded_sum import padded_sum
 
-# Best trees that score less than this, each word's best arc counting 0, are looked for in float64.
-LOWEST_IN_FLOAT32 = -1e4
 BACKENDS = ("auto", "compiled", "torch")
 
 
@@ -65,25 +64,19 @@ class DependencyTrees:
         backend: str = "auto",
         sparsemap_steps: int | None = None,
     ):
-        scores = checks.scores_as_given(scores)
-        if scores.dim() != 3 or scores.size(1) != scores.size(2) or scores.size(1) == 0:
-            raise ValueError(
-                f"arc scores must have shape (batch, n, n) with n >= 1, not {tuple(scores.shape)}"
-            )
         if backend not in BACKENDS:
             raise ValueError(f"unknown backend {backend!r}; choose one of {', '.join(BACKENDS)}")
-        self.scores = scores
-        self.lengths = checks.sentence_lengths(lengths, scores)
-        self.projective = bool(projective)
-        self.single_root = bool(single_root)
-        if backend == "auto":
-            backend = "compiled" if scores.device.type == "cpu" else "torch"
-        self.backend = backend
-        self.sparsemap_steps = sparsemap_steps
         if sparsemap_steps is not None:
             checks.whole_number("sparsemap_steps", sparsemap_steps, 1)
-        self._values: tuple[Tensor, Tensor, bool] | None = None
-        self._arc_scores = ArcScores(scores, self.lengths)
+        self._arc_scores = ArcScores(scores, lengths)
+        self.scores, self.lengths = self._arc_scores.given, self._arc_scores.lengths
+        self.projective, self.single_root = bool(projective), bool(single_root)
+        if backend == "auto":
+            backend = "compiled" if self.scores.device.type == "cpu" else "torch"
+        self.backend = backend
+        self.sparsemap_steps = sparsemap_steps
+        self._trees = projective_trees if self.projective else all_trees
+        self._sums = TreeSums(self._arc_scores, self._trees, self.single_root, backend)
 
     @property
     def within(self) -> Tensor:
@@ -94,36 +87,17 @@ class DependencyTrees:
     def _differentiable(self) -> Tensor:
         return self._arc_scores.differentiable()
 
-    @property
-    def _trees(self):
-        return projective if self.projective else nonprojective
-
-    def _require_trees(self, value: Tensor) -> Tensor:
-        if (without := value.detach() == -torch.inf).any():
-            b = int(without.nonzero()[0])
-            raise ValueError(f"the arcs that sentence {b} allows (score above -inf) form no tree")
-        return value
-
     @cached_property
-    def _best(self) -> tuple[Tensor, Tensor]:
-        scores = self._arc_scores.exact
-        if self.backend == "torch" and self.projective:  # which is in the log domain, as sums are
-            scores = self._arc_scores.bounded
-        how, kernels = (self.single_root, self.backend), self.backend == "compiled"
-        if kernels and self.projective and self.scores.dtype != torch.float64:
-            best, heads = self._trees.best_heads(scores.float(), self.lengths, *how)
-            # Arcs of very low scores, where a tree needs them, drown the digits of the others.
-            if (low := best < LOWEST_IN_FLOAT32).any():
-                again = self._trees.best_heads(scores[low], self.lengths[low], *how)
-                best[low], heads[low] = again
-        else:
-            best, heads = self._trees.best_heads(scores, self.lengths, *how)
-        return self._require_trees(best), heads
-
-    @property
     def heads(self) -> Tensor:
         """Heads of the best tree, (batch, n), as in CoNLL-U: 1-based, 0 the root (and padding)."""
-        return self._best[1]
+        scores, find = self._arc_scores.exact, self._trees.best_heads
+        if self.projective and self.backend == "torch":  # which is in the log domain, as sums are
+            scores = self._arc_scores.bounded
+        elif self.projective and self.scores.dtype != torch.float64:
+            find = projective_trees.best_heads_in_float32
+        best, heads = find(scores, self.lengths, self.single_root, self.backend)
+        checks.refuse_sentences_without_tree(best)
+        return heads
 
     @property
     def argmax(self) -> Tensor:
@@ -135,46 +109,16 @@ class DependencyTrees:
         """Score of the best tree, (batch,); its gradient is :attr:`argmax`."""
         return self.score(self.heads)
 
-    def _known(self, want_marginals: bool) -> tuple[Tensor, Tensor]:
-        """Values of the log-partition function and of the marginals, computed once."""
-        if self._values is None or (want_marginals and not self._values[2]):
-            with torch.inference_mode(False):  # whose tensors would be of no use later on
-                value, marginals = self._trees.log_partition_and_marginals(
-                    self._arc_scores.bounded, self.lengths, self.single_root, self.backend,
-                    want_marginals,
-                )
-            self._values = self._require_trees(value), marginals, want_marginals
-        return self._values[:2]
-
-    @property
-    def _how(self) -> tuple:
-        return self._trees, self.single_root, self.backend
-
-    def _log_partition(self, scores: Tensor) -> Tensor:
-        """Of the scores less each word's best, given :attr:`_differentiable`."""
-        return LogPartition.apply(
-            scores, self.lengths, *self._known(scores.requires_grad), *self._how
-        )
-
-    def _marginals(self, scores: Tensor) -> Tensor:
-        return Marginals.apply(scores, self.lengths, self._known(True)[1], *self._how)
-
     @property
     def log_partition(self) -> Tensor:
         """log Z, (batch,): log of the sum over all trees of exp(score)."""
-        value = self._log_partition(self._differentiable) + padded_sum(self._arc_scores.shift)
-        return value.to(self.scores.dtype)
+        rest = self._sums.log_partition(self._differentiable)
+        return (rest + padded_sum(self._arc_scores.shift)).to(self.scores.dtype)
 
     @property
     def marginals(self) -> Tensor:
         """P(arc is in the tree), (batch, n, n): the mean of z (Mihaylova's thesis, eq. 2.6)."""
-        return self._marginals(self._differentiable).to(self.scores.dtype)
-
-    def _mean_score(self, scores: Tensor, marginals: Tensor) -> Tensor:
-        if self._arc_scores.any_forbidden:
-            # A forbidden arc has probability 0, and 0 times -inf counts as 0.
-            scores = scores.masked_fill((marginals == 0) & (scores == -torch.inf), 0.0)
-        return padded_sum(scores * marginals, 2)
+        return self._sums.marginals(self._differentiable).to(self.scores.dtype)
 
     @property
     def entropy(self) -> Tensor:
@@ -182,9 +126,9 @@ class DependencyTrees:
 
         If all trees need an arc d below its word's best, crossing ones lose d * 1e-16 of it.
         """
-        scores = self._differentiable
-        mean = self._mean_score(scores, self._marginals(scores))
-        return (self._log_partition(scores) - mean).to(self.scores.dtype)
+        scores, sums = self._differentiable, self._sums
+        mean = sums.mean_score(scores, sums.marginals(scores))
+        return (sums.log_partition(scores) - mean).to(self.scores.dtype)
 
     def kl(self, other: "DependencyTrees") -> Tensor:
         """KL(p || q) = E_p[log p - log q], (batch,), in nats; inf if q forbids what p allows.
@@ -195,30 +139,22 @@ class DependencyTrees:
         Raises:
             ValueError: the two are over different sentences or kinds of trees.
         """
-        same = (
-            self.scores.shape == other.scores.shape
-            and torch.equal(self.lengths, other.lengths)
-            and (self.projective, self.single_root) == (other.projective, other.single_root)
-        )
-        if not same:
+        n, others_n = self.scores.size(1), other.scores.size(1)
+        kind, others_kind = ((p.projective, p.single_root) for p in (self, other))
+        if (n, kind) != (others_n, others_kind) or not torch.equal(self.lengths, other.lengths):
             raise ValueError("kl needs two distributions over the same sentences and trees")
         scores, others = self._differentiable, other._differentiable
-        marginals = self._marginals(scores)
-        mean = self._mean_score(scores, marginals) - other._mean_score(others, marginals)
-        value = mean - self._log_partition(scores) + other._log_partition(others)
+        sums, their_sums = self._sums, other._sums
+        marginals = sums.marginals(scores)
+        mean = sums.mean_score(scores, marginals) - their_sums.mean_score(others, marginals)
+        value = mean - sums.log_partition(scores) + their_sums.log_partition(others)
         return value.to(self.scores.dtype)
 
     def score(self, heads: Tensor) -> Tensor:
         """Score of given trees, (..., batch), by their heads (..., batch, n)."""
-        return self._score(self._arc_scores.in_float64(), heads).to(self.scores.dtype)
-
-    def _score(self, scores: Tensor, heads: Tensor) -> Tensor:
         self._check_heads(heads)
-        rows = heads_module.rows_of(heads, self.lengths)
-        picked = scores.expand(*heads.shape[:-1], *scores.shape[1:])
-        own = picked.gather(-2, rows.unsqueeze(-2)).squeeze(-2)
-        words = torch.arange(heads.size(-1), device=heads.device) < self.lengths[:, None]
-        return padded_sum(own.masked_fill(~words, 0.0))
+        own = heads_module.values_of(self._arc_scores.in_float64(), heads, self.lengths)
+        return padded_sum(own).to(self.scores.dtype)
 
     def log_prob(self, heads: Tensor) -> Tensor:
         """log p of given trees, (..., batch); -inf for heads that are no tree of this kind.
@@ -230,7 +166,8 @@ class DependencyTrees:
             ValueError: wrong shape, or a head that is no word of its sentence.
         """
         valid, scores = self.is_tree(heads), self._differentiable
-        value = self._score(scores, heads) - self._log_partition(scores)
+        own = heads_module.values_of(scores, heads, self.lengths)
+        value = padded_sum(own) - self._sums.log_partition(scores)
         return value.masked_fill(~valid, -torch.inf).to(self.scores.dtype)
 
     def sample(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:
@@ -249,8 +186,8 @@ class DependencyTrees:
         """As :meth:`sample`, but heads, (count, batch, n) integers."""
         count = checks.whole_number("count", count, 1)
         if self._arc_scores.any_forbidden:
-            self._best  # noqa: B018 - complains where there is no tree
-        with torch.inference_mode(False):  # as in _known
+            self.heads  # noqa: B018 - complains where there is no tree
+        with torch.inference_mode(False):  # whose tensors would be of no use later on
             return self._trees.sample_heads(
                 self._arc_scores.bounded, self.lengths, self.single_root, count, generator,
                 self.backend,
@@ -260,7 +197,7 @@ class DependencyTrees:
         """The same scores under standard Gumbel noise on every arc."""
         noise = torch.empty_like(self._arc_scores.exact).uniform_(generator=generator)
         noise = noise.clamp_min_(2.0**-60).log_().neg_().log_()
-        return self._like(self._arc_scores.in_float64() - noise)
+        return self.with_scores(self._arc_scores.in_float64() - noise)
 
     def perturb_and_map(self, generator: torch.Generator | None = None) -> Tensor:
         """Best tree under Gumbel noise on every arc, (batch, n, n) (Papandreou, Yuille, 2011).
@@ -281,11 +218,16 @@ class DependencyTrees:
                 tree (on use).
         """
         heads_module.check_known(known, self.lengths, self.scores.shape[:2])
-        unknown, words = known < 0, torch.arange(known.size(-1), device=known.device)
-        rows = heads_module.rows_of(known.clamp_min(0), self.lengths)
-        possible = unknown[:, None, :] | (words[:, None] == rows[:, None, :])
+        possible = heads_module.arcs_that_fit(known, self.lengths)
         scores = self._arc_scores.in_float64()
-        return self._like(scores.masked_fill(~possible, -torch.inf))
+        return self.with_scores(scores.masked_fill(~possible, -torch.inf))
+
+    def with_scores(self, scores: Tensor) -> "DependencyTrees":
+        """The same kind of trees over the same sentences, of other scores (batch, n, n)."""
+        return type(self)(
+            scores.masked_fill(~self.within, 0.0), self.lengths, self.projective,
+            self.single_root, self.backend, self.sparsemap_steps,
+        )  # fmt: skip
 
     @cached_property
     def sparse_distribution(self) -> sparsemap.SparseDistribution:
@@ -303,12 +245,12 @@ class DependencyTrees:
         start: sparsemap.SparseDistribution | None = None,
     ) -> sparsemap.SparseDistribution:  # fmt: skip
         """As :attr:`sparse_distribution`, with options of :func:`.sparsemap.solve`."""
-        with torch.inference_mode(False):  # as in _known
+        with torch.inference_mode(False):  # as for samples
             solution = sparsemap.solve(
                 self._arc_scores.exact, self.lengths, self.projective, self.single_root, tolerance,
                 most_steps, start,
             )
-        self._require_trees(torch.where(solution.sizes > 0, 0.0, -torch.inf))
+        checks.refuse_sentences_without_tree(torch.where(solution.sizes > 0, 0.0, -torch.inf))
         return solution
 
     @cached_property
@@ -324,6 +266,15 @@ class DependencyTrees:
         of its trees: exact, but where ``sparsemap_steps`` did not suffice.
         """
         return SparseMean.apply(self._differentiable, self._face).to(self.scores.dtype)
+
+    def project(self, target: Tensor, possible: Tensor) -> Tensor:
+        """SparseMAP of a target near :attr:`marginals`, (batch, n, n), mostly without a search.
+
+        Args:
+            target: (batch, n, n); 0 where no arc is possible.
+            possible: (batch, n, n) booleans, which arcs are.
+        """
+        return project_near_marginals(self, target, possible)
 
     def enumerate(self) -> list[Tensor]:
         """Heads of all trees of every sentence, (trees, length) each; for at most 6 words."""
@@ -345,9 +296,3 @@ class DependencyTrees:
 
     def _check_heads(self, heads: Tensor):
         heads_module.check(heads, self.lengths, self.scores.shape[:2])
-
-    def _like(self, scores: Tensor) -> "DependencyTrees":
-        return type(self)(
-            scores.masked_fill(~self.within, 0.0), self.lengths, self.projective,
-            self.single_root, self.backend, self.sparsemap_steps,
-        )

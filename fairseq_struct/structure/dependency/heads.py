@@ -65,6 +65,21 @@ def rows_of(heads: Tensor, lengths: Tensor) -> Tensor:
     return torch.where(to_root, words, heads - 1)
 
 
+def values_of(arcs: Tensor, heads: Tensor, lengths: Tensor) -> Tensor:
+    """What arcs (batch, n, n) hold at heads (..., batch, n): shaped as them, 0 beyond the end."""
+    rows = rows_of(heads, lengths).unsqueeze(-2)
+    values = arcs.expand(*heads.shape[:-1], *arcs.shape[1:]).gather(-2, rows).squeeze(-2)
+    words = torch.arange(heads.size(-1), device=heads.device)
+    return values.masked_fill(words >= lengths[:, None], 0.0)
+
+
+def arcs_that_fit(known: Tensor, lengths: Tensor) -> Tensor:
+    """Which arcs (batch, n, n) agree with heads (batch, n) that are below 0 where unknown."""
+    words = torch.arange(known.size(-1), device=known.device)
+    rows = rows_of(known.clamp_min(0), lengths)
+    return (known < 0)[:, None, :] | (words[:, None] == rows[:, None, :])
+
+
 def arcs_of(heads: Tensor, lengths: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """Arcs (..., batch, n, n) of heads (..., batch, n)."""
     words = torch.arange(heads.size(-1), device=heads.device)

@@ -11,7 +11,56 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
+from fairseq_struct.structure.checks import refuse_sentences_without_tree
+from fairseq_struct.structure.dependency.arc_scores import ArcScores
 from fairseq_struct.structure.log_domain import as_sums, no_tree
+from fairseq_struct.structure.padded_sum import padded_sum
+
+
+class TreeSums:
+    """Sums over the trees of a batch: their values are computed once, whoever asks for them.
+
+    Args:
+        arc_scores: of the trees.
+        trees: how sums are computed: the module ``projective.inference`` or that of all trees.
+        single_root, backend: as its functions take them.
+
+    All methods take ``arc_scores.differentiable()``, by which their results can be differentiated,
+    and raise a ValueError where the arcs of a sentence form no tree.
+    """
+
+    def __init__(self, arc_scores: ArcScores, trees: ModuleType, single_root: bool, backend: str):
+        self._arc_scores = arc_scores
+        self._how = trees, single_root, backend
+        self._values: tuple[Tensor, Tensor, bool] | None = None
+
+    def log_partition(self, scores: Tensor) -> Tensor:
+        """(batch,), each word's best arc counting 0."""
+        known = self._known(scores.requires_grad)
+        return LogPartition.apply(scores, self._arc_scores.lengths, *known, *self._how)
+
+    def marginals(self, scores: Tensor) -> Tensor:
+        """(batch, n, n)."""
+        known = self._known(True)[1]
+        return Marginals.apply(scores, self._arc_scores.lengths, known, *self._how)
+
+    def mean_score(self, scores: Tensor, marginals: Tensor) -> Tensor:
+        """(batch,) under trees with these marginals."""
+        if self._arc_scores.any_forbidden:
+            # A forbidden arc has probability 0, and 0 times -inf counts as 0.
+            scores = scores.masked_fill((marginals == 0) & (scores == -torch.inf), 0.0)
+        return padded_sum(scores * marginals, 2)
+
+    def _known(self, want_marginals: bool) -> tuple[Tensor, Tensor]:
+        if self._values is None or (want_marginals and not self._values[2]):
+            (trees, *how), given = self._how, self._arc_scores
+            with torch.inference_mode(False):  # whose tensors would be of no use later on
+                value, marginals = trees.log_partition_and_marginals(
+                    given.bounded, given.lengths, *how, want_marginals
+                )
+            refuse_sentences_without_tree(value)
+            self._values = value, marginals, want_marginals
+        return self._values[:2]
 
 
 def marginals_by_autograd(

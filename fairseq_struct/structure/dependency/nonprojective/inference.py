@@ -19,10 +19,10 @@ from fairseq_struct.structure.dependency.log_partition import (
 from fairseq_struct.structure.dependency.nonprojective import (
     matrix_tree_kernels,
     matrix_tree_torch,
+    random_walk_kernels,
     spanning_tree_kernels,
     spanning_tree_torch,
 )
-from fairseq_struct.structure.dependency.sparsemap.active_set import arborescence_spaces
 from fairseq_struct.structure.log_domain import one_by_one
 from fairseq_struct.structure.padded_sum import padded_sum
 
@@ -106,7 +106,8 @@ def best_heads(
     run(
         spanning_tree_kernels.best_trees, 4 * _steps(lengths, 2),
         array(scores), array(lengths, np.int64), single_root, array(best),
-        array(heads, np.int64), workspace=arborescence_spaces(scores.size(1)),
+        array(heads, np.int64),
+        workspace=(tuple(spanning_tree_kernels.contraction_space(scores.size(1))),),
     )
     return best, heads
 
@@ -130,10 +131,10 @@ def sample_heads(
             _, marginals = log_partition_and_marginals(scores, lengths, True, backend)
             roots = marginals.diagonal(0, 1, 2)
         run(
-            spanning_tree_kernels.samples, count * _steps(lengths, 2),
+            random_walk_kernels.samples, count * _steps(lengths, 2),
             array(weights), array(lengths, np.int64), single_root, array(roots), WALK_STEPS,
             array(seeds, np.int64), array(heads, np.int64), array(done, np.bool_),
-            workspace=_spaces_of_walks(scores.size(1)),
+            workspace=(random_walk_kernels.walks_space(scores.size(1)),),
         )
     if backend == "torch":
         for number in range(count):
@@ -145,12 +146,6 @@ def sample_heads(
                 scores[one, :n, :n], lengths[one], single_root, generator, backend
             )
     return heads
-
-
-def _spaces_of_walks(n: int) -> tuple[Space, ...]:
-    return (
-        Space((n,)), Space((n,), np.int64), Space((n + 1,), np.bool_), Space((1,), np.uint64),
-    )  # fmt: skip
 
 
 def _word_by_word(

@@ -1,17 +1,52 @@
-"""Compiled search among all dependency trees: the best one, and exact samples.
+"""Compiled search for the best of all dependency trees, the maximum spanning arborescence.
 
-The best tree is the maximum spanning arborescence, by the algorithm of Chu and Liu (1965) and
-Edmonds (1967) on a dense graph in O(n^2): follow best heads from word to word, contract every
-cycle that closes into one node, and at last open the contracted nodes where the tree enters
-them. A sample is drawn by Wilson's algorithm (1996), by loop-erased random walks.
+By the algorithm of Chu and Liu (1965) and Edmonds (1967) on a dense graph in O(n^2): follow best
+heads from word to word, contract every cycle that closes into one node, and at last open the
+contracted nodes where the tree enters them.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled, inner
-from fairseq_struct.structure.random_kernels import uniform
+from fairseq_struct.structure.compiled import Space, compiled, inner
 
 MANY = 1 << 40
+SOURCE, TARGET, ROOTS = 0, 1, 2
+PARENT, CHILD, SIBLING, IN_SOURCE, IN_TARGET, STACK, NODE, BEST, PATH, STATE = range(10)
+UNSEEN, ON_PATH, SETTLED = 0, 1, 2
+
+
+class Contraction(NamedTuple):
+    """What a best tree is found in.
+
+    Slot 0 is the root, slot i + 1 starts as word i; a contracted node takes the slot of one of
+    its members. Nodes, unlike slots, are never used twice: 0 .. n, then contracted ones.
+
+    Args:
+        score: (n + 1, n + 1), score[m, h] of slot h as head of slot m.
+        arcs: (3, n + 1, n + 1) integers, for each such arc: SOURCE, the word at its upper end,
+            TARGET, the word at its lower end, and for how many arcs from the root it counts, ROOTS.
+        nodes: (10, 2 n + 1) integers. By node: PARENT, the contracted node that it is part of,
+            CHILD, one of its own parts, SIBLING, another part of the same, the ends of the arc that
+            enters it, IN_SOURCE and IN_TARGET; STACK is one of nodes. By slot: its NODE, its best
+            head, BEST, the PATH, and its STATE: not seen yet, on the path or settled.
+        active: (n + 1,) whether a slot is used.
+    """
+
+    score: np.ndarray
+    arcs: np.ndarray
+    nodes: np.ndarray
+    active: np.ndarray
+
+
+def contraction_space(n: int) -> Contraction:
+    """The room of a :class:`Contraction`."""
+    square = n + 1, n + 1
+    return Contraction(
+        Space(square), Space((3, *square), np.int64), Space((10, 2 * n + 1), np.int64),
+        Space((n + 1,), np.bool_),
+    )  # fmt: skip
 
 
 @inner
@@ -24,43 +59,16 @@ def _better(score, roots, best, fewest):
 
 
 @inner
-def _best_head(score, roots, active, slot, size):
-    best, fewest, chosen = -np.inf, MANY, -1
-    for h in range(size):
-        if active[h] and h != slot and _better(score[slot, h], roots[slot, h], best, fewest):
-            best, fewest, chosen = score[slot, h], roots[slot, h], h
-    return chosen
-
-
-@inner
-def arborescence(scores, n, single_root, heads, score, arcs, nodes, active):
-    """Best tree of one sentence into ``heads`` (1-based, 0 the root); whether there is one.
-
-    Slot 0 is the root, slot i + 1 starts as word i; a contracted node takes the slot of one of
-    its members. Nodes, unlike slots, are never used twice: 0 .. n, then contracted ones.
-
-    Args:
-        score: (n + 1, n + 1) to work in: score[m, h] of slot h as head of slot m.
-        arcs: (3, n + 1, n + 1) integers to work in, for each such arc: the word at its upper end,
-            the word at its lower end, and how many arcs from the root it counts for.
-        nodes: (10, 2 n + 1) integers to work in.
-        active: (n + 1,) to work in: whether a slot is used.
-    """
-    size = n + 1
-    source, target, roots = arcs[0], arcs[1], arcs[2]
-    parent, child, sibling, in_source, in_target, stack = (
-        nodes[0], nodes[1], nodes[2], nodes[3], nodes[4], nodes[5],
-    )  # fmt: skip
-    # By slot: its node, its best head, the path, and whether it was not seen yet (0), is on the
-    # path (1) or settled (2).
-    node, best, path, state = nodes[6], nodes[7], nodes[8], nodes[9]
+def _begin(scores, n, single_root, work):
+    """Every word is a node in a slot of its own."""
+    source, target, roots = work.arcs[SOURCE], work.arcs[TARGET], work.arcs[ROOTS]
+    score, nodes = work.score, work.nodes
     for k in range(2 * n + 1):
-        parent[k], child[k], sibling[k] = -1, -1, -1
-        node[k], best[k], state[k] = k, 0, 0
-    for k in range(size):
-        active[k] = True
-    state[0] = 2
-    for h in range(size):
+        nodes[PARENT, k], nodes[CHILD, k], nodes[SIBLING, k] = -1, -1, -1
+        nodes[NODE, k], nodes[BEST, k], nodes[STATE, k] = k, 0, UNSEEN
+    nodes[STATE, 0] = SETTLED
+    for h in range(n + 1):
+        work.active[h] = True
         score[0, h], roots[0, h] = -np.inf, 0
     for m in range(n):
         for h in range(n):
@@ -69,93 +77,53 @@ def arborescence(scores, n, single_root, heads, score, arcs, nodes, active):
         score[m + 1, m + 1] = -np.inf
         score[m + 1, 0], roots[m + 1, 0] = scores[m, m], 1 if single_root else 0
         source[m + 1, 0], target[m + 1, 0] = 0, m
-    used = size
-    for begin in range(1, size):
-        if not active[begin] or state[begin] != 0:
+
+
+@inner
+def _best_head(slot, size, work):
+    score, roots = work.score[slot], work.arcs[ROOTS, slot]
+    best, fewest, chosen = -np.inf, MANY, -1
+    for h in range(size):
+        if work.active[h] and h != slot and _better(score[h], roots[h], best, fewest):
+            best, fewest, chosen = score[h], roots[h], h
+    return chosen
+
+
+@inner
+def _contract(start, length, new, size, work):
+    """Make path[start:length], a cycle, one node ``new``, in the slot of path[start]."""
+    source, target, roots = work.arcs[SOURCE], work.arcs[TARGET], work.arcs[ROOTS]
+    score, nodes, path, best = work.score, work.nodes, work.nodes[PATH], work.nodes[BEST]
+    kept = path[start]
+    for k in range(start, length):
+        member = path[k]
+        arc, node = best[member], nodes[NODE, member]
+        nodes[PARENT, node], nodes[SIBLING, node] = new, nodes[CHILD, new]
+        nodes[CHILD, new] = node
+        nodes[IN_SOURCE, node], nodes[IN_TARGET, node] = source[member, arc], target[member, arc]
+    for h in range(size):  # arcs into the new node, and out of it
+        if not work.active[h] or (nodes[STATE, h] == ON_PATH and _on(path, start, length, h)):
             continue
-        length, slot = 0, begin
-        while True:
-            if state[slot] == 0:
-                path[length] = slot
-                length += 1
-                state[slot] = 1
-            best[slot] = _best_head(score, roots, active, slot, size)
-            if best[slot] < 0:
-                return False
-            above = best[slot]
-            if state[above] == 2:
-                break
-            if state[above] == 0:
-                slot = above
-                continue
-            # A cycle: path[start:length], path[start] being ``above``, which keeps its slot.
-            start = length - 1
-            while path[start] != above:
-                start -= 1
-            new, kept = used, above
-            used += 1
-            for k in range(start, length):
-                member = path[k]
-                arc = best[member]
-                parent[node[member]] = new
-                sibling[node[member]] = child[new]
-                child[new] = node[member]
-                in_source[node[member]] = source[member, arc]
-                in_target[node[member]] = target[member, arc]
-            for h in range(size):  # arcs into the new node, and out of it
-                if not active[h] or (state[h] == 1 and _on(path, start, length, h)):
-                    continue
-                into, at, into_roots = -np.inf, kept, MANY
-                out, by, out_roots = -np.inf, kept, MANY
-                for k in range(start, length):
-                    member = path[k]
-                    arc = best[member]
-                    value = score[member, h] - score[member, arc]
-                    count = roots[member, h] - roots[member, arc]
-                    if _better(value, count, into, into_roots):
-                        into, at, into_roots = value, member, count
-                    if _better(score[h, member], roots[h, member], out, out_roots):
-                        out, by, out_roots = score[h, member], member, roots[h, member]
-                into_source, into_target = source[at, h], target[at, h]
-                out_source, out_target = source[h, by], target[h, by]
-                score[kept, h], score[h, kept] = into, out
-                roots[kept, h], roots[h, kept] = into_roots, out_roots
-                source[kept, h], target[kept, h] = into_source, into_target
-                source[h, kept], target[h, kept] = out_source, out_target
-            for k in range(start + 1, length):
-                active[path[k]] = False
-            node[kept] = new
-            length = start + 1
-            slot = kept
-        for k in range(length):
-            state[path[k]] = 2
-    # Open the nodes from above: each is entered by one arc, which settles one of its members.
-    depth = 0
-    for slot in range(1, size):
-        if active[slot]:
-            arc = best[slot]
-            in_source[node[slot]], in_target[node[slot]] = source[slot, arc], target[slot, arc]
-            stack[depth] = node[slot]
-            depth += 1
-    while depth > 0:
-        depth -= 1
-        top = stack[depth]
-        if child[top] < 0:
-            heads[top - 1] = in_source[top]
-            continue
-        entered = in_target[top] + 1
-        while parent[entered] != top:
-            entered = parent[entered]
-        in_source[entered], in_target[entered] = in_source[top], in_target[top]
-        below = child[top]
-        while below >= 0:
-            stack[depth] = below
-            depth += 1
-            below = sibling[below]
-    modifiers = 0
-    for m in range(n):
-        modifiers += heads[m] == 0
-    return modifiers == 1 or not single_root
+        into, at, into_roots = -np.inf, kept, MANY
+        out, by, out_roots = -np.inf, kept, MANY
+        for k in range(start, length):
+            member = path[k]
+            arc = best[member]
+            value = score[member, h] - score[member, arc]
+            count = roots[member, h] - roots[member, arc]
+            if _better(value, count, into, into_roots):
+                into, at, into_roots = value, member, count
+            if _better(score[h, member], roots[h, member], out, out_roots):
+                out, by, out_roots = score[h, member], member, roots[h, member]
+        into_source, into_target = source[at, h], target[at, h]
+        out_source, out_target = source[h, by], target[h, by]
+        score[kept, h], score[h, kept] = into, out
+        roots[kept, h], roots[h, kept] = into_roots, out_roots
+        source[kept, h], target[kept, h] = into_source, into_target
+        source[h, kept], target[h, kept] = out_source, out_target
+    for k in range(start + 1, length):
+        work.active[path[k]] = False
+    nodes[NODE, kept] = new
 
 
 @inner
@@ -164,6 +132,90 @@ def _on(path, start, stop, slot):
         if path[k] == slot:
             return True
     return False
+
+
+@inner
+def _follow(begin, used, size, work):
+    """Follow best heads from a slot to settled ones, contracting cycles; nodes used, 0 if in vain.
+
+    Args:
+        used: nodes used before.
+    """
+    path, best, state = work.nodes[PATH], work.nodes[BEST], work.nodes[STATE]
+    length, slot = 0, begin
+    while True:
+        if state[slot] == UNSEEN:
+            path[length] = slot
+            length += 1
+            state[slot] = ON_PATH
+        above = _best_head(slot, size, work)
+        if above < 0:
+            return 0
+        best[slot] = above
+        if state[above] == SETTLED:
+            break
+        if state[above] == ON_PATH:
+            start = length - 1
+            while path[start] != above:
+                start -= 1
+            _contract(start, length, used, size, work)
+            used += 1
+            length = start + 1
+        slot = above
+    for k in range(length):
+        state[path[k]] = SETTLED
+    return used
+
+
+@inner
+def _open(size, heads, work):
+    """Open the nodes from above: each is entered by one arc, which settles one of its members."""
+    nodes, depth = work.nodes, 0
+    parent, sibling, stack = nodes[PARENT], nodes[SIBLING], nodes[STACK]
+    in_source, in_target = nodes[IN_SOURCE], nodes[IN_TARGET]
+    for slot in range(1, size):
+        if work.active[slot]:
+            arc, node = nodes[BEST, slot], nodes[NODE, slot]
+            in_source[node] = work.arcs[SOURCE, slot, arc]
+            in_target[node] = work.arcs[TARGET, slot, arc]
+            stack[depth] = node
+            depth += 1
+    while depth > 0:
+        depth -= 1
+        top = stack[depth]
+        below = nodes[CHILD, top]
+        if below < 0:
+            heads[top - 1] = in_source[top]
+            continue
+        entered = in_target[top] + 1
+        while parent[entered] != top:
+            entered = parent[entered]
+        in_source[entered], in_target[entered] = in_source[top], in_target[top]
+        while below >= 0:
+            stack[depth] = below
+            depth += 1
+            below = sibling[below]
+
+
+@inner
+def arborescence(scores, n, single_root, heads, work):
+    """Best tree of one sentence into ``heads`` (1-based, 0 the root); whether there is one.
+
+    Args:
+        work: a :class:`Contraction`.
+    """
+    size = used = n + 1
+    _begin(scores, n, single_root, work)
+    for begin in range(1, size):
+        if work.active[begin] and work.nodes[STATE, begin] == UNSEEN:
+            used = _follow(begin, used, size, work)
+            if used == 0:
+                return False
+    _open(size, heads, work)
+    modifiers = 0
+    for m in range(n):
+        modifiers += heads[m] == 0
+    return modifiers == 1 or not single_root
 
 
 @inner
@@ -181,88 +233,17 @@ def tree_score(scores, n, heads):
 
 
 @compiled
-def best_trees(
-    first, last, scores, lengths, single_root, best, heads, score, arcs, nodes, active
-):
+def best_trees(first, last, scores, lengths, single_root, best, heads, work):
     """``best`` (batch,) scores, -inf where there is no tree, and ``heads`` (batch, n).
 
-    ``score``, ``arcs``, ``nodes`` and ``active`` are as for :func:`arborescence`.
+    Args:
+        work: fields of a :class:`Contraction`.
     """
+    work = Contraction(work[0], work[1], work[2], work[3])
     for b in range(first, last):
         n = lengths[b]
-        found = arborescence(scores[b], n, single_root, heads[b], score, arcs, nodes, active)
+        found = arborescence(scores[b], n, single_root, heads[b], work)
         best[b] = tree_score(scores[b], n, heads[b]) if found else -np.inf
         if not found:
             for m in range(n):
                 heads[b, m] = 0
-
-
-@inner
-def _step(weights, total, m, n, root_allowed, state):
-    """A head for word m, drawn by weight: a word's number, or n for the root."""
-    left = uniform(state) * total
-    chosen = -1
-    for h in range(n):
-        weight = weights[h, m] if h != m or root_allowed else 0.0
-        if weight > 0.0:
-            chosen = n if h == m else h
-            left -= weight
-            if left < 0.0:
-                break
-    return chosen
-
-
-@compiled
-def samples(
-    first, last, weights, lengths, single_root, root_marginals, most_steps, seeds, heads, done,
-    total, chosen, inside, state,
-):
-    """Exact samples, ``heads`` (count, batch, n), where walks take no more than ``most_steps``.
-
-    With a single root its modifier is drawn first, from ``root_marginals`` (batch, n).
-    ``total`` (n,), ``chosen`` (n,), ``inside`` (n + 1,) and ``state`` (1,) are to work in.
-    """
-    for b in range(first, last):
-        n = lengths[b]
-        state[0] = seeds[b]
-        for m in range(n):
-            total[m] = 0.0
-            for h in range(n):
-                if h != m or not single_root:
-                    total[m] += weights[b, h, m]
-        done[b] = True
-        for count in range(heads.shape[0]):
-            for m in range(n):
-                inside[m] = False
-            inside[n] = True
-            top = -1
-            if single_root:
-                left = uniform(state)
-                for m in range(n):
-                    if root_marginals[b, m] > 0.0:
-                        top = m
-                        left -= root_marginals[b, m]
-                        if left < 0.0:
-                            break
-                inside[top] = True
-                heads[count, b, top] = 0
-            steps = 0
-            for begin in range(n):
-                word = begin
-                while not inside[word] and steps < most_steps:
-                    chosen[word] = _step(weights[b], total[word], word, n, not single_root, state)
-                    if chosen[word] < 0:
-                        steps = most_steps
-                        break
-                    word = chosen[word]
-                    steps += 1
-                if steps >= most_steps:
-                    done[b] = False
-                    break
-                word = begin
-                while not inside[word]:
-                    inside[word] = True
-                    heads[count, b, word] = 0 if chosen[word] == n else chosen[word] + 1
-                    word = chosen[word]
-            if not done[b]:
-                break

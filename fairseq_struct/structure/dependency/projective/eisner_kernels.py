@@ -1,6 +1,6 @@
 """Compiled Eisner algorithm: the best projective tree, and exact samples, read off the charts.
 
-The charts are those of ``projective_kernels``; for the best tree they hold scores, the maximum
+The charts are those of ``inside_outside_kernels``; for the best tree they hold scores, the maximum
 takes the place of the sum and the sum that of the product.
 """
 
@@ -24,7 +24,7 @@ from fairseq_struct.structure.random_kernels import uniform
 
 @inner
 def best_splits(target, a, a_row, b, b_row, shift, lanes, splits):
-    """``projective_kernels.add_splits`` for scores, maximum and sum."""
+    """``inside_outside_kernels.add_splits`` for scores, maximum and sum."""
     columns, odd = target.size, splits % 2
     x, y = a[a_row, :columns], b[b_row, shift * lanes : shift * lanes + columns]
     for t in range(columns):
@@ -41,7 +41,7 @@ def best_splits(target, a, a_row, b, b_row, shift, lanes, splits):
 
 @compiled
 def inside_maximum(n, lanes, weights, single_root, lengths, first, charts, vectors, best):
-    """``projective_kernels.inside`` for scores, maximum and sum."""
+    """``inside_outside_kernels.inside`` for scores, maximum and sum."""
     for t in range(n * lanes):
         charts[RIGHT, 0, t] = charts[LEFT, 0, t] = 0.0
     for d in range(1, n):
@@ -64,7 +64,7 @@ def inside_maximum(n, lanes, weights, single_root, lengths, first, charts, vecto
                 rooted[j, lane] = left[j, lane] + right[own - 1 - j, j * lanes + lane]
                 best[lane] = max(best[lane], root[j, lane] + rooted[j, lane])
         return
-    zero = np.int64(0)  # as in ``projective_kernels.inside``
+    zero = np.int64(0)  # as in ``inside_outside_kernels.inside``
     for lane in range(lanes):
         prefix[0, lane] = 0.0
     for j in range(n):
@@ -114,7 +114,7 @@ def _push(stack, size, kind, first_word, width):
 @inner
 def decode(n, lanes, lane, single_root, charts, vectors, state, stack, heads):
     """Read a tree of one lane off the charts, top down; heads are 1-based, 0 is the root."""
-    size, rest = np.int64(0), n  # as in ``projective_kernels.inside``, here and below
+    size, rest = np.int64(0), n  # as in ``inside_outside_kernels.inside``, here and below
     down, up, none = np.int64(-1), np.int64(1), np.int64(0)
     prefix, rooted, root = vectors[PREFIX], vectors[ROOTED], vectors[ROOT_WEIGHT]
     while rest > 0:

@@ -18,8 +18,14 @@ from torch import Tensor
 
 from fairseq_struct.structure.compiled import Space, array, run, threads_for, zeros
 from fairseq_struct.structure.dependency.heads import heads_of
-from fairseq_struct.structure.dependency.projective import groups as projective_groups
-from fairseq_struct.structure.dependency.projective import plain_torch as projective_torch
+from fairseq_struct.structure.dependency.projective import groups, plain_torch
+from fairseq_struct.structure.dependency.projective.groups import (
+    Sentences,
+    Work,
+    arcs_space,
+    chart_space,
+    reading_space,
+)
 from fairseq_struct.structure.log_domain import as_sums, no_tree, one_by_one
 from fairseq_struct.structure.padded_sum import padded_sum
 
@@ -27,11 +33,13 @@ from fairseq_struct.structure.padded_sum import padded_sum
 CHART_BYTES = 2**22
 # Rows grow longer with the sentences that share them, but beyond this no faster.
 LANE_BYTES = 256
+# Best trees that score less than this, each word's best arc counting 0, are looked for in float64.
+LOWEST_IN_FLOAT32 = -1e4
 
 
 def log_partition_torch(scores: Tensor, lengths: Tensor, single_root: bool) -> Tensor:
     """Log-partition function (batch,), differentiable to any order."""
-    return projective_torch.log_partition(scores, lengths, single_root)
+    return plain_torch.log_partition(scores, lengths, single_root)
 
 
 def log_partition_and_marginals(
@@ -49,10 +57,10 @@ def log_partition_and_marginals(
         logs = log_partition if everything else scores.new_empty(len(weights))
         results = marginals if everything else zeros(weights.shape)
         _run(
-            projective_groups.log_partition_and_marginals, 2, own,
-            weights, array(own, np.int64), single_root, want_marginals,
+            groups.log_partition_and_marginals, 2, own,
+            Sentences(weights, array(own, np.int64), single_root), want_marginals,
             array(logs), array(results), array(done, np.bool_),
-        )
+        )  # fmt: skip
         logs += padded_sum(shift)
         if not everything:
             log_partition[which], marginals[which] = logs, results
@@ -87,10 +95,10 @@ def hessian_product(
         with np.errstate(over="ignore", invalid="ignore"):  # the kernel sees to it
             np.multiply(weights, array(direction[which]), out=tangents, where=weights > 0)
         _run(
-            projective_groups.hessian_products, 4, own,
-            weights, tangents, array(own, np.int64), single_root,
+            groups.hessian_products, 4, own,
+            Sentences(weights, array(own, np.int64), single_root), tangents,
             array(results), array(done, np.bool_),
-        )
+        )  # fmt: skip
         products[which] = results
         return done
 
@@ -117,18 +125,29 @@ def best_heads(
     whose scores are the same up to rounding may then stand in for each other.
     """
     if backend == "torch":
-        best, arcs = projective_torch.first_order(
-            scores, lengths, single_root, projective_torch.best_one
+        best, arcs = plain_torch.first_order(
+            scores, lengths, single_root, plain_torch.best_one
         )
         return as_sums(best), heads_of(arcs)
     values = array(scores, np.float32 if scores.dtype == torch.float32 else np.float64)
     best = torch.empty(len(scores), dtype=torch.float64)
     heads = torch.zeros(scores.shape[:2], dtype=torch.int64)
     _run(
-        projective_groups.best_trees, 1, lengths,
-        values, array(lengths, np.int64), single_root, array(best), array(heads, np.int64),
-        dtype=values.dtype.type, states=0,
-    )
+        groups.best_trees, 1, lengths,
+        Sentences(values, array(lengths, np.int64), single_root), array(best),
+        array(heads, np.int64), dtype=values.dtype.type,
+    )  # fmt: skip
+    return best, heads
+
+
+def best_heads_in_float32(
+    scores: Tensor, lengths: Tensor, single_root: bool, backend: str
+) -> tuple[Tensor, Tensor]:
+    """As :func:`best_heads` of scores in float64 that come from fewer digits, by the kernels."""
+    best, heads = best_heads(scores.float(), lengths, single_root, backend)
+    # Arcs of very low scores, where a tree needs them, drown the digits of the others.
+    if (low := best < LOWEST_IN_FLOAT32).any():
+        best[low], heads[low] = best_heads(scores[low], lengths[low], single_root, backend)
     return best, heads
 
 
@@ -152,10 +171,10 @@ def sample_heads(
         own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
         results = torch.zeros(count, *weights.shape[:2], dtype=torch.int64)
         _run(
-            projective_groups.samples, 1, own,
-            weights, array(own, np.int64), single_root, array(seeds[which], np.int64),
+            groups.samples, 1, own,
+            Sentences(weights, array(own, np.int64), single_root), array(seeds[which], np.int64),
             array(results, np.int64), array(done, np.bool_), states=1,
-        )
+        )  # fmt: skip
         heads[:, which] = results
         return done
 
@@ -209,19 +228,17 @@ def _exp(scores: np.ndarray, shift: np.ndarray) -> np.ndarray:
 
 
 def _run(
-    kernel: Callable, charts: int, lengths: Tensor, *arguments, dtype: type = np.float64,
-    states: int | None = None,
+    verb: Callable, charts: int, lengths: Tensor, *arguments, dtype: type = np.float64,
+    states: int = 0,
 ):  # fmt: skip
-    """Run a kernel that has so many charts on groups of sentences that share them.
+    """Run a verb of ``groups`` that has so many charts on groups of sentences that share them.
 
     Args:
-        kernel: the arrays that it works in are charts, scores spread out, vectors, (2, lanes) sums
-            and (lanes,) flags; and a stack and a random state, if it reads trees.
+        verb: called with ``arguments`` and :class:`.groups.Work`.
         charts: how many.
         lengths: (batch,).
-        arguments: further ones of the kernel.
-        dtype: of charts, scores and vectors.
-        states: numbers in the random state, for a kernel that reads trees.
+        dtype: of charts and scores.
+        states: numbers in the random state.
     """
     batch = len(lengths)
     if batch == 0:
@@ -229,31 +246,30 @@ def _run(
     longest, steps = int(lengths.max()), charts * lengths**3
     size = np.dtype(dtype).itemsize
     fitting = max(1, min(LANE_BYTES // size, CHART_BYTES // (4 * size * charts * longest**2)))
-    groups = max(-(-batch // fitting), min(threads_for(float(steps.sum())), batch))
-    lanes = -(-batch // groups)
+    shares = max(-(-batch // fitting), min(threads_for(float(steps.sum())), batch))
+    lanes = -(-batch // shares)
     steps = torch.nn.functional.pad(steps.double(), (0, -batch % lanes))
-    workspace = [Space((4, longest, longest * lanes), dtype)] * charts
-    workspace += [Space((2, longest, longest * lanes), dtype)] * max(1, charts // 2)
-    workspace += [Space((3, longest + 2, lanes), dtype)] * charts
-    workspace += [Space((2, lanes)), Space((lanes,), np.bool_)]
-    if states is not None:
-        workspace += [Space((3 * longest + 3, 3), np.int64), Space((states,), np.uint64)]
-    run(kernel, steps.view(-1, lanes).sum(1).numpy(), lanes, *arguments, workspace=workspace)
+    work = Work(
+        charts * (chart_space(longest, lanes, dtype),),
+        max(1, charts // 2) * (arcs_space(longest, lanes, dtype),),
+        Space((2, lanes)), Space((lanes,), np.bool_), reading_space(longest, states),
+    )  # fmt: skip
+    run(verb, steps.view(-1, lanes).sum(1).numpy(), lanes, *arguments, workspace=(work,))
 
 
 def _in_log_domain(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
-    value, marginals = projective_torch.first_order(scores, lengths, single_root)
+    value, marginals = plain_torch.first_order(scores, lengths, single_root)
     return as_sums(value), marginals.masked_fill(no_tree(value)[:, None, None], 0.0)
 
 
 def _hessian_in_log_domain(
     scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor
 ) -> Tensor:
-    return projective_torch.second_order(scores, lengths, single_root, direction)
+    return plain_torch.second_order(scores, lengths, single_root, direction)
 
 
 def _sample_in_log_domain(
     scores: Tensor, lengths: Tensor, single_root: bool, generator: torch.Generator | None
 ) -> Tensor:
-    draw = projective_torch.one_drawn(generator)
-    return heads_of(projective_torch.first_order(scores, lengths, single_root, draw)[1])
+    draw = plain_torch.one_drawn(generator)
+    return heads_of(plain_torch.first_order(scores, lengths, single_root, draw)[1])

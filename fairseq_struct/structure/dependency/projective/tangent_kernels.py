@@ -1,9 +1,9 @@
 """Compiled second order of projective inference: how marginals move with the scores.
 
-The inside and outside algorithms of ``projective_kernels`` on dual numbers: every quantity is a
-pair of a value and a tangent. With weights w = exp(s) and
-a direction v the tangent of w is w v, and the tangents that come out for the marginals are the
-Hessian of the log-partition function times v.
+The algorithms of ``inside_outside_kernels`` on dual numbers: every quantity is a pair of a value
+and a tangent. With weights w = exp(s) and a direction v the tangent of w is w v, and the tangents
+that come out for the marginals are the Hessian of the log-partition function times v. Functions
+have the names that they have there.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ SMALLEST_PARTITION = 1e-140
 
 @inner
 def _add_splits(target, row, columns, a, a_row, b, b_row, shift, lanes, splits):
-    """``projective_kernels.add_splits`` into a row; all are pairs of values and tangents."""
+    """``add_splits`` into a row; all are pairs of values and tangents."""
     t, dt = target[0][row, :columns], target[1][row, :columns]
     for i in range(columns):
         t[i], dt[i] = 0.0, 0.0
@@ -45,7 +45,7 @@ def _add_splits(target, row, columns, a, a_row, b, b_row, shift, lanes, splits):
 
 @inner
 def _pass_to_splits(by, row, columns, a, by_a, a_row, b, by_b, b_row, shift, lanes, splits):
-    """``projective_kernels.pass_to_splits`` from a row of ``by``, on pairs."""
+    """``pass_to_splits`` from a row of ``by``, on pairs."""
     z, dz = by[0][row, :columns], by[1][row, :columns]
     for k in range(splits):
         start = (shift + k) * lanes
@@ -64,7 +64,7 @@ def _pass_to_splits(by, row, columns, a, by_a, a_row, b, by_b, b_row, shift, lan
 
 @compiled
 def inside(n, lanes, weights, charts):
-    """``projective_kernels.inside`` on pairs of values and tangents, but for the root's part."""
+    """``inside`` on pairs of values and tangents, but for the root's part."""
     values, tangents = charts
     for t in range(n * lanes):
         for side in (RIGHT, LEFT):
@@ -95,7 +95,7 @@ def inside_of_root(n, lanes, single_root, lengths, first, charts, vectors, parti
     values, tangents = vectors
     prefix, rooted = (values[PREFIX], tangents[PREFIX]), (values[ROOTED], tangents[ROOTED])
     root, droot = values[ROOT_WEIGHT], tangents[ROOT_WEIGHT]
-    zero = np.int64(0)  # as in ``projective_kernels.inside``
+    zero = np.int64(0)  # as in ``inside_outside_kernels.inside``
     if single_root:
         for lane in range(lanes):
             own, total, change = lengths[first + lane], 0.0, 0.0
@@ -127,7 +127,7 @@ def inside_of_root(n, lanes, single_root, lengths, first, charts, vectors, parti
 def outside_of_root(
     n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by
 ):
-    """``projective_kernels.outside_of_root`` on pairs of values and tangents."""
+    """``outside_of_root`` on pairs of values and tangents."""
     for part in range(2):
         for chart in range(4):
             for d in range(n):
@@ -144,7 +144,7 @@ def outside_of_root(
     root, droot = values[ROOT_WEIGHT], tangents[ROOT_WEIGHT]
     by_prefix, by_rooted = (by[0][PREFIX], by[1][PREFIX]), (by[0][ROOTED], by[1][ROOTED])
     by_root, dby_root = by[0][ROOT_WEIGHT], by[1][ROOT_WEIGHT]
-    zero = np.int64(0)  # as in ``projective_kernels.inside``
+    zero = np.int64(0)  # as in ``inside_outside_kernels.inside``
     for lane in range(lanes):
         own = lengths[first + lane]
         scale = 1.0 / partition[0][lane]
@@ -182,7 +182,7 @@ def outside_of_root(
 
 @compiled
 def outside(n, lanes, weights, charts, outer):
-    """``projective_kernels.outside`` on pairs of values and tangents."""
+    """``outside`` on pairs of values and tangents."""
     values, tangents = charts
     outer_values, outer_tangents = outer
     for d in range(n - 1, 0, -1):

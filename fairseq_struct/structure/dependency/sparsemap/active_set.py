@@ -1,12 +1,12 @@
-"""Active sets of trees, a row for each sentence, and searches that make them grow."""
+"""Active sets of trees that grow: copies, rows and room of them, and searches that ask for more."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from torch import Tensor
 
 from fairseq_struct.structure.compiled import Space, array, run, threads_for
+from fairseq_struct.structure.dependency.sparsemap.active_set_kernels import ActiveSets, Algebra
 
 # Sentences that go side by side.
 BLOCK = 32
@@ -15,114 +15,86 @@ BLOCK = 32
 MOST_NUMBERS = 2**23
 
 
-@dataclass
-class ActiveSets:
-    """Trees (batch, room, n) as heads, their weights (batch, room), and how many (batch,)."""
+def active_sets(trees: Tensor, weights: Tensor, sizes: Tensor) -> ActiveSets:
+    """Copies of tensors."""
+    copies = array(trees, np.int64).copy(), array(weights).copy()
+    return ActiveSets(*copies, array(sizes, np.int64).copy())
 
-    trees: np.ndarray
-    weights: np.ndarray
-    sizes: np.ndarray
 
-    @classmethod
-    def of(cls, trees: Tensor, weights: Tensor, sizes: Tensor) -> "ActiveSets":
-        """Copies of tensors."""
-        copies = (array(trees, np.int64).copy(), array(weights).copy())
-        return cls(*copies, array(sizes, np.int64).copy())
+def no_trees(batch: int, n: int) -> ActiveSets:
+    """Sets without trees, nor room for them."""
+    trees = np.zeros((batch, 0, n), np.int64)
+    return ActiveSets(trees, np.zeros((batch, 0)), np.zeros(batch, np.int64))
 
-    def rows(self, which: np.ndarray) -> "ActiveSets":
-        """Copies of some sentences' sets."""
-        return ActiveSets(self.trees[which], self.weights[which], self.sizes[which])
 
-    def put(self, which: np.ndarray, sets: "ActiveSets"):
-        """Set the rows of some sentences."""
-        self.make_room(sets.trees.shape[1])
-        self.trees[which], self.weights[which], self.sizes[which] = (
-            sets.trees, sets.weights, sets.sizes,
-        )  # fmt: skip
+def rows_of(sets: ActiveSets, which: np.ndarray) -> ActiveSets:
+    """Copies of some sentences' sets."""
+    return ActiveSets(*(values[which] for values in sets))
 
-    def make_room(self, room: int):
-        """For so many trees, if there is not more room already."""
-        missing = room - self.trees.shape[1]
-        if missing > 0:
-            self.trees = np.pad(self.trees, ((0, 0), (0, missing), (0, 0)))
-            self.weights = np.pad(self.weights, ((0, 0), (0, missing)))
+
+def with_rows(sets: ActiveSets, which: np.ndarray, rows: ActiveSets) -> ActiveSets:
+    """``sets`` with these rows in place of those of some sentences."""
+    sets = _with_room(sets, rows.trees.shape[1])
+    for values, own in zip(sets, rows, strict=True):
+        values[which] = own
+    return sets
+
+
+def _with_room(sets: ActiveSets, room: int) -> ActiveSets:
+    """For so many trees, if there is not more room already."""
+    missing = room - sets.trees.shape[1]
+    if missing <= 0:
+        return sets
+    trees = np.pad(sets.trees, ((0, 0), (0, missing), (0, 0)))
+    return ActiveSets(trees, np.pad(sets.weights, ((0, 0), (0, missing))), sets.sizes)
 
 
 def search(
-    kernel: Callable,
+    verb: Callable,
     sets: ActiveSets,
-    by_sentence: Sequence[np.ndarray],
-    options: tuple,
-    spaces: Callable[[int, int], Sequence[Space]],
+    rows: Sequence[np.ndarray],
+    spaces: Callable[[int, int], Sequence],
     scale: int = 1,
-):
-    """Run a kernel that adds to ``sets``, with more room for the sentences that ask for it.
+) -> ActiveSets:
+    """Let a verb of ``groups`` add to sets, with more room for the sentences that ask for it.
 
     Args:
-        kernel: called as ``kernel(first, last, block, scores, lengths, rooms, *others, *options,
-            trees, weights, sizes, full, factors, numbers, *spaces)``, ``factors`` (block, room,
-            room) and ``numbers`` (2 + block, room) being arrays to work in.
-        sets: changed in place.
-        by_sentence: scores (batch, n, n), lengths (batch,) and ``others``, arrays with a row for
-            each sentence, which are changed in place.
-        options: further arguments.
-        spaces: of the size of the longest sentence and of a block.
+        verb: called as ``verb(first, last, block, (rooms, full), rows, sets, algebra, *spaces)``:
+            (batch,) for how many trees there is room, (batch,) whether there was not enough, and
+            :class:`.active_set_kernels.Algebra` to work in.
+        sets: to begin with; they may be changed.
+        rows: scores (batch, n, n), lengths (batch,) and others, arrays with a row for each
+            sentence, which are changed in place.
+        spaces: what else the verb works in, of the size of the longest sentence and of a block.
         scale: of the room for trees; little of it takes less memory.
+
+    Returns:
+        The sets, room included.
     """
-    scores, lengths, *others = by_sentence
+    scores, lengths, *_ = rows
     batch, n, _ = scores.shape
     # How much room a sentence has depends on its own length, so that its search takes the same way
     # in every batch. It never fills the last limit: fewer trees are affinely independent.
     rooms = np.maximum(scale * (4 * lengths + 40), sets.sizes + 40)
     rooms = np.minimum(rooms, lengths**2 - lengths + 3)
     rooms = np.maximum(rooms, sets.sizes + 1)
-    sets.make_room(int(rooms.max(initial=1)))
+    sets = _with_room(sets, int(rooms.max(initial=1)))
     room = sets.trees.shape[1]
     full = np.zeros(batch, np.bool_)
     steps = 50.0 * lengths.astype(np.float64) ** 3
     share = -(-batch // threads_for(steps.sum()))
     block = max(1, min(BLOCK, share, MOST_NUMBERS // room**2))
-    steps = np.pad(steps, (0, -batch % block))
+    steps = np.pad(steps, (0, -batch % block)).reshape(-1, block).sum(1)
+    row, square = Space((room,)), Space((block, room, room))
+    algebra = Algebra(square, Space((block, room)), row, row)
     run(
-        kernel, steps.reshape(-1, block).sum(1), block, scores, lengths, rooms, *others, *options,
-        sets.trees, sets.weights, sets.sizes, full,
-        workspace=(Space((block, room, room)), Space((2 + block, room)), *spaces(n, block)),
-    )  # fmt: skip
+        verb, steps, block, (rooms, full), rows, sets, workspace=(algebra, *spaces(n, block))
+    )
     left = full.nonzero()[0]
     if len(left) > 0:
-        rest, rows = sets.rows(left), [values[left] for values in by_sentence]
-        search(kernel, rest, rows, options, spaces, 4 * scale)
-        sets.put(left, rest)
-        for values, changed in zip(by_sentence, rows, strict=True):
+        again = [values[left] for values in rows]
+        rest = search(verb, rows_of(sets, left), again, spaces, 4 * scale)
+        sets = with_rows(sets, left, rest)
+        for values, changed in zip(rows, again, strict=True):
             values[left] = changed
-
-
-def charts(n: int, block: int, dtype: type = np.float64) -> tuple[Space, ...]:
-    """What the search for best projective trees works in: charts, scores spread out, vectors."""
-    lanes = n * block
-    return (
-        Space((4, n, lanes), dtype), Space((2, n, lanes), dtype), Space((3, n + 1, block), dtype),
-    )  # fmt: skip
-
-
-def search_spaces(n: int, block: int) -> tuple[Space, ...]:
-    """What else searches for best trees work in.
-
-    Lengths and numbers of sentences (2, block), scores of best trees (block,), whether there is
-    one (block,), heads (block, n), a stack and no random state; and what
-    ``spanning_tree_kernels.arborescence`` needs.
-    """
-    return (
-        Space((2, block), np.int64), Space((block,)), Space((block,), np.bool_),
-        Space((block, n), np.int64), Space((3 * n + 3, 3), np.int64), Space((0,), np.uint64),
-        *arborescence_spaces(n),
-    )  # fmt: skip
-
-
-def arborescence_spaces(n: int) -> tuple[Space, ...]:
-    """What ``spanning_tree_kernels.arborescence`` works in."""
-    square = n + 1, n + 1
-    return (
-        Space(square), Space((3, *square), np.int64), Space((10, 2 * n + 1), np.int64),
-        Space((n + 1,), np.bool_),
-    )  # fmt: skip
+    return sets

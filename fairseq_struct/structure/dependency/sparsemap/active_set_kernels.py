@@ -8,12 +8,43 @@ starts from scores of the residual s - mu itself, errors of one change are put r
 G's Cholesky factor follows along: a tree more is a row more, a tree less costs plane rotations.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from fairseq_struct.structure.compiled import inner
 
 # A tree whose distance from the span of those at hand is less than this is one of them.
 DEPENDENT = 1e-9
+
+
+class ActiveSets(NamedTuple):
+    """Active sets, a row for each sentence.
+
+    Args:
+        trees: (batch, room, n) heads.
+        weights: (batch, room).
+        sizes: (batch,) how many trees there are.
+    """
+
+    trees: np.ndarray
+    weights: np.ndarray
+    sizes: np.ndarray
+
+
+class Algebra(NamedTuple):
+    """What the weights of a block's sentences are computed with.
+
+    Args:
+        factors: (block, room, room) the Cholesky factors.
+        pulls: (block, room) scores of the trees at hand under the residuals.
+        change, ones: (room,) to work in.
+    """
+
+    factors: np.ndarray
+    pulls: np.ndarray
+    change: np.ndarray
+    ones: np.ndarray
 
 
 @inner

@@ -12,6 +12,8 @@ work than another random direction, but z being the tree that has most of v, lit
 after some dozens of trees; then another direction is drawn.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from fairseq_struct.structure.compiled import compiled, inner
@@ -30,6 +32,25 @@ from fairseq_struct.structure.random_kernels import uniform
 # tells best trees from others.
 NUDGE = 1e-10
 SEED = np.uint64(1)
+
+
+class Nudges(NamedTuple):
+    """How the sentences of a block are nudged.
+
+    Args:
+        residuals, directions: (block, n, n).
+        amounts: (block,) sizes of the nudges: 0 before the first, below 0 where -v is tried.
+        fresh: (block,) whether v is a random direction, no other tree having been found since.
+        due: (block,) whether another random direction is to be drawn.
+        states: (block, 1) of the random numbers.
+    """
+
+    residuals: np.ndarray
+    directions: np.ndarray
+    amounts: np.ndarray
+    fresh: np.ndarray
+    due: np.ndarray
+    states: np.ndarray
 
 
 @inner
@@ -75,44 +96,53 @@ def _next_direction(n, size, trees, factor, amounts, direction):
 
 
 @compiled
-def nudge(
-    start, waiting, unfinished, lengths, residuals, trees, sizes, factors, directions, nudges,
-    fresh, due, states, amounts, nudged, own,
-):
-    """nudged = residual + nudge * direction, a random one where that is ``due``; and lengths, own.
+def nudge(start, waiting, lanes, problem, sets, algebra, nudges):
+    """The lanes' scores: residual + amount * direction, a random one where that is due.
 
-    Where the nudge is 0, it is set before.
+    Where the amount is 0, it is set before.
+
+    Args:
+        lanes, problem, sets, algebra: as for :func:`.pursuit_kernels.renew`.
+        nudges: fields of :class:`Nudges`.
     """
+    places, own, nudged, _, _, _ = lanes
+    residuals, directions, amounts, fresh, due, states = nudges
+    (trees, _, sizes), (factors, _, _, work) = sets, algebra
     for lane in range(waiting):
-        place = unfinished[lane]
+        place = places[lane]
         b = start + place
-        n = own[lane] = lengths[b]
-        if nudges[place] == 0.0:
+        n = own[lane] = problem[1][b]
+        if amounts[place] == 0.0:
             magnitude = abs(tree_score(residuals[place], n, trees[b, 0]))
-            nudges[place] = NUDGE * max(1.0, magnitude)
+            amounts[place] = NUDGE * max(1.0, magnitude)
             # Not the direction again that a search has used up that ended for want of room.
             states[place, 0] = SEED + np.uint64(sizes[b])
         if due[place]:
             _random_direction(
-                n, sizes[b], trees[b], factors[place], states[place], amounts, directions[place]
+                n, sizes[b], trees[b], factors[place], states[place], work, directions[place]
             )
             fresh[place], due[place] = True, False
         for h in range(n):
             for m in range(n):
-                amount = nudges[place] * directions[place, h, m]
+                amount = amounts[place] * directions[place, h, m]
                 nudged[lane, h, m] = residuals[place, h, m] + amount
 
 
 @compiled
-def extend(
-    start, waiting, unfinished, rooms, trees, alpha, sizes, full, factors, directions, nudges,
-    fresh, due, own, heads, amounts, work,
-):
-    """Add the best trees, ``heads``, that are new; how many sentences are not done, and which."""
+def extend(start, waiting, lanes, room, sets, algebra, nudges):
+    """Add the best trees that are new; how many sentences are not done. Their lanes come first.
+
+    Args:
+        room: (batch,) most trees, and (batch,) whether the search ended for want of room; for the
+            others see :func:`nudge`.
+    """
+    places, own, _, _, _, heads = lanes
+    _, directions, amounts, fresh, due, _ = nudges
+    (rooms, full), (trees, alpha, sizes), (factors, _, work, ones) = room, sets, algebra
     left = 0
     for lane in range(waiting):
-        place = unfinished[lane]
-        b, n, factor = start + place, own[lane], factors[place]
+        place, n = places[lane], own[lane]
+        b, factor = start + place, factors[place]
         if sizes[b] == rooms[b]:
             full[b] = True
             continue
@@ -121,16 +151,16 @@ def extend(
                 trees[b, sizes[b], m] = heads[lane, m]
             alpha[b, sizes[b]] = 0.0
             sizes[b] += 1
-            nudges[place] = abs(nudges[place])
-            _next_direction(n, sizes[b], trees[b], factor, amounts, directions[place])
+            amounts[place] = abs(amounts[place])
+            _next_direction(n, sizes[b], trees[b], factor, ones, directions[place])
             fresh[place] = False
-        elif nudges[place] > 0.0:
-            nudges[place] = -nudges[place]
+        elif amounts[place] > 0.0:
+            amounts[place] = -amounts[place]
         elif not fresh[place]:
-            nudges[place] = -nudges[place]
+            amounts[place] = -amounts[place]
             due[place] = True
         else:
             continue
-        unfinished[left] = place
+        places[left] = place
         left += 1
     return left

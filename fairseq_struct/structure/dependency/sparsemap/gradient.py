@@ -1,21 +1,21 @@
 """The mean of a SparseMAP solution as a differentiable function of the scores."""
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fairseq_struct.structure.compiled import Space, array, run
-from fairseq_struct.structure.dependency.heads import rows_of
-from fairseq_struct.structure.dependency.sparsemap import groups as sparsemap_groups
-from fairseq_struct.structure.dependency.sparsemap import pursuit_kernels as sparsemap_kernels
+from fairseq_struct.structure.dependency.heads import values_of
+from fairseq_struct.structure.dependency.sparsemap import pursuit_kernels
 from fairseq_struct.structure.dependency.sparsemap.active_set import (
-    ActiveSets,
-    charts,
+    active_sets,
+    rows_of,
     search,
-    search_spaces,
+    with_rows,
 )
+from fairseq_struct.structure.dependency.sparsemap.groups import complete_faces, spaces_of_faces
 from fairseq_struct.structure.dependency.sparsemap.solve import EXACT_GAP, SparseDistribution
 from fairseq_struct.structure.padded_sum import padded_sum
 
@@ -43,32 +43,22 @@ class Face:
     def trees(self) -> tuple[Tensor, Tensor]:
         """(batch, most, n) heads and (batch,) their number, found when they are asked for."""
         solution = self.solution
-        sets = ActiveSets.of(solution.trees, solution.weights, solution.sizes)
+        sets = active_sets(solution.trees, solution.weights, solution.sizes)
         known = array(solution.gaps) <= EXACT_GAP * np.maximum(1.0, self._magnitudes())
         which = (known & (sets.sizes > 1)).nonzero()[0]
         if len(which) > 0:
-            found = sets.rows(which)
-            rows = [array(self.scores)[which], array(self.lengths, np.int64)[which]]
-            search(sparsemap_groups.complete_faces, found, rows, self.kind, _spaces)
-            sets.put(which, found)
+            rows = array(self.scores)[which], array(self.lengths, np.int64)[which]
+            complete = partial(complete_faces, projective=self.kind[0], single_root=self.kind[1])
+            found = search(complete, rows_of(sets, which), rows, spaces_of_faces)
+            sets = with_rows(sets, which, found)
         most, device = max(int(sets.sizes.max(initial=0)), 1), solution.trees.device
         trees = torch.from_numpy(sets.trees[:, :most].copy()).to(device)
         return trees, torch.from_numpy(sets.sizes).to(device)
 
     def _magnitudes(self) -> np.ndarray:
         """(batch,) of what the first trees sum up."""
-        rows = rows_of(self.solution.trees[:, 0], self.lengths)
-        picked = self.scores.gather(1, rows[:, None])[:, 0]
-        words = torch.arange(picked.size(1), device=picked.device) < self.lengths[:, None]
-        return array(padded_sum(picked.masked_fill(~words, 0.0).abs()))
-
-
-def _spaces(n: int, block: int) -> tuple[Space, ...]:
-    work = Space((block, n, n))
-    return (
-        work, work, work, Space((block,)), Space((2, block), np.bool_),
-        Space((block, 1), np.uint64), *search_spaces(n, block), *charts(n, block),
-    )  # fmt: skip
+        picked = values_of(self.scores, self.solution.trees[:, 0], self.lengths)
+        return array(padded_sum(picked.abs()))
 
 
 class SparseMean(torch.autograd.Function):
@@ -80,7 +70,7 @@ class SparseMean(torch.autograd.Function):
         mu = torch.zeros(scores.shape, dtype=torch.float64)
         solution, own = face.solution, array(face.lengths, np.int64)
         run(
-            sparsemap_kernels.means, own.astype(np.float64) ** 2,
+            pursuit_kernels.means, own.astype(np.float64) ** 2,
             own, array(solution.trees, np.int64), array(solution.weights),
             array(solution.sizes, np.int64), array(mu),
         )
@@ -103,7 +93,7 @@ class JacobianProduct(torch.autograd.Function):
         count, (_, most, n) = array(sizes, np.float64), trees.shape
         steps = (own + count) * count**2
         run(
-            sparsemap_kernels.jacobian_products, steps, own,
+            pursuit_kernels.jacobian_products, steps, own,
             array(trees, np.int64), array(sizes, np.int64), array(direction), array(product),
             workspace=(Space((most, most)), Space((4, most)), Space((most, n), np.int64)),
         )

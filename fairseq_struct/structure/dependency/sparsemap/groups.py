@@ -1,21 +1,80 @@
 """Compiled SparseMAP, and its faces, for groups of sentences that go side by side.
 
-As in ``projective_groups``, kernels are called one after the other, so that each is compiled once.
+As in ``projective.groups``, kernels are called one after the other, so that each is compiled once.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from fairseq_struct.structure.dependency.nonprojective.spanning_tree_kernels import best_trees
-from fairseq_struct.structure.dependency.projective.groups import best_of_group
-from fairseq_struct.structure.dependency.sparsemap import face_kernels
-from fairseq_struct.structure.dependency.sparsemap import pursuit_kernels as sparsemap_kernels
+from fairseq_struct.structure.compiled import Space
+from fairseq_struct.structure.dependency.nonprojective import spanning_tree_kernels as all_trees
+from fairseq_struct.structure.dependency.nonprojective.spanning_tree_kernels import (
+    Contraction,
+    contraction_space,
+)
+from fairseq_struct.structure.dependency.projective.groups import (
+    Chart,
+    Reading,
+    Sentences,
+    arcs_space,
+    best_of_group,
+    chart_space,
+    reading_space,
+)
+from fairseq_struct.structure.dependency.sparsemap import face_kernels, pursuit_kernels
+from fairseq_struct.structure.dependency.sparsemap.face_kernels import Nudges
+from fairseq_struct.structure.dependency.sparsemap.pursuit_kernels import Lanes, Search
+
+
+class Eisner(NamedTuple):
+    """What best projective trees are found in: see ``projective.groups.best_of_group``."""
+
+    chart: Chart
+    arcs: np.ndarray
+    reading: Reading
+
+
+class Work(NamedTuple):
+    """Arrays to work in.
+
+    Args:
+        lanes: the sentences that are not done.
+        eisner: where best projective trees are found.
+        contraction: where others are.
+    """
+
+    lanes: Lanes
+    eisner: Eisner
+    contraction: Contraction
+
+
+def _eisner_space(n: int, block: int, dtype: type) -> Eisner:
+    return Eisner(chart_space(n, block, dtype), arcs_space(n, block, dtype), reading_space(n))
+
+
+def _work_space(n: int, block: int) -> Work:
+    places, flags = Space((block,), np.int64), Space((block,), np.bool_)
+    scores, heads = Space((block, n, n)), Space((block, n), np.int64)
+    lanes = Lanes(places, places, scores, Space((block,)), flags, heads)
+    return Work(lanes, _eisner_space(n, block, np.float64), contraction_space(n))
+
+
+def spaces_of_sparsemap(n: int, block: int) -> tuple[Work, Eisner]:
+    """What :func:`sparsemap` works in, for sentences of up to n words."""
+    return _work_space(n, block), _eisner_space(n, block, np.float32)
+
+
+def spaces_of_faces(n: int, block: int) -> tuple[Work, Nudges]:
+    """What :func:`complete_faces` works in, for sentences of up to n words."""
+    square, flags, states = Space((block, n, n)), Space((block,), np.bool_), (block, 1)
+    nudges = Nudges(square, square, Space((block,)), flags, flags, Space(states, np.uint64))
+    return _work_space(n, block), nudges
 
 
 def sparsemap(
-    first, last, block, scores, lengths, rooms, most_steps, gaps, steps, projective, single_root,
-    tolerance, trees, alpha, sizes, full, factors, numbers, residuals, places, highest, found,
-    heads, stack, no_state, score, arcs, nodes, active, charts, spread, vectors, rough_charts,
-    rough_spread, rough_vectors,
+    first, last, block, room, rows, sets, algebra, work, rough_eisner, *,
+    projective, single_root, tolerance,
 ):  # fmt: skip
     """SparseMAP of sentences ``first * block`` .. ``last * block - 1``.
 
@@ -23,89 +82,63 @@ def sparsemap(
     them the gaps, come from a search in float64.
 
     Args:
-        scores: (batch, n, n), every word's shifted by their maximum.
-        rooms: (batch,) most trees at hand.
-        most_steps: (batch,) most trees to ask for.
-        gaps: (batch,) gaps at the end; infinite where there is no tree.
-        steps: (batch,) trees asked for.
-        tolerance: gap at which to stop.
-        trees, alpha, sizes: (batch, most, n), (batch, most), (batch,): the trees and weights to
-            begin with, and the results.
-        full: (batch,) whether the search ended for want of room.
-        factors and so on: arrays to work in, see ``active_set.search`` and ``sparsemap``.
+        room: (batch,) most trees at hand, and (batch,) whether the search ended for want of room.
+        rows: (batch, n, n) scores, every word's shifted by their maximum; (batch,) lengths; and
+            most trees to ask for, gaps, and trees asked for, as :class:`.Search` has them.
+        sets: the trees and weights to begin with, and the results.
+        algebra, work, rough_eisner: to work in.
     """
-    kernels, (own, unfinished) = sparsemap_kernels, places
-    work, ones, pulls = numbers[0], numbers[1], numbers[2:]
-    problem, sets = (scores, lengths, single_root), (trees, alpha, sizes)
-    spaces = pulls, factors, residuals, own, work, ones
-    exactly, roughly = (charts, spread, vectors), (rough_charts, rough_spread, rough_vectors)
-    for start, count, part in _blocks(first, last, block, len(scores)):
-        gaps[part] = np.inf
+    scores, lengths, *limits = rows
+    search = Search(*room, *limits, tolerance)
+    kernels, sizes, places = pursuit_kernels, sets.sizes, work.lanes.places
+    problem = scores, lengths, single_root
+    lanes, sets, algebra, bare_search = map(tuple, (work.lanes, sets, algebra, search))
+    for start, count, part in _blocks(first, last, block, len(lengths)):
+        search.gaps[part] = np.inf
         if sizes[part].any():
-            kernels.factorise_all(start, count, lengths, *sets, factors, work)
-            waiting = _put(unfinished, sizes[part] > 0)
-            kernels.renew(start, waiting, unfinished, *problem, *sets, *spaces, False)
-            kernels.pulls_of(start, waiting, unfinished, residuals, lengths, trees, sizes, pulls)
-            kernels.renew(start, waiting, unfinished, *problem, *sets, *spaces, True)
+            kernels.factorise_all(start, count, lengths, sets, algebra)
+            waiting = _put(places, sizes[part] > 0)
+            kernels.renew(start, waiting, lanes, problem, sets, algebra, False)
+            kernels.pulls_of(start, waiting, lanes, sets, algebra)
+            kernels.renew(start, waiting, lanes, problem, sets, algebra, True)
         for rough in (True, False) if projective else (False,):
-            left = ~full[part]
+            left = ~search.full[part]
             if rough:
-                left &= steps[part] + 1 < most_steps[part]
-            waiting, added = _put(unfinished, left), False
+                left &= search.steps[part] + 1 < search.most_steps[part]
+            waiting, added = _put(places, left), False
+            best_trees = _best_trees(work, single_root, projective, rough_eisner if rough else None)
             while waiting > 0:
-                kernels.renew(start, waiting, unfinished, *problem, *sets, *spaces, added)
-                _best_trees(
-                    waiting, residuals, own, projective, single_root, highest, found, heads,
-                    (stack, no_state), roughly if rough else exactly,
-                    (score, arcs, nodes, active),
-                )  # fmt: skip
-                waiting = kernels.extend(
-                    start, waiting, unfinished, rooms, most_steps, tolerance, *sets, gaps, steps,
-                    full, factors, pulls, work, residuals, own, highest, heads, rough,
-                )  # fmt: skip
+                kernels.renew(start, waiting, lanes, problem, sets, algebra, added)
+                best_trees(waiting)
+                waiting = kernels.extend(start, waiting, lanes, bare_search, sets, algebra, rough)
                 added = True
 
 
 def complete_faces(
-    first, last, block, scores, lengths, rooms, projective, single_root, trees, alpha, sizes, full,
-    factors, numbers, residuals, directions, nudged, nudges, flags, states, places, highest, found,
-    heads, stack, no_state, score, arcs, nodes, active, charts, spread, vectors,
-):  # fmt: skip
+    first, last, block, room, rows, sets, algebra, work, nudges, *, projective, single_root
+):
     """Add trees of weight 0 to sentences ``first * block`` .. until their faces are complete.
 
     Args:
-        scores: (batch, n, n).
-        rooms: (batch,) most trees.
-        trees, alpha: (batch, most, n) and (batch, most): the solution and room for more.
-        sizes: (batch,) number of trees, also as a result.
-        full: (batch,) whether the search ended for want of room.
-        factors, numbers: see ``active_set.search``.
-        residuals, directions, nudged: (block, n, n), nudges: (block,), flags: (2, block), and
-            states: (block, 1), to work in; those that follow, see ``active_set.search_spaces``.
+        room: (batch,) most trees, and (batch,) whether the search ended for want of room.
+        rows: (batch, n, n) scores and (batch,) lengths.
+        sets: the solution, and room for more trees.
+        algebra, work, nudges: to work in.
     """
-    kernels, (own, unfinished), (fresh, due) = face_kernels, places, flags
-    work, amounts = numbers[0], numbers[1]
-    for start, count, _ in _blocks(first, last, block, len(scores)):
-        sparsemap_kernels.factorise_all(start, count, lengths, trees, alpha, sizes, factors, work)
-        waiting = _put(unfinished, np.ones(count, np.bool_))
-        sparsemap_kernels.renew(
-            start, waiting, unfinished, scores, lengths, single_root, trees, alpha, sizes,
-            numbers[2:], factors, residuals, own, work, amounts, False,
-        )  # fmt: skip
-        nudges[:], due[:] = 0.0, True
+    _, lengths = rows
+    problem, places = (*rows, single_root), work.lanes.places
+    at_mu = tuple(work.lanes._replace(scores=nudges.residuals))
+    lanes, sets, algebra, bare_nudges = map(tuple, (work.lanes, sets, algebra, nudges))
+    best_trees = _best_trees(work, single_root, projective)
+    for start, count, _ in _blocks(first, last, block, len(lengths)):
+        pursuit_kernels.factorise_all(start, count, lengths, sets, algebra)
+        waiting = _put(places, np.ones(count, np.bool_))
+        pursuit_kernels.renew(start, waiting, at_mu, problem, sets, algebra, False)
+        nudges.amounts[:], nudges.due[:] = 0.0, True
         while waiting > 0:
-            kernels.nudge(
-                start, waiting, unfinished, lengths, residuals, trees, sizes, factors, directions,
-                nudges, fresh, due, states, amounts, nudged, own,
-            )  # fmt: skip
-            _best_trees(
-                waiting, nudged, own, projective, single_root, highest, found, heads,
-                (stack, no_state), (charts, spread, vectors), (score, arcs, nodes, active),
-            )  # fmt: skip
-            waiting = kernels.extend(
-                start, waiting, unfinished, rooms, trees, alpha, sizes, full, factors, directions,
-                nudges, fresh, due, own, heads, amounts, work,
-            )  # fmt: skip
+            face_kernels.nudge(start, waiting, lanes, problem, sets, algebra, bare_nudges)
+            best_trees(waiting)
+            waiting = face_kernels.extend(start, waiting, lanes, room, sets, algebra, bare_nudges)
 
 
 def _blocks(first, last, block, batch):
@@ -115,23 +148,22 @@ def _blocks(first, last, block, batch):
         yield start, count, slice(start, start + count)
 
 
-def _put(unfinished, left):
-    """Put the places that are ``left`` to the beginning of ``unfinished``; how many there are."""
+def _put(places, left):
+    """Let the first lanes be for the places that are ``left``; how many there are."""
     waiting = left.nonzero()[0]
-    unfinished[: len(waiting)] = waiting
+    places[: len(waiting)] = waiting
     return len(waiting)
 
 
-def _best_trees(
-    waiting, residuals, own, projective, single_root, highest, found, heads, reading, eisner, search
-):
-    """``heads`` and scores, ``highest``, of the best trees of the first ``waiting`` residuals."""
-    if projective:
-        charts, spread, vectors = eisner
-        stack, no_state = reading
-        best_of_group(
-            0, waiting, residuals, own, single_root, highest, heads, found[:waiting], charts,
-            spread, vectors, stack, no_state,
-        )  # fmt: skip
-    else:
-        best_trees(0, waiting, residuals, own, single_root, highest, heads, *search)
+def _best_trees(work, single_root, projective, rough_eisner=None):
+    """A function that finds the best trees of so many lanes."""
+    _, lengths, scores, best, found, heads = work.lanes
+    if not projective:
+        contraction = tuple(work.contraction)
+        return lambda waiting: all_trees.best_trees(
+            0, waiting, scores, lengths, single_root, best, heads, contraction
+        )
+    sentences, eisner = Sentences(scores, lengths, single_root), rough_eisner or work.eisner
+    return lambda waiting: best_of_group(
+        0, waiting, sentences, best, heads, found[:waiting], *eisner
+    )

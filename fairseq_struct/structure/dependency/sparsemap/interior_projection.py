@@ -29,23 +29,22 @@ NEAR = 0.01
 PENALTY = 1e6
 
 
-def project_near_marginals(structure, scores: Tensor, target: Tensor, possible: Tensor) -> Tensor:
-    """SparseMAP(target), for targets near the marginals of ``scores``.
+def project_near_marginals(trees, target: Tensor, possible: Tensor) -> Tensor:
+    """SparseMAP(target), for targets near the marginals of ``trees``.
 
     Args:
-        structure: makes a distribution over dependency trees of scores, or over several of them.
-        scores: (..., n, n).
-        target: (..., n, n), what is projected; 0 where no arc is possible.
-        possible: (..., n, n) booleans, which arcs are.
+        trees: :class:`.DependencyTrees`.
+        target: (batch, n, n), what is projected; 0 where no arc is possible.
+        possible: (batch, n, n) booleans, which arcs are.
 
     Returns:
-        (..., n, n): exact where the argument above holds; elsewhere what the active set method
+        (batch, n, n): exact where the argument above holds; elsewhere what the active set method
         finds.
     """
-    single_root = structure(scores.detach()).single_root
+    structure, single_root = trees.with_scores, trees.single_root
     nu = _onto_simplices(target.detach().double(), possible, single_root)
     left_out = possible & (nu == 0)
-    without = scores.detach().double()
+    without = trees.scores.detach().double()
     # Where trees need an arc that is left out, nu is none of their means.
     needed = structure(without - PENALTY * left_out).argmax * left_out
     hopeful = ~(needed > 0).flatten(-2).any(-1)

@@ -12,6 +12,8 @@ Several sentences go through these steps side by side, so that the best trees of
 found in one chart.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from fairseq_struct.structure.compiled import compiled, inner
@@ -25,6 +27,46 @@ from fairseq_struct.structure.dependency.sparsemap.active_set_kernels import (
     factorise,
     improve,
 )
+
+
+class Search(NamedTuple):
+    """How far a search may go, and how far it has come.
+
+    Args:
+        rooms: (batch,) most trees at hand.
+        full: (batch,) whether it ended for want of room.
+        most_steps: (batch,) most trees to ask for.
+        gaps: (batch,) gaps at the end; infinite where there is no tree.
+        steps: (batch,) trees asked for.
+        tolerance: gap at which to stop.
+    """
+
+    rooms: np.ndarray
+    full: np.ndarray
+    most_steps: np.ndarray
+    gaps: np.ndarray
+    steps: np.ndarray
+    tolerance: float
+
+
+class Lanes(NamedTuple):
+    """The sentences of a block that are not done, side by side, and their best trees.
+
+    Args:
+        places: (block,) where in the block they are.
+        lengths: (block,) theirs.
+        scores: (block, n, n) under which the best trees are looked for.
+        best: (block,) scores of the best trees, -inf where there is none.
+        found: (block,) whether there is one.
+        heads: (block, n) the best trees.
+    """
+
+    places: np.ndarray
+    lengths: np.ndarray
+    scores: np.ndarray
+    best: np.ndarray
+    found: np.ndarray
+    heads: np.ndarray
 
 
 @inner
@@ -63,18 +105,24 @@ def residual_scores(scores, n, single_root, size, trees, alpha, residual, highes
 
 
 @compiled
-def renew(
-    start, waiting, unfinished, scores, lengths, single_root, trees, alpha, sizes, pulls, factors,
-    residuals, own, work, ones, added,
-):
-    """Residuals and lengths, ``own``, of the sentences ``start + unfinished``.
+def renew(start, waiting, lanes, problem, sets, algebra, added):
+    """Residuals and lengths of the sentences that ``waiting`` lanes are for.
 
-    If trees were ``added``, whose ``pulls`` (block, most) are known, weights come first.
+    If trees were ``added``, whose pulls are known, weights come first.
+
+    Args:
+        lanes, sets, algebra: fields of :class:`Lanes`, :class:`.ActiveSets`, :class:`.Algebra`.
+        problem: (batch, n, n) scores, every word's shifted by their maximum, (batch,) lengths, and
+            whether the root has exactly one modifier.
     """
+    places, lane_lengths, residuals, _, _, _ = lanes
+    scores, lengths, single_root = problem
+    trees, alpha, sizes = sets
+    factors, pulls, work, ones = algebra
     for lane in range(waiting):
-        place = unfinished[lane]
+        place = places[lane]
         b = start + place
-        n = own[lane] = lengths[b]
+        n = lane_lengths[lane] = lengths[b]
         if added:
             sizes[b] = improve(
                 n, sizes[b], trees[b], alpha[b], pulls[place], factors[place], work, ones
@@ -85,19 +133,23 @@ def renew(
 
 
 @compiled
-def extend(
-    start, waiting, unfinished, rooms, most_steps, tolerance, trees, alpha, sizes, gaps, steps,
-    full, factors, pulls, work, residuals, own, highest, heads, rough,
-):
-    """Add the best trees, ``heads``, where they are better than those at hand.
+def extend(start, waiting, lanes, search, sets, algebra, rough):
+    """Add the best trees where they are better than those at hand.
 
-    How many sentences have one more; ``unfinished`` says which. A search that is only ``rough``
-    leaves one step for another one.
+    How many sentences have one more; the lanes that come first are then for them. A search that is
+    only ``rough`` leaves one step for another one.
+
+    Args:
+        search: fields of :class:`Search`; for the others see :func:`renew`.
     """
+    places, lengths, residuals, highest, _, heads = lanes
+    rooms, full, most_steps, gaps, steps, tolerance = search
+    trees, alpha, sizes = sets
+    factors, pulls, work, _ = algebra
     left = 0
     for lane in range(waiting):
-        place = unfinished[lane]
-        b, n, residual = start + place, own[lane], residuals[lane]
+        place, n, residual = places[lane], lengths[lane], residuals[lane]
+        b = start + place
         if highest[lane] == -np.inf:
             continue
         steps[b] += 1
@@ -126,27 +178,29 @@ def extend(
         alpha[b, size] = 0.0 if size > 0 else 1.0
         pulls[place, size] = best
         sizes[b] = size + 1
-        unfinished[left] = place
+        places[left] = place
         left += 1
     return left
 
 
 @compiled
-def factorise_all(start, count, lengths, trees, alpha, sizes, factors, work):
+def factorise_all(start, count, lengths, sets, algebra):
     """The factors of the trees that ``count`` sentences from ``start`` on begin with."""
+    (trees, alpha, sizes), (factors, _, work, _) = sets, algebra
     for place in range(count):
         b = start + place
         sizes[b] = factorise(factors[place], sizes[b], trees[b], alpha[b], lengths[b], work)
 
 
 @compiled
-def pulls_of(start, waiting, unfinished, residuals, lengths, trees, sizes, pulls):
+def pulls_of(start, waiting, lanes, sets, algebra):
     """The scores of the trees at hand under their residuals."""
+    (places, lengths, residuals, _, _, _), (trees, _, sizes) = lanes, sets
     for lane in range(waiting):
-        place = unfinished[lane]
+        place = places[lane]
         b = start + place
         for a in range(sizes[b]):
-            pulls[place, a] = tree_score(residuals[lane], lengths[b], trees[b, a])
+            algebra[1][place, a] = tree_score(residuals[lane], lengths[lane], trees[b, a])
 
 
 @compiled

@@ -6,21 +6,17 @@ the scores onto the marginal polytope (Niculae et al., 2018; Mihaylova's thesis,
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fairseq_struct.structure.checks import above_zero, whole_number
-from fairseq_struct.structure.compiled import Space, array
-from fairseq_struct.structure.dependency.heads import is_tree, rows_of
-from fairseq_struct.structure.dependency.sparsemap import groups as sparsemap_groups
-from fairseq_struct.structure.dependency.sparsemap.active_set import (
-    ActiveSets,
-    charts,
-    search,
-    search_spaces,
-)
+from fairseq_struct.structure.compiled import array
+from fairseq_struct.structure.dependency.heads import is_tree, values_of
+from fairseq_struct.structure.dependency.sparsemap.active_set import active_sets, no_trees, search
+from fairseq_struct.structure.dependency.sparsemap.groups import spaces_of_sparsemap, sparsemap
 
 # A search ends of itself, after some n^2 steps at most. Only to end it where rounding might lead it
 # in circles, it may not take more than this many by default.
@@ -93,16 +89,15 @@ def solve(
     above_zero("tolerance", tolerance)
     if start is not None:
         _check_start(start, scores, lengths, projective, single_root)
-    sets = ActiveSets(
-        np.zeros((batch, 0, n), np.int64), np.zeros((batch, 0)), np.zeros(batch, np.int64)
-    )
+    sets = no_trees(batch, n)
     if start is not None:
-        sets = ActiveSets.of(start.trees, start.weights, start.sizes)
+        sets = active_sets(start.trees, start.weights, start.sizes)
     gaps, steps = np.zeros(batch), np.zeros(batch, np.int64)
-    search(
-        sparsemap_groups.sparsemap, sets, (array(scores), own, limit, gaps, steps),
-        (projective, single_root, tolerance), _spaces,
+    verb = partial(
+        sparsemap, projective=projective, single_root=single_root, tolerance=tolerance
     )
+    rows = array(scores), own, limit, gaps, steps
+    sets = search(verb, sets, rows, spaces_of_sparsemap)
     if ((steps >= limit) & (gaps > max(tolerance, EXACT_GAP))).any():
         # The same words every time, so that a training says it once.
         warnings.warn(
@@ -122,11 +117,6 @@ def solve(
         torch.from_numpy(gaps).to(device),
         tolerance,
     )
-
-
-def _spaces(n: int, block: int) -> tuple[Space, ...]:
-    rough = charts(n, block, np.float32)
-    return (Space((block, n, n)), *search_spaces(n, block), *charts(n, block), *rough)
 
 
 def _check_start(
@@ -151,9 +141,7 @@ def _check_start(
     behind = torch.arange(most, device=scores.device)[:, None] >= start.sizes
     trees = start.trees.transpose(0, 1).masked_fill(behind[..., None], 0)
     fits = is_tree(trees, lengths, projective, single_root)
-    picked = scores.expand(most, -1, -1, -1).gather(2, rows_of(trees, lengths).unsqueeze(2))
-    words = torch.arange(n, device=scores.device) < lengths[:, None]
-    fits &= ((picked.squeeze(2) > -torch.inf) | ~words).all(-1)
+    fits &= (values_of(scores, trees, lengths) > -torch.inf).all(-1)
     if not (fits | behind).all():
         a, b = (~(fits | behind)).nonzero()[0].tolist()
         raise ValueError(

@@ -1,0 +1,119 @@
+"""Compiled exact samples of all dependency trees, by Wilson's algorithm (1996).
+
+From every word that is in no tree yet a random walk goes from head to head until it meets the tree;
+without its loops it becomes a branch.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fairseq_struct.structure.compiled import Space, compiled, inner
+from fairseq_struct.structure.random_kernels import uniform
+
+
+class Walks(NamedTuple):
+    """What a tree is drawn in.
+
+    Args:
+        total: (n,) sums of the weights of a word's heads.
+        chosen: (n,) where walks went last from each word; n for the root.
+        inside: (n + 1,) whether a word, or the root, is in the tree.
+        state: (1,) of the random numbers.
+    """
+
+    total: np.ndarray
+    chosen: np.ndarray
+    inside: np.ndarray
+    state: np.ndarray
+
+
+def walks_space(n: int) -> Walks:
+    """The room of :class:`Walks`."""
+    return Walks(
+        Space((n,)), Space((n,), np.int64), Space((n + 1,), np.bool_), Space((1,), np.uint64)
+    )
+
+
+@inner
+def _step(weights, m, n, root_allowed, walks):
+    """A head for word m, drawn by weight: a word's number, or n for the root."""
+    left = uniform(walks.state) * walks.total[m]
+    chosen = -1
+    for h in range(n):
+        weight = weights[h, m] if h != m or root_allowed else 0.0
+        if weight > 0.0:
+            chosen = n if h == m else h
+            left -= weight
+            if left < 0.0:
+                break
+    return chosen
+
+
+@inner
+def _draw_top(marginals, n, state):
+    """The root's only modifier, drawn from its marginals (n,)."""
+    left, top = uniform(state), -1
+    for m in range(n):
+        if marginals[m] > 0.0:
+            top = m
+            left -= marginals[m]
+            if left < 0.0:
+                break
+    return top
+
+
+@inner
+def _draw(weights, n, single_root, root_marginals, most_steps, heads, walks):
+    """A tree into ``heads`` (n,); whether it took fewer than ``most_steps``."""
+    inside, chosen, steps = walks.inside, walks.chosen, 0
+    for m in range(n):
+        inside[m] = False
+    inside[n] = True
+    if single_root:
+        top = _draw_top(root_marginals, n, walks.state)
+        inside[top] = True
+        heads[top] = 0
+    for begin in range(n):
+        word = begin
+        while not inside[word] and steps < most_steps:
+            chosen[word] = _step(weights, word, n, not single_root, walks)
+            if chosen[word] < 0:
+                return False
+            word = chosen[word]
+            steps += 1
+        if steps >= most_steps:
+            return False
+        word = begin
+        while not inside[word]:
+            inside[word] = True
+            heads[word] = 0 if chosen[word] == n else chosen[word] + 1
+            word = chosen[word]
+    return True
+
+
+@compiled
+def samples(
+    first, last, weights, lengths, single_root, root_marginals, most_steps, seeds, heads, done,
+    walks,
+):
+    """Exact samples, ``heads`` (count, batch, n), where walks take fewer than ``most_steps``.
+
+    With a single root its modifier is drawn first, from ``root_marginals`` (batch, n). ``walks`` is
+    to work in.
+    """
+    for b in range(first, last):
+        n = lengths[b]
+        walks.state[0] = seeds[b]
+        for m in range(n):
+            walks.total[m] = 0.0
+            for h in range(n):
+                if h != m or not single_root:
+                    walks.total[m] += weights[b, h, m]
+        done[b] = True
+        for count in range(heads.shape[0]):
+            done[b] = _draw(
+                weights[b], n, single_root, root_marginals[b], most_steps, heads[count, b], walks
+            )
+            if not done[b]:
+                break
