@@ -132,8 +132,9 @@ def test_kernels_are_made_of_kernels_alone():
         if path not in kernels:
             assert not makers & imports_of(path), path
             continue
-        for name in imports_of(path) - makers - {"numpy"}:
-            assert name.split(".")[-2].endswith("_kernels"), f"{path} imports {name}"
+        for name in imports_of(path) - {"numpy", "typing.NamedTuple"}:
+            file = name.split(".")[-2]
+            assert file == "compiled" or file.endswith("_kernels"), f"{path} imports {name}"
 
 
 def test_the_floors_catch_an_offender(tmp_path, monkeypatch):
