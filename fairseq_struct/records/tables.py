@@ -73,9 +73,12 @@ def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
         else:
             columns.append(Column(name, tuple(texts)))
 
-    if any(len(row.seeds) > 1 for row in rows):
-        phrases.append("mean ± standard deviation over seeds")
-        share("seeds", [str(len(row.seeds)) for row in rows], "{} seeds")
+    counts = [len(row.seeds) for row in rows]
+    if max(counts) > 1:
+        spread = "mean ± standard deviation over"
+        if min(counts) < max(counts):
+            phrases.append(f"{spread} seeds")
+        share("seeds", list(map(str, counts)), f"{spread} {{}} seeds")
     elif not summed_up:  # then the data tells
         share("seed", [str(row.seeds[0]) for row in rows], "seed {}")
     share("updates", [f"{row.updates:,}" for row in rows], "{} updates")

@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/methods.sh"
 usage="table.sh [METHOD …]"
 [ $# -gt 0 ] || set -- "${methods[@]}"
 for method in "$@"; do
-    one_of variant "$method" "${methods[@]}"
+    one_of method "$method" "${methods[@]}"
 done
 settings_of_clusters
 

@@ -108,7 +108,7 @@ def test_recipe_makes_summarises_and_keeps_runs(tmp_path):
 @pytest.mark.parametrize(
     ("argument", "environment", "message"),
     [
-        ("spiggot", {}, "unknown variant 'spiggot'"),
+        ("spiggot", {}, "unknown method 'spiggot'"),
         ("gold", {"UPDATES": "many"}, "UPDATES must be a whole number above 0, not 'many'"),
         ("gold", {"LEARNING_RATES": "1e-3"}, "LEARNING_RATES must be numbers between 0 and 1"),
         ("gold", {"SEEDS": "1 2 1"}, "SEEDS has a seed twice: 1 2 1"),

@@ -179,6 +179,20 @@ def test_files_and_links_that_are_named_exist(page):
     assert links + named and not missing
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_headings_that_links_point_to_exist(page):
+    links = re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", page.read_text())
+    missing = [f"{name}#{anchor}" for name, anchor in links
+               if anchor not in anchors_of(page.parent / name if name else page)]  # fmt: skip
+    assert not missing
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The names by which links point to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", BLOCK.sub("", page.read_text()), re.M)
+    return {re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
+
+
 def test_the_rule_reaches_each_command(folder):
     """A line of every kind gets what it is to get, and no other."""
     block = Block("here", "sh", "fairseq-train x --arch udgn_ptb --max-update 5\nmake demo\n")

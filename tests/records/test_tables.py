@@ -64,7 +64,7 @@ def test_rows_that_differ_by_seed_alone_are_one_with_mean_and_deviation():
         ["33.00 ± 3.61", "1.00"], ["3", "1"]
     ]  # fmt: skip
     assert "`SEED=SEED recipes/toy.sh VARIANT`" in table
-    assert "over seeds; 3 seeds;" in markdown_table(results)
+    assert "deviation over 3 seeds; 10 updates" in markdown_table(results)
 
 
 @pytest.mark.parametrize("change", [{"updates": 20}, {"scale": "paper"}, {"data": "other data"}])
