@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from fairseq_struct.cli.paths import require, require_room
@@ -16,8 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``classify``."""
     parser.add_argument("checkpoint", type=Path, help="a trained classifier")
     parser.add_argument(
-        "--trees", type=Path, metavar="FILE", help="write the latent trees as CoNLL-U, too"
-    )
+        "--trees", type=Path, metavar="FILE",
+        help="write the latent trees, too: CoNLL-U, or brackets of constituents",
+    )  # fmt: skip
     parser.add_argument(
         "--data", type=Path, help="data-bin with the dictionaries, if it was moved since training"
     )
@@ -36,7 +38,6 @@ def run(args: argparse.Namespace) -> int:
     require(files=[args.checkpoint], folders=[args.data])
     require_room(args.trees)
     classifier = load_tool(args, NAME)
-    from fairseq_struct.data.readers.conllu import to_conllu
     from fairseq_struct.inference import read_lines
     from fairseq_struct.whole_files import whole_file
 
@@ -47,11 +48,22 @@ def run(args: argparse.Namespace) -> int:
         chances = " ".join(f"{name}={chance:.4f}" for name, chance in one.probabilities.items())
         print(f"{one.label}\t{chances}", flush=True)
         if args.trees:
-            for side, (words, heads) in enumerate(zip(one.sentences, one.heads, strict=True), 1):
-                name = f"sent_id = {number}" + (f".{side}" if len(one.sentences) > 1 else "")
-                comments = (name, f"text = {' '.join(words)}", f"label = {one.label}")
-                parts.append(to_conllu(words, heads, comments))
+            parts += _trees(number, one)
     if args.trees:
         with whole_file(args.trees) as file:
             file.write("".join(parts).encode())
     return 0
+
+
+def _trees(number: int, one) -> Iterator[str]:
+    """An instance's trees: brackets of constituents, CoNLL-U of dependencies."""
+    from fairseq_struct.data.readers.bracket_trees import line_of
+    from fairseq_struct.data.readers.conllu import to_conllu
+
+    if one.spans is not None:
+        for words, spans in zip(one.sentences, one.spans, strict=True):
+            yield f"{line_of(words, spans)}\n"
+        return
+    for side, (words, heads) in enumerate(zip(one.sentences, one.heads, strict=True), 1):
+        name = f"sent_id = {number}" + (f".{side}" if len(one.sentences) > 1 else "")
+        yield to_conllu(words, heads, (name, f"text = {' '.join(words)}", f"label = {one.label}"))

@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
+from nltk import Tree
 from torch import Tensor
 
 from fairseq_struct.data.prepared.reserved_words import index_of
+from fairseq_struct.data.readers.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
+from fairseq_struct.inference.constituency import Constituents
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
 from fairseq_struct.structure.dependency.heads import depths as depths_of
-from fairseq_struct.structure.inferred_trees import DEPENDENCIES
+from fairseq_struct.structure.inferred_trees import CONSTITUENTS, DEPENDENCIES
+from fairseq_struct.structure.spans import Span
 
 
 @dataclass(frozen=True)
@@ -27,15 +31,23 @@ class Analysis:
         label: the most likely label; None for a model that gives none.
         probabilities: of all labels.
         heads: for each sentence the heads of its best latent tree, 1-based, 0 the root; None for
-            a model without trees.
-        depths: for each sentence the most arcs between the root and a word; None likewise.
+            a model without dependency trees.
+        depths: for each sentence how deep its tree is, :meth:`.InferredTrees.depths`; None for a
+            model without trees.
+        spans: for each sentence its constituents (start, end), from 0, the end excluded; None for
+            a model without them.
     """
 
     sentences: tuple[tuple[str, ...], ...]
     label: str | None
     probabilities: dict[str, float]
     heads: tuple[tuple[int, ...], ...] | None
-    depths: tuple[int, ...] | None
+    depths: tuple[float, ...] | None
+    spans: tuple[tuple[Span, ...], ...] | None = None
+
+    def constituents(self) -> Constituents:
+        """The constituents of the first sentence, as parsers of constituents give them."""
+        return Constituents(self.sentences[0], self.spans[0])
 
 
 class Classifier:
@@ -66,8 +78,8 @@ class Classifier:
 
     @property
     def tree_kind(self) -> str | None:
-        """``dependencies``; None for a model without trees."""
-        return None if self.model.tree is None else "dependencies"
+        """``dependencies`` or ``constituents``; None for a model without trees."""
+        return self.model.tree_kind
 
     @property
     def sides(self) -> int:
@@ -91,22 +103,26 @@ class Classifier:
         """The most likely labels."""
         return [analysis.label for analysis in self.analyse(instances)]
 
-    def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...]]:
-        """Heads of the latent trees of sentences, 1-based, 0 the root.
+    def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...] | Tree]:
+        """The latent trees of sentences: heads, 1-based, 0 the root, or ``nltk`` trees.
 
         Raises:
             InputError: the model has no trees, and as for :meth:`analyse`.
         """
-        return [analysis.heads[0] for analysis in self.trees(sentences)]
+        trees = self.trees(sentences)
+        if self.tree_kind == CONSTITUENTS:
+            return [tree_of(one.words, one.spans) for one in trees]
+        return [one.heads[0] for one in trees]
 
-    def trees(self, sentences: Iterable[str]) -> Iterator[Analysis]:
+    def trees(self, sentences: Iterable[str]) -> Iterator[Analysis | Constituents]:
         """As :meth:`parse`, but everything about each sentence.
 
         A model of pairs reads every sentence as both of them; trees do not depend on the other.
         """
         if self.tree_kind is None:
             raise InputError("this classifier infers no trees")
-        return self._by_length(sentences, self._analyse, self._repeated)
+        found = self._by_length(sentences, self._analyse, self._repeated)
+        return (one.constituents() for one in found) if self.tree_kind == CONSTITUENTS else found
 
     def _repeated(self, number: int, sentence: str) -> tuple[Words, ...]:
         if self.sides > 1 and "\t" in sentence:
@@ -143,15 +159,16 @@ class Classifier:
         device = next(self.model.parameters()).device
         output = self.model(tokens.to(device), lengths.to(device))
         chances = output.logits.float().softmax(1).tolist()
-        heads = depths = [None] * len(batch)
-        if output.trees is not None and output.trees.kind == DEPENDENCIES:
-            flat = iter(output.trees.heads())
-            heads = [tuple(next(flat) for _ in one) for one in batch]
-            depths = map(tuple, output.trees.depths().view(lengths.shape).tolist())
-        for one, row, own, deep in zip(batch, chances, heads, depths, strict=True):
+        heads = spans = depths = [None] * len(batch)
+        if (trees := output.trees) is not None:
+            depths = map(tuple, trees.depths().view(lengths.shape).tolist())
+            flat = iter(trees.heads() if trees.kind == DEPENDENCIES else trees.spans())
+            rows = [tuple(next(flat) for _ in one) for one in batch]
+            heads, spans = (rows, spans) if trees.kind == DEPENDENCIES else (heads, rows)
+        for one, row, *tree in zip(batch, chances, heads, depths, spans, strict=True):
             probabilities = dict(zip(self.label_names, row, strict=True))
             label = max(probabilities, key=probabilities.__getitem__)
-            yield Analysis(one, label, probabilities, own, deep)
+            yield Analysis(one, label, probabilities, *tree)
 
 
 def _longest_side(instance: tuple[Words, ...]) -> int:

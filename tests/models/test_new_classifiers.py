@@ -2,13 +2,14 @@
 
 import json
 import re
-import sys
+import shlex
 
 import pytest
 import torch
 from fairseq_commands import run, start
 from torch import nn
 
+import fairseq_struct
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.readers import labelled_text
 from fairseq_struct.data.readers.labelled_text import SPLITS, read_corpus
@@ -110,19 +111,34 @@ def last(log, name):
     return float(json.loads(re.findall(r"(\{.*valid_loss.*\})", log)[-1])[f"valid_{name}"])
 
 
+def command(folder, *arguments, lines=()):
+    """What ``fairseq-struct`` says as a program of its own, with the plugin named."""
+    (folder / "text").write_text("".join(f"{line}\n" for line in lines))
+    words = ["python", "-m", "fairseq_struct.cli.main", *map(str, arguments)]
+    done = start("bash", "-c", f"{shlex.join(words)} < {shlex.quote(str(folder / 'text'))}")
+    said = done.communicate()[0]
+    assert done.returncode == 0, said
+    return said.splitlines()
+
+
 def test_a_bag_of_words_is_trained_validated_and_used(folder):
     log = train(folder, "plain", "toy_bag")
     assert last(log, "accuracy") == 100
     assert last(log, "tree_depth") == pytest.approx((1 + 5 / 3 + 1 + 1) / 4, abs=0.01)
-    script = folder / "use.py"
-    script.write_text(
-        f"import sys\nsys.path.insert(0, {str(folder)!r})\nimport toy_plugin, fairseq_struct\n"
-        f"model = fairseq_struct.load({str(folder / 'toy_bag' / 'checkpoint_last.pt')!r})\n"
-        "print(model.classify(['a bad', 'good film']))\n"
-    )
-    done = start(sys.executable, script)
-    said = done.communicate()[0]
-    assert done.returncode == 0 and said.endswith("['1', '3']\n"), said
+    given = [folder / "toy_bag" / "checkpoint_last.pt", f"--user-dir={folder / 'toy_plugin'}"]
+    said = command(folder, "classify", *given, f"--trees={folder / 'trees.txt'}",
+                   lines=["a bad", "good film"])  # fmt: skip
+    assert [line.split("\t")[0] for line in said] == ["1", "3"]
+    assert (folder / "trees.txt").read_text() == "(X a bad)\n(X good film)\n"
+    *trees, depth = command(folder, "parse", *given, lines=["a so bad", "film"])
+    assert trees == ["(X a (X so bad))", "(X film)"] and depth == "2 trees, mean depth 1.33"
+    (folder / "gold").write_text("(S (X (A a) (B so)) (C bad))\n(S (A film))\n")
+    (folder / "predicted").write_text("".join(f"{tree}\n" for tree in trees))
+    (scores,) = command(folder, "evaluate", folder / "gold", folder / "predicted", "--json")
+    assert json.loads(scores)["f1_corpus"] == 0  # the bracket within is another one
+    model = fairseq_struct.load(given[0], user_dir=folder / "toy_plugin")
+    assert model.parse(["a so bad"])[0].leaves() == ["a", "so", "bad"]
+    assert model.classify(["a bad"]) == ["1"]
 
 
 def test_a_model_that_takes_gold_trees_is_given_those_of_the_folder(folder):

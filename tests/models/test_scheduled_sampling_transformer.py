@@ -17,8 +17,8 @@ from scheduled_sampling_models import (
 )
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.models.scheduled_sampling_presets import iwslt_de_en, kftt_ja_en
 from fairseq_struct.models.scheduled_sampling_transformer import ScheduledSamplingTransformer
-from fairseq_struct.models.shared.scheduled_sampling_presets import iwslt_de_en, kftt_ja_en
 from fairseq_struct.modules.scheduled_sampling.embedding_mix import MIXES
 from fairseq_struct.modules.scheduled_sampling.input_replacement import (
     flip_coins,
