@@ -1,4 +1,4 @@
-"""Distributions over one choice among k: the unstructured column of table 2.1."""
+"""One choice among k: the unstructured column of table 2.1 in Mihaylova's thesis."""
 
 import torch
 from entmax import entmax15, sparsemax

@@ -22,10 +22,11 @@ def pulled_back_gradient(
     first_gradient: Tensor | None = None,
     read: Tensor | None = None,
 ) -> Tensor:
-    """Gradient of the pulled-back loss by the scores, mu_0 - mu_k (algorithm 1).
+    """Gradient of the pulled-back loss by the scores, mu_0 - mu_k.
 
-    With gamma(mu) the gradient of the decoder's loss at mu, eta the step size, and from
-    mu_0 = argmax (``ste_identity``, ``spigot``) or mu_0 = marginals (``spigot_ce``, ``spigot_eg``),
+    By algorithm 1 of Mihaylova's thesis, chapter 4, whose equations are cited here. With gamma(mu)
+    the gradient of the decoder's loss at mu, eta the step size, and from mu_0 = argmax
+    (``ste_identity``, ``spigot``) or mu_0 = marginals (``spigot_ce``, ``spigot_eg``),
 
     - ``ste_identity``: mu_t = mu_{t-1} - eta gamma(mu_{t-1})  (eq. 4.7);
     - ``spigot``, ``spigot_ce``: mu_t = SparseMAP(mu_{t-1} - eta gamma(mu_{t-1}))  (eqs. 4.3, 4.9);

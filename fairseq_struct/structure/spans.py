@@ -1,4 +1,4 @@
-"""Binary constituency trees: from syntactic distances, and the trivial ones.
+"""Constituents as spans of words: binary trees of syntactic distances, and trivial ones.
 
 A tree over n words is the list of its constituents of two words or more as spans ``(start, end)``,
 words counted from 0, ``end`` excluded, larger ones before those within them; a binary tree has

@@ -97,3 +97,13 @@ def test_observed_choices():
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_it_projects_as_other_structures_do():
+    """SparseMAP of a target near the marginals, without what is not possible."""
+    choices = Categorical(torch.tensor([[0.3, 0.1, -torch.inf], [0.0, 2.0, 1.0]]))
+    possible = choices.scores > -torch.inf
+    target = choices.marginals + torch.tensor([[0.2, 0.0, 0.0], [0.0, -0.1, 0.4]])
+    expected = Categorical(target.masked_fill(~possible, -torch.inf)).sparsemap
+    torch.testing.assert_close(choices.project(target, possible), expected)
+    assert (choices.project(target, possible)[~possible] == 0).all()

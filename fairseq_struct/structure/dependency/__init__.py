@@ -1,5 +1,14 @@
 """Dependency trees: one distribution, and what goes with heads; inference is behind this door."""
 
 from fairseq_struct.structure.dependency.distribution import DependencyTrees
+from fairseq_struct.structure.dependency.head_selection import (
+    best_heads,
+    readings,
+    spanning_trees,
+)
+from fairseq_struct.structure.dependency.heads import arcs_of, depths, heads_of, is_tree
 
-__all__ = ["DependencyTrees"]
+__all__ = [
+    "DependencyTrees", "arcs_of", "best_heads", "depths", "heads_of", "is_tree", "readings",
+    "spanning_trees",
+]  # fmt: skip

@@ -59,41 +59,18 @@ def _better(score, roots, best, fewest):
 
 
 @inner
-def _begin(scores, n, single_root, work):
-    """Every word is a node in a slot of its own."""
-    source, target, roots = work.arcs[SOURCE], work.arcs[TARGET], work.arcs[ROOTS]
-    score, nodes = work.score, work.nodes
-    for k in range(2 * n + 1):
-        nodes[PARENT, k], nodes[CHILD, k], nodes[SIBLING, k] = -1, -1, -1
-        nodes[NODE, k], nodes[BEST, k], nodes[STATE, k] = k, 0, UNSEEN
-    nodes[STATE, 0] = SETTLED
-    for h in range(n + 1):
-        work.active[h] = True
-        score[0, h], roots[0, h] = -np.inf, 0
-    for m in range(n):
-        for h in range(n):
-            score[m + 1, h + 1], roots[m + 1, h + 1] = scores[h, m], 0
-            source[m + 1, h + 1], target[m + 1, h + 1] = h + 1, m
-        score[m + 1, m + 1] = -np.inf
-        score[m + 1, 0], roots[m + 1, 0] = scores[m, m], 1 if single_root else 0
-        source[m + 1, 0], target[m + 1, 0] = 0, m
-
-
-@inner
-def _best_head(slot, size, work):
-    score, roots = work.score[slot], work.arcs[ROOTS, slot]
+def _best_head(score, roots, active, slot, size):
     best, fewest, chosen = -np.inf, MANY, -1
     for h in range(size):
-        if work.active[h] and h != slot and _better(score[h], roots[h], best, fewest):
-            best, fewest, chosen = score[h], roots[h], h
+        if active[h] and h != slot and _better(score[slot, h], roots[slot, h], best, fewest):
+            best, fewest, chosen = score[slot, h], roots[slot, h], h
     return chosen
 
 
 @inner
-def _contract(start, length, new, size, work):
+def _contract(start, length, new, size, score, source, target, roots, nodes, active):
     """Make path[start:length], a cycle, one node ``new``, in the slot of path[start]."""
-    source, target, roots = work.arcs[SOURCE], work.arcs[TARGET], work.arcs[ROOTS]
-    score, nodes, path, best = work.score, work.nodes, work.nodes[PATH], work.nodes[BEST]
+    path, best = nodes[PATH], nodes[BEST]
     kept = path[start]
     for k in range(start, length):
         member = path[k]
@@ -102,7 +79,7 @@ def _contract(start, length, new, size, work):
         nodes[CHILD, new] = node
         nodes[IN_SOURCE, node], nodes[IN_TARGET, node] = source[member, arc], target[member, arc]
     for h in range(size):  # arcs into the new node, and out of it
-        if not work.active[h] or (nodes[STATE, h] == ON_PATH and _on(path, start, length, h)):
+        if not active[h] or (nodes[STATE, h] == ON_PATH and _on(path, start, length, h)):
             continue
         into, at, into_roots = -np.inf, kept, MANY
         out, by, out_roots = -np.inf, kept, MANY
@@ -122,7 +99,7 @@ def _contract(start, length, new, size, work):
         source[kept, h], target[kept, h] = into_source, into_target
         source[h, kept], target[h, kept] = out_source, out_target
     for k in range(start + 1, length):
-        work.active[path[k]] = False
+        active[path[k]] = False
     nodes[NODE, kept] = new
 
 
@@ -135,49 +112,15 @@ def _on(path, start, stop, slot):
 
 
 @inner
-def _follow(begin, used, size, work):
-    """Follow best heads from a slot to settled ones, contracting cycles; nodes used, 0 if in vain.
-
-    Args:
-        used: nodes used before.
-    """
-    path, best, state = work.nodes[PATH], work.nodes[BEST], work.nodes[STATE]
-    length, slot = 0, begin
-    while True:
-        if state[slot] == UNSEEN:
-            path[length] = slot
-            length += 1
-            state[slot] = ON_PATH
-        above = _best_head(slot, size, work)
-        if above < 0:
-            return 0
-        best[slot] = above
-        if state[above] == SETTLED:
-            break
-        if state[above] == ON_PATH:
-            start = length - 1
-            while path[start] != above:
-                start -= 1
-            _contract(start, length, used, size, work)
-            used += 1
-            length = start + 1
-        slot = above
-    for k in range(length):
-        state[path[k]] = SETTLED
-    return used
-
-
-@inner
-def _open(size, heads, work):
+def _open(size, heads, source, target, nodes, active):
     """Open the nodes from above: each is entered by one arc, which settles one of its members."""
-    nodes, depth = work.nodes, 0
     parent, sibling, stack = nodes[PARENT], nodes[SIBLING], nodes[STACK]
     in_source, in_target = nodes[IN_SOURCE], nodes[IN_TARGET]
+    depth = 0
     for slot in range(1, size):
-        if work.active[slot]:
+        if active[slot]:
             arc, node = nodes[BEST, slot], nodes[NODE, slot]
-            in_source[node] = work.arcs[SOURCE, slot, arc]
-            in_target[node] = work.arcs[TARGET, slot, arc]
+            in_source[node], in_target[node] = source[slot, arc], target[slot, arc]
             stack[depth] = node
             depth += 1
     while depth > 0:
@@ -198,20 +141,50 @@ def _open(size, heads, work):
 
 
 @inner
-def arborescence(scores, n, single_root, heads, work):
+def arborescence(scores, n, single_root, heads, score, arcs, nodes, active):
     """Best tree of one sentence into ``heads`` (1-based, 0 the root); whether there is one.
 
-    Args:
-        work: a :class:`Contraction`.
+    ``score`` and so on are the fields of a :class:`Contraction`.
     """
     size = used = n + 1
-    _begin(scores, n, single_root, work)
+    source, target, roots = arcs[SOURCE], arcs[TARGET], arcs[ROOTS]
+    best, path, state = nodes[BEST], nodes[PATH], nodes[STATE]
+    for k in range(2 * n + 1):
+        nodes[PARENT, k], nodes[CHILD, k], nodes[SIBLING, k] = -1, -1, -1
+        nodes[NODE, k], best[k], state[k] = k, 0, UNSEEN
+    state[0] = SETTLED
+    for h in range(size):
+        active[h] = True
+        score[0, h], roots[0, h] = -np.inf, 0
+    for m in range(n):
+        for h in range(n):
+            score[m + 1, h + 1], roots[m + 1, h + 1] = scores[h, m], 0
+            source[m + 1, h + 1], target[m + 1, h + 1] = h + 1, m
+        score[m + 1, m + 1] = -np.inf
+        score[m + 1, 0], roots[m + 1, 0] = scores[m, m], 1 if single_root else 0
+        source[m + 1, 0], target[m + 1, 0] = 0, m
     for begin in range(1, size):
-        if work.active[begin] and work.nodes[STATE, begin] == UNSEEN:
-            used = _follow(begin, used, size, work)
-            if used == 0:
+        length, slot = 0, begin
+        while active[begin] and state[slot] != SETTLED:
+            if state[slot] == UNSEEN:
+                path[length] = slot
+                length += 1
+                state[slot] = ON_PATH
+            above = _best_head(score, roots, active, slot, size)
+            if above < 0:
                 return False
-    _open(size, heads, work)
+            best[slot] = above
+            if state[above] == ON_PATH:
+                start = length - 1
+                while path[start] != above:
+                    start -= 1
+                _contract(start, length, used, size, score, source, target, roots, nodes, active)
+                used += 1
+                length = start + 1
+            slot = above
+        for k in range(length):
+            state[path[k]] = SETTLED
+    _open(size, heads, source, target, nodes, active)
     modifiers = 0
     for m in range(n):
         modifiers += heads[m] == 0
@@ -239,10 +212,10 @@ def best_trees(first, last, scores, lengths, single_root, best, heads, work):
     Args:
         work: fields of a :class:`Contraction`.
     """
-    work = Contraction(work[0], work[1], work[2], work[3])
+    score, arcs, nodes, active = work
     for b in range(first, last):
         n = lengths[b]
-        found = arborescence(scores[b], n, single_root, heads[b], work)
+        found = arborescence(scores[b], n, single_root, heads[b], score, arcs, nodes, active)
         best[b] = tree_score(scores[b], n, heads[b]) if found else -np.inf
         if not found:
             for m in range(n):

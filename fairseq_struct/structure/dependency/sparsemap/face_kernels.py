@@ -95,48 +95,10 @@ def _next_direction(n, size, trees, factor, amounts, direction):
     _subtract(n, size, trees, amounts, direction)
 
 
-@compiled
-def nudge(start, waiting, lanes, problem, sets, algebra, nudges):
-    """The lanes' scores: residual + amount * direction, a random one where that is due.
-
-    Where the amount is 0, it is set before.
-
-    Args:
-        lanes, problem, sets, algebra: as for :func:`.pursuit_kernels.renew`.
-        nudges: fields of :class:`Nudges`.
-    """
-    places, own, nudged, _, _, _ = lanes
-    residuals, directions, amounts, fresh, due, states = nudges
-    (trees, _, sizes), (factors, _, _, work) = sets, algebra
-    for lane in range(waiting):
-        place = places[lane]
-        b = start + place
-        n = own[lane] = problem[1][b]
-        if amounts[place] == 0.0:
-            magnitude = abs(tree_score(residuals[place], n, trees[b, 0]))
-            amounts[place] = NUDGE * max(1.0, magnitude)
-            # Not the direction again that a search has used up that ended for want of room.
-            states[place, 0] = SEED + np.uint64(sizes[b])
-        if due[place]:
-            _random_direction(
-                n, sizes[b], trees[b], factors[place], states[place], work, directions[place]
-            )
-            fresh[place], due[place] = True, False
-        for h in range(n):
-            for m in range(n):
-                amount = amounts[place] * directions[place, h, m]
-                nudged[lane, h, m] = residuals[place, h, m] + amount
-
-
-@compiled
-def extend(start, waiting, lanes, room, sets, algebra, nudges):
-    """Add the best trees that are new; how many sentences are not done. Their lanes come first.
-
-    Args:
-        room: (batch,) most trees, and (batch,) whether the search ended for want of room; for the
-            others see :func:`nudge`.
-    """
-    places, own, _, _, _, heads = lanes
+@inner
+def _extend(start, waiting, lanes, room, sets, algebra, nudges):
+    """Add the best trees that are new; how many sentences are not done. Their lanes come first."""
+    places, own, _, _, heads = lanes
     _, directions, amounts, fresh, due, _ = nudges
     (rooms, full), (trees, alpha, sizes), (factors, _, work, ones) = room, sets, algebra
     left = 0
@@ -164,3 +126,42 @@ def extend(start, waiting, lanes, room, sets, algebra, nudges):
         places[left] = place
         left += 1
     return left
+
+
+@compiled
+def nudge(start, waiting, found, lanes, lengths, room, sets, algebra, nudges):
+    """The lanes' scores: residual + amount * direction, a random one where that is due.
+
+    If best trees were ``found``, those that are new come in first; sentences without are done. How
+    many are not: the lanes that come first are for them. Where the amount is 0, it is set before.
+
+    Args:
+        lanes, sets, algebra: as for :func:`.pursuit_kernels.renew`.
+        lengths: (batch,).
+        room: (batch,) most trees, and (batch,) whether the search ended for want of room.
+        nudges: fields of :class:`Nudges`.
+    """
+    if found:
+        waiting = _extend(start, waiting, lanes, room, sets, algebra, nudges)
+    places, own, nudged, _, _ = lanes
+    residuals, directions, amounts, fresh, due, states = nudges
+    (trees, _, sizes), (factors, _, _, work) = sets, algebra
+    for lane in range(waiting):
+        place = places[lane]
+        b = start + place
+        n = own[lane] = lengths[b]
+        if amounts[place] == 0.0:
+            magnitude = abs(tree_score(residuals[place], n, trees[b, 0]))
+            amounts[place] = NUDGE * max(1.0, magnitude)
+            # Not the direction again that a search has used up that ended for want of room.
+            states[place, 0] = SEED + np.uint64(sizes[b])
+        if due[place]:
+            _random_direction(
+                n, sizes[b], trees[b], factors[place], states[place], work, directions[place]
+            )
+            fresh[place], due[place] = True, False
+        for h in range(n):
+            for m in range(n):
+                amount = amounts[place] * directions[place, h, m]
+                nudged[lane, h, m] = residuals[place, h, m] + amount
+    return waiting

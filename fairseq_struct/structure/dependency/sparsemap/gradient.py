@@ -23,6 +23,10 @@ from fairseq_struct.structure.padded_sum import padded_sum
 class Face:
     """Trees that span the faces of the marginal polytope in which a solution lies.
 
+    The solution's own trees would mostly do; but of small scores, as an untrained parser has them,
+    they miss some: a gradient by them alone is off by percents then, as the row
+    ``sparsemap_face_deviation_0.01`` of ``recipes/benchmarks/structured_inference.py`` shows.
+
     Args:
         solution: of :func:`.sparsemap.solve`. Where its gap is above 1e-12, relative to the scores
             that a tree sums up or to 1, its own trees are all that is known of the face. A single

@@ -40,11 +40,13 @@ class Work(NamedTuple):
 
     Args:
         lanes: the sentences that are not done.
+        found: (block,) whether they have a best tree.
         eisner: where best projective trees are found.
         contraction: where others are.
     """
 
     lanes: Lanes
+    found: np.ndarray
     eisner: Eisner
     contraction: Contraction
 
@@ -56,8 +58,8 @@ def _eisner_space(n: int, block: int, dtype: type) -> Eisner:
 def _work_space(n: int, block: int) -> Work:
     places, flags = Space((block,), np.int64), Space((block,), np.bool_)
     scores, heads = Space((block, n, n)), Space((block, n), np.int64)
-    lanes = Lanes(places, places, scores, Space((block,)), flags, heads)
-    return Work(lanes, _eisner_space(n, block, np.float64), contraction_space(n))
+    lanes = Lanes(places, places, scores, Space((block,)), heads)
+    return Work(lanes, flags, _eisner_space(n, block, np.float64), contraction_space(n))
 
 
 def spaces_of_sparsemap(n: int, block: int) -> tuple[Work, Eisner]:
@@ -135,10 +137,11 @@ def complete_faces(
         waiting = _put(places, np.ones(count, np.bool_))
         pursuit_kernels.renew(start, waiting, at_mu, problem, sets, algebra, False)
         nudges.amounts[:], nudges.due[:] = 0.0, True
+        given = lanes, lengths, room, sets, algebra, bare_nudges
+        waiting = face_kernels.nudge(start, waiting, False, *given)
         while waiting > 0:
-            face_kernels.nudge(start, waiting, lanes, problem, sets, algebra, bare_nudges)
             best_trees(waiting)
-            waiting = face_kernels.extend(start, waiting, lanes, room, sets, algebra, bare_nudges)
+            waiting = face_kernels.nudge(start, waiting, True, *given)
 
 
 def _blocks(first, last, block, batch):
@@ -157,7 +160,7 @@ def _put(places, left):
 
 def _best_trees(work, single_root, projective, rough_eisner=None):
     """A function that finds the best trees of so many lanes."""
-    _, lengths, scores, best, found, heads = work.lanes
+    (_, lengths, scores, best, heads), found = work.lanes, work.found
     if not projective:
         contraction = tuple(work.contraction)
         return lambda waiting: all_trees.best_trees(

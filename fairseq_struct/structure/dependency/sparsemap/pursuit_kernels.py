@@ -57,7 +57,6 @@ class Lanes(NamedTuple):
         lengths: (block,) theirs.
         scores: (block, n, n) under which the best trees are looked for.
         best: (block,) scores of the best trees, -inf where there is none.
-        found: (block,) whether there is one.
         heads: (block, n) the best trees.
     """
 
@@ -65,7 +64,6 @@ class Lanes(NamedTuple):
     lengths: np.ndarray
     scores: np.ndarray
     best: np.ndarray
-    found: np.ndarray
     heads: np.ndarray
 
 
@@ -115,14 +113,14 @@ def renew(start, waiting, lanes, problem, sets, algebra, added):
         problem: (batch, n, n) scores, every word's shifted by their maximum, (batch,) lengths, and
             whether the root has exactly one modifier.
     """
-    places, lane_lengths, residuals, _, _, _ = lanes
+    places, own, residuals, _, _ = lanes
     scores, lengths, single_root = problem
     trees, alpha, sizes = sets
     factors, pulls, work, ones = algebra
     for lane in range(waiting):
         place = places[lane]
         b = start + place
-        n = lane_lengths[lane] = lengths[b]
+        n = own[lane] = lengths[b]
         if added:
             sizes[b] = improve(
                 n, sizes[b], trees[b], alpha[b], pulls[place], factors[place], work, ones
@@ -142,7 +140,7 @@ def extend(start, waiting, lanes, search, sets, algebra, rough):
     Args:
         search: fields of :class:`Search`; for the others see :func:`renew`.
     """
-    places, lengths, residuals, highest, _, heads = lanes
+    places, lengths, residuals, highest, heads = lanes
     rooms, full, most_steps, gaps, steps, tolerance = search
     trees, alpha, sizes = sets
     factors, pulls, work, _ = algebra
@@ -195,7 +193,7 @@ def factorise_all(start, count, lengths, sets, algebra):
 @compiled
 def pulls_of(start, waiting, lanes, sets, algebra):
     """The scores of the trees at hand under their residuals."""
-    (places, lengths, residuals, _, _, _), (trees, _, sizes) = lanes, sets
+    (places, lengths, residuals, _, _), (trees, _, sizes) = lanes, sets
     for lane in range(waiting):
         place = places[lane]
         b = start + place
