@@ -131,7 +131,7 @@ def test_a_bag_of_words_is_trained_validated_and_used(folder):
     assert [line.split("\t")[0] for line in said] == ["1", "3"]
     assert (folder / "trees.txt").read_text() == "(X a bad)\n(X good film)\n"
     *trees, depth = command(folder, "parse", *given, lines=["a so bad", "film"])
-    assert trees == ["(X a (X so bad))", "(X film)"] and depth == "2 trees, mean depth 1.33"
+    assert trees == ["(X a (X so bad))", "(X film)"] and depth == "2 trees, mean depth 0.83"
     (folder / "gold").write_text("(S (X (A a) (B so)) (C bad))\n(S (A film))\n")
     (folder / "predicted").write_text("".join(f"{tree}\n" for tree in trees))
     (scores,) = command(folder, "evaluate", folder / "gold", folder / "predicted", "--json")
