@@ -26,8 +26,9 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from fairseq_struct import checkpoint_file, trainer_checkpoints
 from fairseq_struct.errors import DependencyError, InputError
+from fairseq_struct.files import checkpoint_file
+from fairseq_struct.hooks import trainer_checkpoints
 
 TORCH_MINIMUM = (2, 6)
 # All builds of fairseq are imported as ``fairseq``. Of the two that work, one has wheels, for these

@@ -6,7 +6,8 @@ import importlib
 import importlib.util
 import pkgutil
 
-from fairseq_struct import compat, hydra_configs, precision
+from fairseq_struct import compat
+from fairseq_struct.hooks import before_training, hydra_configs
 
 ROOMS = ("models", "tasks", "criterions", "optim")
 
@@ -25,7 +26,7 @@ def load() -> list[str]:
         Exception: whatever one of the modules raises while being imported; nothing is swallowed.
     """
     compat.prepare()
-    precision.check_before_training()
+    before_training.install()
     names = registering_modules()
     for name in names:
         importlib.import_module(name)

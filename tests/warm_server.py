@@ -43,7 +43,7 @@ AT_START = re.compile(
 )
 CHANGEABLE = {"OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"}
 # Rooms that register nothing with fairseq; what registers is imported by whoever asks for it.
-ROOMS = ("structure", "modules", "metrics", "data")
+ROOMS = ("structure", "modules", "metrics", "records", "pages", "data", "evaluation")
 LIBRARIES = (
     "fairseq", "torch", "numba", "scipy.stats", "sklearn.metrics", "matplotlib.figure", "nltk",
     "entmax", "sacrebleu", "sacremoses", "sentencepiece", "subword_nmt.apply_bpe",

@@ -49,8 +49,8 @@ def run(args: argparse.Namespace) -> int:
     require_room(args.table, args.png)
     require(files=[args.checkpoint], folders=[args.data], either=[args.treebank])
     from fairseq_struct.data.readers.dependency_treebank import read_treebank, without_punctuation
+    from fairseq_struct.files.whole_files import whole_file
     from fairseq_struct.metrics.channel_correlation import ChannelCorrelation
-    from fairseq_struct.whole_files import whole_file
 
     trees = read_treebank(args.treebank)
     for tree in trees:

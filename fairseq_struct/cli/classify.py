@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
     require(files=[args.checkpoint], folders=[args.data])
     require_room(args.trees)
     classifier = load_tool(args, NAME)
+    from fairseq_struct.files.whole_files import whole_file
     from fairseq_struct.inference import read_lines
-    from fairseq_struct.whole_files import whole_file
 
     if args.trees and classifier.tree_kind is None:
         raise InputError("--trees: this model was trained without trees")

@@ -44,9 +44,9 @@ def run(args: argparse.Namespace) -> int:
         InputError: a file is missing, or a table asks for records that do not exist.
     """
     require(files=[] if args.show else args.files)
+    from fairseq_struct.files.text_files import read_text
+    from fairseq_struct.files.whole_files import whole_file
     from fairseq_struct.records.marked_tables import fill_tables, marked_files, table_of
-    from fairseq_struct.text_files import read_text
-    from fairseq_struct.whole_files import whole_file
 
     if args.show:
         print(table_of(args.show, args.recipes), end="")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_struct.errors import InputError, suggestion
-from fairseq_struct.text_files import reading
+from fairseq_struct.files.text_files import reading
 
 TRIVIAL_BRACKETS = ("right_branching", "left_branching", "balanced", "random")
 TRIVIAL_HEADS = ("right_chain", "left_chain", "random")

@@ -10,9 +10,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from fairseq_struct.checkpoint_file import name_in
 from fairseq_struct.data.prepared.dictionary_file import check_dictionary
 from fairseq_struct.errors import InputError, suggestion
+from fairseq_struct.files.checkpoint_file import name_in
 
 
 def build_task(cfg: Mapping, checkpoint: str | Path):

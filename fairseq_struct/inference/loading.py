@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 
 from fairseq_struct import compat, plugin
-from fairseq_struct.checkpoint_file import name_in, options_of, parameters_of
 from fairseq_struct.data.datasets.similar_lengths import BATCH_WORDS
 from fairseq_struct.errors import InputError, unknown_name
+from fairseq_struct.files.checkpoint_file import name_in, options_of, parameters_of
 from fairseq_struct.inference.building import build_model, build_task
 from fairseq_struct.inference.registry import (
     ABILITIES,

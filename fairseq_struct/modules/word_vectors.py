@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import reading
+from fairseq_struct.files.text_files import reading
 
 
 def read_word_vectors(path: str | Path, words: Sequence[str], size: int) -> dict[str, Tensor]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.text_files import read_text
 from fairseq_struct.records.paper_values import paper_values
 from fairseq_struct.records.results import results_of
 from fairseq_struct.records.rows import Row, rows_of
 from fairseq_struct.records.tables import command_of
-from fairseq_struct.text_files import read_text
 
 LIST = "experiments.tsv"
 

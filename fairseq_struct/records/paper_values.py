@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from fairseq_struct.text_files import read_text
+from fairseq_struct.files.text_files import read_text
 
 
 def paper_values(folder: str | Path, experiment: str, variant: str) -> dict[str, float]:

@@ -9,9 +9,9 @@ import torch
 
 from fairseq_struct import __version__
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.text_files import read_lines
+from fairseq_struct.files.whole_files import whole_file
 from fairseq_struct.processor import own_instructions, processor_name
-from fairseq_struct.text_files import read_lines
-from fairseq_struct.whole_files import whole_file
 
 SCALES = ("paper", "reduced")
 

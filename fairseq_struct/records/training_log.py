@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import reading
+from fairseq_struct.files.text_files import reading
 
 # Of a line that a kill cut off and the next run went on with, the second part.
 _NUMBERS = re.compile(r"^.*\| (?P<split>[\w-]+) \| (?P<values>\{\"epoch\".*\})\s*$")

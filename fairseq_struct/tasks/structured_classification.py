@@ -20,9 +20,9 @@ from fairseq_struct.data.prepared.dictionary_file import load_dictionary
 from fairseq_struct.data.prepared.labelled_folder import OPTIONS, TREES
 from fairseq_struct.data.readers.conllu import read_conllu
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.text_files import read_text
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS, DEPENDENCIES
 from fairseq_struct.tasks.own_criterion import OwnCriterion
-from fairseq_struct.text_files import read_text
 
 
 @dataclass

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from fairseq_struct import errors, text_files
+from fairseq_struct import errors
 from fairseq_struct.cli.main import main
 from fairseq_struct.data.prepared import dictionary_file
 from fairseq_struct.data.prepared import language_folder as language_corpus
@@ -26,11 +26,12 @@ from fairseq_struct.data.readers import (
 )
 from fairseq_struct.errors import InputError, run_plainly
 from fairseq_struct.evaluation import predictions
+from fairseq_struct.files import text_files
+from fairseq_struct.files.whole_files import whole_file
 from fairseq_struct.inference.text_lines import read_lines
 from fairseq_struct.modules.word_vectors import read_word_vectors
 from fairseq_struct.records.results import read_results
 from fairseq_struct.records.training_log import read_log
-from fairseq_struct.whole_files import whole_file
 
 # The system refuses to read this file, whoever asks, and says that it is one.
 UNREADABLE = "/proc/self/mem"

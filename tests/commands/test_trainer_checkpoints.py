@@ -12,8 +12,8 @@ from small_language_models import train
 
 from fairseq_struct import compat
 from fairseq_struct.errors import DamagedCheckpoint, InputError
-from fairseq_struct.trainer_checkpoints import newest_intact
-from fairseq_struct.whole_files import whole_file
+from fairseq_struct.files.whole_files import whole_file
+from fairseq_struct.hooks.trainer_checkpoints import newest_intact
 
 OPTIONS = ["--optimizer=adam", "--lr=0.01", "--seed=4", "--save-interval-updates=4"]
 

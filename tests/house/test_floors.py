@@ -18,7 +18,7 @@ FLOORS = {
     "criterions": {"metrics", "compat"},
     "optim": {"compat"},
     "cli": {"data", "modules", "metrics", "structure", "models", "tasks", "criterions"}
-    | {"records", "pages", "evaluation", "inference", "compat", "checkpoint_file"}
+    | {"records", "pages", "evaluation", "inference", "compat"}
     | {"plugin", "user_dir", "__init__"},
     "evaluation": {"data", "metrics", "structure"},
     "modules": {"structure"},
@@ -27,26 +27,22 @@ FLOORS = {
     "pages": {"structure"},
     "structure": set(),
     "data": {"compat"},
-    "plugin": {"compat", "hydra_configs", "precision"},
-    "hydra_configs": set(),
-    "precision": set(),
+    "plugin": {"compat", "hooks"},
+    "hooks": set(),
     "user_dir": {"plugin"},
-    "compat": {"checkpoint_file", "trainer_checkpoints"},
-    "trainer_checkpoints": {"whole_files"},
-    "whole_files": set(),
-    "checkpoint_file": set(),
-    "text_files": set(),
+    "compat": {"hooks"},
+    "files": set(),
     "processor": set(),
     "errors": set(),
-    "inference": {"structure", "data", "models", "compat", "checkpoint_file", "plugin", "__init__"},
+    "inference": {"structure", "data", "models", "compat", "plugin", "__init__"},
     "__init__": {"inference"},
 }
-OF_ALL = {"errors", "text_files", "whole_files", "processor"}
+OF_ALL = {"errors", "files", "processor"}
 STRUCTURE_MAY_USE = {"torch", "numpy", "numba", "entmax", "fairseq_struct"}
 STRUCTURE_MAY_USE |= sys.stdlib_module_names
 WITHOUT_FAIRSEQ = (
-    "structure", "modules", "metrics", "records", "pages", "whole_files", "errors", "text_files",
-    "processor", "__init__",
+    "structure", "modules", "metrics", "records", "pages", "files", "errors", "processor",
+    "__init__",
 )  # fmt: skip
 # What lies behind the door of a sub-room is for the room that holds it.
 BEHIND_DOORS = {

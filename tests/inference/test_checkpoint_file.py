@@ -12,11 +12,12 @@ import torch
 from small_masked_models import train as train_masked
 
 import fairseq_struct
-from fairseq_struct import checkpoint_file, compat
+from fairseq_struct import compat
 from fairseq_struct.cli.main import main
 from fairseq_struct.data.generators.synthetic_dependencies import generate_dependencies
 from fairseq_struct.data.prepared.treebank_folder import write_treebank_folder
 from fairseq_struct.errors import InputError
+from fairseq_struct.files import checkpoint_file
 from fairseq_struct.inference.loading import made_by
 
 

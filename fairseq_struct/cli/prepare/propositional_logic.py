@@ -17,7 +17,7 @@ from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.prepared.preparation_script import at_least, say
 from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import read_lines
+from fairseq_struct.files.text_files import read_lines
 
 LEAST_INSTANCES = 10
 

@@ -12,7 +12,7 @@ from fairseq_struct.data.datasets.labelled_sentences import UNKNOWN
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.labelled_brackets import read_line
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import read_lines
+from fairseq_struct.files.text_files import read_lines
 
 Words = tuple[str, ...]
 

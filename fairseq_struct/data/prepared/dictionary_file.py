@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import read_text
+from fairseq_struct.files.text_files import read_text
 
 OVERWRITE = " #fairseq:overwrite"
 

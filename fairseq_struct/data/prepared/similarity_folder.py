@@ -27,7 +27,7 @@ from fairseq_struct.data.readers.sentence_pairs import (
     share_of_known_words,
     write_pairs,
 )
-from fairseq_struct.text_files import read_lines
+from fairseq_struct.files.text_files import read_lines
 
 DICTIONARY = "dict.txt"
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import read_text, reading
+from fairseq_struct.files.text_files import read_text, reading
 
 SEGMENTATIONS = ("none", "bpe", "sentencepiece-bpe", "sentencepiece-unigram")
 

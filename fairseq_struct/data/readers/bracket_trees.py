@@ -14,7 +14,7 @@ from pathlib import Path
 from nltk import Tree
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import read_lines
+from fairseq_struct.files.text_files import read_lines
 
 Span = tuple[int, int]
 _TOKEN = re.compile(r"\(|\)|[^\s()]+")

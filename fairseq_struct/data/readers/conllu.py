@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import read_lines
+from fairseq_struct.files.text_files import read_lines
 
 _MOST_DIGITS = 10  # Python refuses to read thousands of them
 _NO_WORD = re.compile(r"\d+-\d+|\d+\.\d+")

@@ -9,7 +9,7 @@ from pathlib import Path
 from fairseq_struct.data.readers.conllu import Sentence, check_heads, read_conllu
 from fairseq_struct.data.readers.penn_treebank import WORDS, normalised
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import read_lines
+from fairseq_struct.files.text_files import read_lines
 
 SUFFIX = ".dp"
 # Universal parts of speech of words; .dp files have those of the Penn Treebank.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fairseq_struct.data.readers.labelled_brackets import Constituent, read_line
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import read_lines
+from fairseq_struct.files.text_files import read_lines
 
 SPLITS = ("train", "valid", "test")
 

@@ -12,7 +12,7 @@ from nltk.tokenize import TreebankWordTokenizer
 from fairseq_struct.data.prepared.dictionary_file import check_dictionary
 from fairseq_struct.data.readers.penn_treebank import normalised
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import read_lines
+from fairseq_struct.files.text_files import read_lines
 
 YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
 BENCHMARK, SICK = "STSBenchmark", "SICK"

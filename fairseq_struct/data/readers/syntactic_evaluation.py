@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import read_lines, reading
+from fairseq_struct.files.text_files import read_lines, reading
 
 Case = list[tuple[str, ...]]
 

@@ -21,7 +21,7 @@ from fairseq_struct.data.readers.parallel_text import (
     reject_blank,
 )
 from fairseq_struct.errors import InputError
-from fairseq_struct.text_files import read_lines
+from fairseq_struct.files.text_files import read_lines
 
 TANAKA_TEST_PAIRS = 500
 IWSLT17_VALID_SETS = ("dev2010",)

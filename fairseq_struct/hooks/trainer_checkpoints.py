@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from fairseq_struct.errors import DamagedCheckpoint, InputError
-from fairseq_struct.whole_files import whole_file
+from fairseq_struct.files.whole_files import whole_file
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_struct.errors import DamagedCheckpoint, InputError, out_of_memory
-from fairseq_struct.text_files import reading
+from fairseq_struct.files.text_files import reading
 
 if TYPE_CHECKING:
     from torch import Tensor

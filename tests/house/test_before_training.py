@@ -8,7 +8,7 @@ from fairseq_commands import run
 from small_masked_models import OF_MODEL, SMALL
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.precision import check
+from fairseq_struct.hooks.before_training import check
 
 WITHOUT_CUDA = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 

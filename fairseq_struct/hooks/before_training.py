@@ -1,6 +1,7 @@
-"""Number formats that fairseq's trainer cannot train in on the machine at hand.
+"""What fairseq's trainer is made to look at before training begins.
 
-fairseq would begin, and end in a traceback about CUDA or XLA that does not name the option.
+That is, whether task, model, criterion and optimizer fit one another, and whether this machine can
+train in the number format that is asked for. fairseq would begin, and end in a traceback.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from fairseq_struct.errors import InputError
 
 
 @functools.cache
-def check_before_training() -> None:
+def install() -> None:
     """Let fairseq's trainer ask before it does anything; once is enough.
 
     It calls :func:`check` and, where they are there, the criterion's ``check_model(model)``, the
