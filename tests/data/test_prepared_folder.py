@@ -1,16 +1,15 @@
 """Prepared folders: whole or not there, one decision for all, nothing of anybody else's lost."""
 
 import errno
-import multiprocessing
 import os
-import signal
 import threading
 from pathlib import Path
 
 import pytest
+from preparers import prepare
 
-from fairseq_struct.data.prepared import atomic_folder, translation_folder
 from fairseq_struct.data.prepared import language_folder as language_corpus
+from fairseq_struct.data.prepared import translation_folder
 from fairseq_struct.data.prepared.evaluation_folder import write_evaluation_folder
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.prepared.language_folder import write_language_folder
@@ -24,17 +23,6 @@ from fairseq_struct.data.readers.parallel_text import ParallelCorpus
 from fairseq_struct.errors import InputError
 
 SPLITS = ("train", "valid", "test")
-
-
-def prepare(out, number=1, **options):
-    """The smallest preparation: one file, which holds the only option."""
-
-    def fill(folder):
-        (folder / "deep").mkdir()
-        (folder / "deep" / "file").write_text(str(number))
-        return {"count": 1}
-
-    return write_prepared_folder(out, {"options": {"number": number}}, fill, **options)
 
 
 def everything(folder):
@@ -189,65 +177,6 @@ def test_a_mount_point_is_told_before_work(monkeypatch, tmp_path):
         prepare(tmp_path / "out")
 
 
-def killed(work):
-    process = multiprocessing.get_context("fork").Process(target=work)
-    process.start()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
-
-
-def die(*_, **__):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_what_a_killed_process_left_is_cleared(tmp_path):
-    def fill_and_die(folder):
-        (folder / "half").write_text("of it")
-        die()
-
-    out = tmp_path / "new" / "out"
-    killed(lambda: write_prepared_folder(out, {}, fill_and_die))
-    assert sorted(os.listdir(out.parent)) == [".out.lock", ".out.partial"]
-    prepare(out)
-    assert os.listdir(out.parent) == ["out"] and sorted(os.listdir(out)) == [
-        "deep", "manifest.json"
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("moment", ["one is away", "the other is there", "one is half gone"])
-def test_a_kill_while_one_takes_the_other_s_place(tmp_path, moment):
-    out = tmp_path / "out"
-    prepare(out, 1)
-
-    def replace_and_die():
-        real = os.replace
-
-        def one(*paths):
-            real(*paths)
-            os.replace = die if moment == "one is away" else two
-
-        def two(*paths):
-            real(*paths)
-            die()
-
-        def remove(folder, own):
-            (folder / "deep" / "file").unlink()
-            die()
-
-        if moment == "one is half gone":
-            atomic_folder.remove_files = remove
-        else:
-            os.replace = one
-        prepare(out, 2, overwrite=True)
-
-    killed(replace_and_die)
-    number = 1 if moment == "one is away" else 2
-    prepare(out, number + 1, overwrite=True)
-    prepare(out, number + 1)
-    assert (out / "deep" / "file").read_text() == str(number + 1)
-    assert os.listdir(tmp_path) == ["out"]
-
-
 def test_what_stepped_aside_comes_back(tmp_path):
     prepare(tmp_path / "out", 1)
     (tmp_path / "out").rename(tmp_path / ".out.old")
@@ -297,7 +226,7 @@ def test_of_two_processes_one_waits(tmp_path):
     first.start()
     begun.wait()
     try:
-        manifest = write_prepared_folder(tmp_path / "out", {}, die, say=say)
+        manifest = write_prepared_folder(tmp_path / "out", {}, pytest.fail, say=say)
     finally:
         waiting.set()
         first.join()

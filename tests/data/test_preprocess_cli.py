@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from fairseq_commands import warm_python
+from preparers import check_fails, contents
 
-from fairseq_struct.cli.main import main
-from fairseq_struct.cli.prepare import PREPARERS
 from fairseq_struct.data.prepared import binarise as binarise_module
 from fairseq_struct.data.prepared import translation_folder
 
@@ -48,41 +47,6 @@ def plain(folder, *options):
     return ["plain", str(folder / "out"), *prefixes, *languages, "--subwords", "20", *options]
 
 
-@pytest.fixture
-def run(capsys):
-    """Return a function that runs a preparer here, as (exit status, printed, complained)."""
-
-    def run_here(name, arguments):
-        try:
-            status = main(["prepare", name, *map(str, arguments)])
-        except SystemExit as stop:  # argparse
-            status = stop.code
-        return status, *capsys.readouterr()
-
-    return run_here
-
-
-@pytest.fixture
-def no_fairseq(monkeypatch):
-    """Stand in for fairseq-preprocess, which takes seconds to start."""
-
-    def stub(folder, *languages, joined_dictionary, workers):
-        (folder / "data-bin").mkdir()
-        for lang in languages:
-            (folder / "data-bin" / f"dict.{lang}.txt").write_text("a 1\n", encoding="utf-8")
-
-    monkeypatch.setattr(translation_folder, "binarise", stub)
-
-
-def contents(folder):
-    """Return all files below a folder with their bytes."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
 def inodes(folder):
     """Return what a folder and each of its files have as long as they are not made anew."""
     return {path: path.stat().st_ino for path in (folder, *folder.rglob("*"))}
@@ -90,14 +54,6 @@ def inodes(folder):
 
 def read(path):
     return path.read_text(encoding="utf-8").splitlines()
-
-
-def check_fails(result, message):
-    """The script printed one line of complaint and exited with status 2."""
-    status, _, complaint = result
-    assert status == 2
-    assert complaint.startswith("error: ") and complaint.count("\n") == 1, complaint
-    assert message in complaint
 
 
 def test_end_to_end_with_fairseq(corpus, tmp_path):
@@ -296,51 +252,3 @@ def test_layout_defaults(tmp_path, run, no_fairseq):
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert (manifest["source_lang"], manifest["target_lang"]) == ("en", "de")
     assert manifest["options"]["tokenise"] == "moses"
-
-
-def test_synthetic_corpus(tmp_path, run, no_fairseq):
-    arguments = ["--sentences", "40", "5", "5", "--seed", "3"]
-    for name in ("one", "two"):
-        status, printed, _ = run("synthetic_translation", [tmp_path / name, *arguments])
-        assert status == 0 and "seed: 3" in printed
-    files = contents(tmp_path / "one")
-    assert files == contents(tmp_path / "two")
-    assert files["raw/test.tgt"] == files["segmented/test.tgt"]
-    for split, size in zip(SPLITS, (40, 5, 5), strict=True):
-        for name in (f"{split}.align", f"{split}.src.brackets", f"{split}.tgt.brackets"):
-            assert files[f"trees/{name}"].count(b"\n") == size
-        assert files[f"trees/{split}.tgt.conllu"].count(b"\n\n") == size
-    check_fails(
-        run("synthetic_translation", [tmp_path / "one", *arguments[:-1], "4"]),
-        "made with another seed (3, now 4)",
-    )
-
-
-def test_synthetic_corpus_too_shallow(tmp_path, run, no_fairseq, monkeypatch):
-    from fairseq_struct.data.generators import synthetic_translation
-
-    monkeypatch.setattr(synthetic_translation, "_distinct", lambda *_: iter(()))
-    check_fails(run("synthetic_translation", [tmp_path / "out"]), "only 0 distinct sentences")
-    assert os.listdir(tmp_path) == []
-
-
-def test_every_preparer_has_its_module_and_its_script():
-    modules = {path.stem for path in (ROOT / "fairseq_struct/cli/prepare").glob("*.py")}
-    scripts = {path.stem: path.read_text() for path in (ROOT / "preprocess").glob("*.py")}
-    assert modules == {"__init__", *PREPARERS} and scripts.keys() == PREPARERS.keys()
-    for name, text in scripts.items():
-        assert f'main(["prepare", "{name}", *sys.argv[1:]])' in text
-
-
-@pytest.mark.parametrize("name", PREPARERS)
-def test_every_preparer_answers_help(run, name):
-    assert PREPARERS[name] in run("--help", [])[1]
-    status, printed, _ = run(name, ["--help"])
-    assert status == 0
-    assert printed.startswith(f"usage: fairseq-struct prepare {name} ")
-    assert printed.count(f"fairseq-struct prepare {name} ") >= 2  # and examples
-
-
-def test_unknown_preparer(run):
-    status, _, complaint = run("parralel", ["out"])
-    assert status == 2 and "invalid choice: 'parralel'" in complaint

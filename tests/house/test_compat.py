@@ -300,5 +300,5 @@ def test_numba_keeps_to_itself_what_it_compiles_unless_it_was_asked():
         "print(logging.getLevelName(logging.getLogger('numba').getEffectiveLevel()))\n"
     )
     for given, expected in (("NOTSET", "WARNING"), ("DEBUG", "DEBUG")):
-        process = start("python", "-c", script, given)
-        assert process.communicate()[0].splitlines()[-1] == expected
+        said = start("python", "-c", script, given).communicate()[0]
+        assert said.splitlines()[-1] == expected

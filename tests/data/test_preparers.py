@@ -1,0 +1,59 @@
+"""``fairseq-struct prepare``: its preparers, and the one that generates translation pairs."""
+
+import os
+
+import pytest
+from fairseq_commands import ROOT
+from preparers import check_fails, contents
+
+from fairseq_struct.cli.prepare import PREPARERS
+
+SPLITS = ("train", "valid", "test")
+
+
+def test_synthetic_corpus(tmp_path, run, no_fairseq):
+    arguments = ["--sentences", "40", "5", "5", "--seed", "3"]
+    for name in ("one", "two"):
+        status, printed, _ = run("synthetic_translation", [tmp_path / name, *arguments])
+        assert status == 0 and "seed: 3" in printed
+    files = contents(tmp_path / "one")
+    assert files == contents(tmp_path / "two")
+    assert files["raw/test.tgt"] == files["segmented/test.tgt"]
+    for split, size in zip(SPLITS, (40, 5, 5), strict=True):
+        for name in (f"{split}.align", f"{split}.src.brackets", f"{split}.tgt.brackets"):
+            assert files[f"trees/{name}"].count(b"\n") == size
+        assert files[f"trees/{split}.tgt.conllu"].count(b"\n\n") == size
+    check_fails(
+        run("synthetic_translation", [tmp_path / "one", *arguments[:-1], "4"]),
+        "made with another seed (3, now 4)",
+    )
+
+
+def test_synthetic_corpus_too_shallow(tmp_path, run, no_fairseq, monkeypatch):
+    from fairseq_struct.data.generators import synthetic_translation
+
+    monkeypatch.setattr(synthetic_translation, "_distinct", lambda *_: iter(()))
+    check_fails(run("synthetic_translation", [tmp_path / "out"]), "only 0 distinct sentences")
+    assert os.listdir(tmp_path) == []
+
+
+def test_every_preparer_has_its_module_and_its_script():
+    modules = {path.stem for path in (ROOT / "fairseq_struct/cli/prepare").glob("*.py")}
+    scripts = {path.stem: path.read_text() for path in (ROOT / "preprocess").glob("*.py")}
+    assert modules == {"__init__", *PREPARERS} and scripts.keys() == PREPARERS.keys()
+    for name, text in scripts.items():
+        assert f'main(["prepare", "{name}", *sys.argv[1:]])' in text
+
+
+@pytest.mark.parametrize("name", PREPARERS)
+def test_every_preparer_answers_help(run, name):
+    assert PREPARERS[name] in run("--help", [])[1]
+    status, printed, _ = run(name, ["--help"])
+    assert status == 0
+    assert printed.startswith(f"usage: fairseq-struct prepare {name} ")
+    assert printed.count(f"fairseq-struct prepare {name} ") >= 2  # and examples
+
+
+def test_unknown_preparer(run):
+    status, _, complaint = run("parralel", ["out"])
+    assert status == 2 and "invalid choice: 'parralel'" in complaint
