@@ -6,8 +6,8 @@ listens on ``FOLDER/socket`` until its standard input ends, then removes FOLDER.
 its own arguments, folder, environment, limits and standard streams, logging as a new interpreter
 has it, new seeds of ``random`` and numpy, and a fairseq without plugins: nothing that one program
 does is seen by the next. It shares with the others what was drawn or read once, the seed of
-Python's hashes and the variables of :data:`warm_imports.AT_START`; programs that want those otherwise are left
-to a process of their own.
+Python's hashes and the variables of :data:`warm_imports.AT_START`; programs that want those
+otherwise are left to a process of their own.
 
 The server has one thread and keeps it so: a fork copies no other.
 """
