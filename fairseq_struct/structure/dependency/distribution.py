@@ -224,10 +224,14 @@ class DependencyTrees:
 
     def with_scores(self, scores: Tensor) -> "DependencyTrees":
         """The same kind of trees over the same sentences, of other scores (batch, n, n)."""
-        return type(self)(
-            scores.masked_fill(~self.within, 0.0), self.lengths, self.projective,
-            self.single_root, self.backend, self.sparsemap_steps,
-        )  # fmt: skip
+        return type(self)(scores.masked_fill(~self.within, 0.0), *self._options())
+
+    def _options(self) -> tuple:
+        kind = self.projective, self.single_root
+        return self.lengths, *kind, self.backend, self.sparsemap_steps
+
+    def __reduce__(self):  # copies compute again
+        return type(self), (self.scores, *self._options())
 
     @cached_property
     def sparse_distribution(self) -> sparsemap.SparseDistribution:
