@@ -14,7 +14,7 @@ from preparers import check_fails, contents
 from fairseq_struct.data.prepared import binarise as binarise_module
 from fairseq_struct.data.prepared import translation_folder
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SPLITS = ("train", "valid", "test")
 
 
