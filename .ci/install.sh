@@ -5,8 +5,8 @@
 #   install.sh kernels     compile ahead of time what would be compiled at first use
 #
 # The variables are explained at the top of Makefile. A file marks each finished step. A second call
-# installs nothing, and an interrupted call continues where it stopped. A change of setup.cfg repeats
-# only the steps that depend on it.
+# installs nothing, and an interrupted call continues where it stopped. A change of setup.cfg
+# repeats only the steps that depend on it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -26,7 +26,7 @@ hash_of() { cat "$@" | cksum | cut -d' ' -f1; }
 MADE=$VENV/step-1-made
 TORCH=$VENV/step-2-torch-$TORCH_VERSION
 INSTALLED=$VENV/step-3-package-$(hash_of setup.cfg pyproject.toml)
-# Hash of the sources of machine code (as in kernel_cache.py) and of the uses compiled ahead of time.
+# Hash of the sources of machine code (as in kernel_cache.py) and of the uses compiled beforehand.
 COMPILED=$VENV/step-4-kernels-$(find -L fairseq_struct \
     \( -name '*_kernels.py' -o -name compiled.py -o -name ahead_of_time.py \) -print0 \
     | LC_ALL=C sort -z | xargs -0 cat | cksum | cut -d' ' -f1)
