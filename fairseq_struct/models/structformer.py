@@ -27,7 +27,7 @@ class StructFormerConfig(MaskedTransformerConfig):
 
 @register_model("structformer", dataclass=StructFormerConfig)
 class StructFormerModel(MaskedModel):
-    """:class:`StructFormerEncoder` as masked language model: a baseline in Shen's table 6."""
+    """:class:`StructFormerEncoder` as masked language model: a baseline in table 6 (Shen's thesis)."""
 
     LONGEST_OPTION = "longest_sentence"
 

@@ -22,7 +22,7 @@ class Result:
 
     Attributes:
         experiment: corpus and direction or task, e.g. ``multi30k_en_de``.
-        variant: the row of the paper's table, e.g. ``top_k``.
+        variant: row of the table in the paper (or thesis) that the recipe repeats, e.g. ``top_k``.
         metrics: name to value; percentages from 0 to 100.
         paper: the paper's values under the same names, if the paper gives them.
         scale: ``paper`` for the paper's setting, ``reduced`` for a smaller one.

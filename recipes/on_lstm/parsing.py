@@ -60,7 +60,7 @@ def overlap(trees, text: Path, known) -> float:
 def main():
     report_plainly()
     parser = scoring_options(__doc__)
-    parser.add_argument("--checkpoint", type=Path, required=True, help="checkpoint of an on_lstm_lm")
+    parser.add_argument("--checkpoint", type=Path, required=True, help="on_lstm_lm checkpoint")
     parser.add_argument("--trees", type=Path, required=True, help="folder of .mrg files")
     parser.add_argument("--sections", type=int, nargs="+", help="sections to use (default: all)")
     args = parser.parse_args()
