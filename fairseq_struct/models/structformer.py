@@ -1,4 +1,4 @@
-"""StructFormer for fairseq: a masked language model and a baseline for UDGN (Shen's thesis)."""
+"""StructFormer for fairseq: a masked language model, baseline for UDGN in Shen's thesis."""
 
 from dataclasses import dataclass, field
 
@@ -27,7 +27,7 @@ class StructFormerConfig(MaskedTransformerConfig):
 
 @register_model("structformer", dataclass=StructFormerConfig)
 class StructFormerModel(MaskedModel):
-    """:class:`StructFormerEncoder` as masked language model: a baseline in table 6 (Shen's thesis)."""
+    """:class:`StructFormerEncoder` as masked language model: a baseline in Shen's table 6."""
 
     LONGEST_OPTION = "longest_sentence"
 
