@@ -1,13 +1,13 @@
-# Everything runs in a virtual environment of its own, .venv, made on first use.
+# Everything runs in the virtual environment .venv, which is made on first use.
 #
 #   PYTHON=python3.12      the interpreter to use instead of the first suitable one
 #   TORCH_VERSION=2.13.0   the release of torch
-#   TORCH_INDEX=…          one more package index, for builds of torch that your usual one lacks
+#   TORCH_INDEX=…          a further package index, for builds of torch that your usual one lacks
 #   FAIRSEQ=fairseq-fixed  the build of fairseq (or ve-fairseq) instead of the one setup.cfg chooses
-#   DATA=…                 folder of corpora; the tests that need one are skipped without it
-#   PYTEST_ARGS=…          handed to pytest, which runs a process per core (-n 0: just one)
+#   DATA=…                 folder of corpora; without it the tests that need a corpus are skipped
+#   PYTEST_ARGS=…          arguments for pytest, which runs one process per core (-n 0: only one)
 
-# FAIRSEQ is not taken from the environment, where others keep the path of a checkout.
+# FAIRSEQ is not read from the environment, where it often is the path of a checkout.
 PYTHON ?=
 TORCH_VERSION ?= 2.13.0
 TORCH_INDEX ?=

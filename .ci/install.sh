@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Make .venv and install everything into it; `make install` comes here.
+# Make .venv and install everything into it; `make install` calls this script.
 #
 #   install.sh packages    the environment, torch, fairseq, this package and its test tools
 #   install.sh kernels     compile ahead of time what would be compiled at first use
 #
-# The variables are explained at the top of Makefile. One file marks each finished step, so that a
-# second call installs nothing and an interrupted one goes on where it stopped; a change of
-# setup.cfg repeats only what depends on it.
+# The variables are explained at the top of Makefile. A file marks each finished step. A second call
+# installs nothing, and an interrupted call continues where it stopped. A change of setup.cfg
+# repeats only the steps that depend on it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -26,7 +26,7 @@ hash_of() { cat "$@" | cksum | cut -d' ' -f1; }
 MADE=$VENV/step-1-made
 TORCH=$VENV/step-2-torch-$TORCH_VERSION
 INSTALLED=$VENV/step-3-package-$(hash_of setup.cfg pyproject.toml)
-# What goes into machine code, as kernel_cache.py has it, and which uses are compiled ahead of time.
+# Hash of the sources of machine code (as in kernel_cache.py) and of the uses compiled beforehand.
 COMPILED=$VENV/step-4-kernels-$(find -L fairseq_struct \
     \( -name '*_kernels.py' -o -name compiled.py -o -name ahead_of_time.py \) -print0 \
     | LC_ALL=C sort -z | xargs -0 cat | cksum | cut -d' ' -f1)
@@ -35,9 +35,9 @@ step() { printf '[%s/4] %s\n' "$1" "$2"; }
 notice() { printf '      %s\n' "$@"; }
 die() { printf 'error: %s\n' "$1" >&2; exit 1; }
 
-# --- what is here ---
+# --- what is installed ---
 
-# Does this interpreter run at all (some are shims that lead nowhere), and is it of the right age?
+# Does this interpreter run (some are shims without a target), and is its version suitable?
 suits() {
     "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null
 }
@@ -47,13 +47,13 @@ has_headers() {
 }
 has_cuda() { [ -e /dev/nvidiactl ] || nvidia-smi >/dev/null 2>&1; }
 
-# What the distribution calls an interpreter, as in python3.12-venv
+# The distribution's name of an interpreter, as in python3.12-venv.
 name_of() { "$1" -c 'import sys; print("python%d.%d" % sys.version_info[:2])'; }
 
 ask() { "$VENV/bin/python" -c "$1"; }
 torch_version() { ask 'import importlib.metadata as m; print(m.version("torch"))'; }
 
-# compat.py, which needs nothing installed, knows the builds of fairseq and which one is for whom.
+# compat.py lists the builds of fairseq and chooses one; it runs before anything is installed.
 fairseq_wanted() { # interpreter
     "$1" -c "from fairseq_struct import compat; print(compat.fairseq_requirement('$FAIRSEQ'))"
 }
@@ -70,9 +70,9 @@ need_compiler() { # interpreter
         || die "no C++ compiler (${CXX:-g++}), which fairseq is built with: apt install g++"
 }
 
-# --- pip, and what its failures mean ---
+# --- pip, and explanations of its failures ---
 
-# pip's whole output goes to the log; what it is busy with, to the screen.
+# pip's whole output goes to the log; the screen shows only the package in progress.
 try_pip() {
     log_start=$(( $(wc -l < "$LOG") + 1 ))
     echo "$ pip $*" >> "$LOG"
@@ -156,15 +156,15 @@ install_torch() {
             pip_install "torch==$TORCH_VERSION" numpy
         fi
     fi
-    # From here on pip must not exchange it for another build.
+    # From here on pip must not replace this torch by another build.
     echo "torch===$(torch_version)" > "$CONSTRAINTS"
     touch "$TORCH"
 }
 
 install_fairseq() { # requirement, further options of pip
     if [[ "$1" == fairseq-fixed* ]]; then
-        # There may be only its source, which compiles against the torch that is here; with build
-        # isolation pip would download a second one only to build with it.
+        # If only its source is available, it compiles against the installed torch. With build
+        # isolation pip would download a second torch only for the build.
         notice "building $1, unless there is a wheel (1 to 6 minutes)"
         pip_install -c "$CONSTRAINTS" numpy cython setuptools wheel
         pip_install -c "$CONSTRAINTS" --no-build-isolation "$@"
@@ -188,8 +188,7 @@ install_package() {
     touch "$INSTALLED"
 }
 
-# All builds of fairseq write the same files, so that only one may be there, and another one comes
-# by exchange.
+# All builds of fairseq write the same files. Only one can be installed; another one replaces it.
 exchange_fairseq() {
     local wanted found
     wanted=$(fairseq_wanted "$VENV/bin/python")

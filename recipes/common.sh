@@ -1,23 +1,23 @@
 # shellcheck shell=bash
-# What every recipe is made of. A recipe sources this file, states its own settings, and then
-# prepares data, trains and scores; the environment may change those of its settings that it names.
+# Functions of all recipes. A recipe sources this file, sets its own settings, and then prepares
+# data, trains and scores. Environment variables change the settings that the recipe names.
 #
-#   OUT      folder of prepared data and runs (runs/SYSTEM; of a translation corpus
+#   OUT      folder of prepared data and runs (default: runs/SYSTEM; for a translation corpus
 #            runs/SYSTEM/EXPERIMENT)
-#   SEEDS    seeds of the runs, a record for each; SEED=2 is short for SEEDS=2
+#   SEEDS    seeds of the runs, with one record each; SEED=2 is short for SEEDS=2
 #   EPOCHS   passes through the training split
 #   UPDATES  training updates
-#   SIZE     paper (for a GPU) or cpu, where a recipe has both
-#   THREADS  CPU threads of each process (1)
-#   RECORD   1 appends the numbers to results.jsonl beside the recipe, 0 does not. Without it they
-#            are appended if all settings but SEEDS, SIZE, OUT and THREADS are the recipe's own. A
-#            recipe that is given a CHECKPOINT cannot know its settings and asks for RECORD=1.
+#   SIZE     paper (for a GPU) or cpu, if a recipe has both
+#   THREADS  CPU threads of each process (default: 1)
+#   RECORD   1 appends the numbers to results.jsonl beside the recipe, 0 does not. By default they
+#            are appended if all settings except SEEDS, SIZE, OUT and THREADS are the recipe's own.
+#            A recipe that takes a CHECKPOINT cannot know its settings and needs RECORD=1.
 #
-# What a single recipe reads beside these is explained in its head. A finished run is kept and not
-# made again. One that was interrupted goes on from its last checkpoint, or starts anew without one.
+# Each recipe explains its further variables in its head. A finished run is kept and not repeated.
+# An interrupted run continues from its last checkpoint, or starts again if there is none.
 
 set -euo pipefail
-# fairseq's programs may lie beside the checkout only.
+# fairseq's programs may be installed only in the checkout's .venv.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if ! command -v fairseq-train >/dev/null && [ -x "$root/.venv/bin/fairseq-train" ]; then
     PATH="$root/.venv/bin:$PATH"
@@ -28,14 +28,14 @@ system=$(basename "$here")
 recipe=$(basename "${BASH_SOURCE[-1]}")
 out=$(realpath -m "${OUT:-$root/runs/$system}")
 results=$here/results.jsonl
-usage=""     # of the recipe: its name and arguments
-scale=paper  # of the recipe's own settings: those of the paper, or reduced
-settings=""  # that the environment has changed, as they stand before the command in a record
-own=1        # are the settings the recipe's own?
-epochs=""    # of a training, unless empty
-updates=""   # likewise
-languages=() # options that name source and target, of translation
-shown=()     # numbers to show while training
+usage=""     # name and arguments of the recipe
+scale=paper  # scale of the recipe's own settings: paper or reduced
+settings=""  # settings changed by the environment, as written before the command in a record
+own=1        # 1 if all settings are the recipe's own
+epochs=""    # number of epochs of a training, if not empty
+updates=""   # number of updates of a training, if not empty
+languages=() # options that name source and target language, for translation
+shown=()     # names of the numbers to show while training
 
 fail() {
     echo "error: $*" >&2
@@ -51,12 +51,12 @@ one_of() {
         fail "unknown $what '$choice'; choose one of: $*"$'\n'"usage: $usage"
 }
 
-# number NAME VALUE : refuse what is no whole number above 0.
+# number NAME VALUE : refuse a VALUE that is not a whole number above 0.
 number() {
     [[ $2 =~ ^[1-9][0-9]*$ ]] || fail "$1 must be a whole number above 0, not '$2'"
 }
 
-# setting NAME… : let NAME of the environment replace the recipe's own $name.
+# setting NAME… : if the environment has NAME, it replaces the recipe's own $name.
 setting() {
     local name value
     for name in "$@"; do
@@ -69,7 +69,7 @@ setting() {
     done
 }
 
-# numbers NAME… : the same for whole numbers above 0.
+# numbers NAME… : the same as setting, for whole numbers above 0.
 numbers() {
     local name
     for name in "$@"; do
@@ -82,7 +82,7 @@ remember() {
     [[ $2 =~ ^[[:alnum:]./_-]+$ ]] && settings+="$1=$2 " || settings+="$1='$2' "
 }
 
-# run_seeds SEED… : $seeds, the recipe's own or those of the environment.
+# run_seeds SEED… : set $seeds, to the recipe's own SEEDs or to those of the environment.
 run_seeds() {
     [ -z "${SEED:-}" ] || [ -z "${SEEDS:-}" ] || fail "SEED is short for SEEDS: set one of them"
     local chosen=${SEEDS:-${SEED:-}} seed
@@ -96,7 +96,7 @@ run_seeds() {
     [ -z "$chosen" ] || remember SEEDS "$chosen"
 }
 
-# prepare FOLDER KIND ARGUMENT… : data by preprocess/KIND.py, unless they are in FOLDER already.
+# prepare FOLDER KIND ARGUMENT… : prepare data with preprocess/KIND.py, unless FOLDER has them.
 prepare() {
     local folder=$1 kind=$2 argument
     shift 2
@@ -108,15 +108,15 @@ prepare() {
     python "$root/preprocess/$kind.py" "$@" "$folder"
 }
 
-# train FOLDER DATA_BIN OPTION… : a run by $seed of $epochs or $updates, unless it is finished.
-# DATA_BIN is empty for a task that generates its data.
+# train FOLDER DATA_BIN OPTION… : train with $seed for $epochs or $updates, unless the run is
+# finished. DATA_BIN is empty for a task that generates its data.
 train() {
     local folder=$1 data=$2 log=$1/train.log options
     shift 2
     set -- "$@" ${epochs:+--max-epoch "$epochs"} ${updates:+--max-update "$updates"} --seed "$seed"
     options=${*//"$out/"/} # the folder may move
     mkdir -p "$folder"
-    # Runs that were kept before recipes wrote their options have no such file.
+    # Older runs have no file of options.
     [ -e "$folder/options" ] || [ -e "$folder/finished" ] || echo "$options" >"$folder/options"
     [ ! -e "$folder/options" ] || [ "$options" = "$(cat "$folder/options")" ] ||
         fail "$folder was trained with other options ($folder/options): choose another OUT"
@@ -138,8 +138,9 @@ show_progress() {
     fi
 }
 
-# translate DATA_BIN CHECKPOINT SUBSET FILE OPTION… : detokenised, in the order of the data. Without
-# --required-batch-size-multiple 1 fairseq leaves out the last batch when it is not a full eight.
+# translate DATA_BIN CHECKPOINT SUBSET FILE OPTION… : write detokenised translations to FILE, in the
+# order of the data. Without --required-batch-size-multiple 1 fairseq drops a last batch whose size
+# is not a multiple of eight.
 translate() {
     local data=$1 checkpoint=$2 subset=$3 file=$4
     shift 4
@@ -150,19 +151,20 @@ translate() {
         LC_ALL=C sort -t- -k2,2n | cut -f3- >"$file"
 }
 
-# given CHECKPOINT : refuse one that does not exist. Its settings are anybody's.
+# given CHECKPOINT : refuse a CHECKPOINT that does not exist. Its settings are unknown, so that
+# numbers are not recorded by default.
 given() {
     [ -f "$1" ] || fail "$1: no such file"
     RECORD=${RECORD:-0}
 }
 
-# Are the numbers to be appended to $results?
+# Whether the numbers are to be appended to $results.
 recording() {
     [ "${RECORD:-$own}" != 0 ]
 }
 
-# score SCRIPT ARGUMENTS OPTION… : print a run's numbers and, if they are to be recorded, keep them
-# with the command: that of the recipe with these ARGUMENTS. (Options of SCRIPT: its --help.)
+# score SCRIPT ARGUMENTS OPTION… : print a run's numbers with SCRIPT. If they are to be recorded,
+# append a record, whose command is the recipe with these ARGUMENTS. (OPTIONs: see SCRIPT --help.)
 score() {
     local script=$1 arguments=$2 record=()
     shift 2
@@ -174,7 +176,7 @@ score() {
 
 number THREADS "${THREADS:-1}"
 export OMP_NUM_THREADS=${THREADS:-1}
-# glibc gives large blocks back to the system after every step, and zeroing them again takes time.
+# By default glibc returns large blocks to the system after every step; zeroing them takes time.
 export MALLOC_MMAP_THRESHOLD_=${MALLOC_MMAP_THRESHOLD_:-4000000000}
 export MALLOC_TRIM_THRESHOLD_=${MALLOC_TRIM_THRESHOLD_:-8000000000}
 command -v fairseq-train >/dev/null || fail "fairseq-struct is not installed: make install"

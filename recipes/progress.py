@@ -1,4 +1,4 @@
-"""Show how far a fairseq-train has come whose log comes in, as recipes pass it on.
+"""Show the progress of a fairseq-train whose log is read from standard input.
 
     fairseq-train … --log-format json 2>&1 | tee -a train.log | python progress.py --updates 1000
 """
@@ -11,8 +11,8 @@ from fairseq_struct.records.training_progress import show_progress
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--updates", type=int, required=True, help="at which the training ends")
-    parser.add_argument("--show", nargs="+", default=["loss"], help="numbers to show")
+    parser.add_argument("--updates", type=int, required=True, help="updates of the training")
+    parser.add_argument("--show", nargs="+", default=["loss"], help="names of the numbers to show")
     args = parser.parse_args()
     show_progress(sys.stdin, args.updates, args.show)
 

@@ -1,4 +1,4 @@
-"""Binary cross-entropy of a classifier with a latent cluster, and how good the clusters are."""
+"""Binary cross-entropy of a classifier with a latent cluster, and scores of its clusters."""
 
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
@@ -14,14 +14,14 @@ class LatentClustersCriterion(OwnTask, FairseqCriterion):
     """Binary cross-entropy, summed over instances; fairseq divides by their number.
 
     Logged are ``loss`` (in nats) and ``accuracy`` (in %) and, while validating, ``v_measure``
-    (from 0 to 100) of the clusters with the highest scores. All three are of the whole subset,
-    however it was cut into batches.
+    (from 0 to 100) of the clusters with the highest scores. All three are computed over the whole
+    subset, independently of the batches.
     """
 
     own_task = "latent_clusters"
 
     def forward(self, model, sample: dict, reduce: bool = True):
-        """Loss, number of instances, and what is logged of one batch."""
+        """Loss, number of instances, and logged values of one batch."""
         given = sample["net_input"]
         output = model(**given)
         loss = output.losses.sum() if reduce else output.losses
@@ -42,7 +42,7 @@ class LatentClustersCriterion(OwnTask, FairseqCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
-        """Log the batches' sums, so that what is shown is of all instances together."""
+        """Log sums over the batches, so that the shown values are those of all instances."""
         count = sum(log["sample_size"] for log in logging_outputs)
         loss = utils.item(sum(log["loss"] for log in logging_outputs))
         correct = utils.item(sum(log["correct"] for log in logging_outputs))
@@ -56,5 +56,5 @@ class LatentClustersCriterion(OwnTask, FairseqCriterion):
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
-        """True: all of them are numbers, or tables of numbers."""
+        """True: all logged values are numbers or tables of numbers."""
         return True

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy that a model may compute again for other latent trees."""
+"""Label-smoothed cross-entropy that the model can compute again for other latent trees."""
 
 import torch
 from fairseq.criterions import register_criterion
@@ -16,9 +16,9 @@ from fairseq_struct.errors import InputError
 class LatentTreeTranslationCriterion(LabelSmoothedCrossEntropyCriterion):
     """fairseq's ``label_smoothed_cross_entropy`` for ``latent_tree_transformer``.
 
-    While training it hands the loss of each sentence, summed over its words, to the model, which
-    differentiates it by the latent tree as often as the method takes. What is logged, and the loss
-    while validating, is fairseq's own.
+    While training it passes to the model a function for the loss of each sentence, summed over its
+    words. The model differentiates this loss by the latent tree as often as the method needs. The
+    logged values, and the loss while validating, are fairseq's own.
     """
 
     @staticmethod
@@ -32,14 +32,14 @@ class LatentTreeTranslationCriterion(LabelSmoothedCrossEntropyCriterion):
             raise InputError("--criterion latent_tree_translation is for latent_tree_transformer")
 
     def forward(self, model, sample: dict, reduce: bool = True):
-        """Loss, sample size, and what is logged of one batch.
+        """Loss, sample size, and logged values of one batch.
 
         Raises:
             InputError: the model has no latent tree.
         """
         if not model.training:
             return super().forward(model, sample, reduce)
-        # What distributes a model hands on its attributes; only calls have to go through it.
+        # Wrappers of distributed training pass attributes on; only calls have to go through them.
         self.check_model(model)
 
         def by_sentence(output) -> tuple[Tensor, Tensor]:

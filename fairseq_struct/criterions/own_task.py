@@ -1,13 +1,15 @@
-"""Criterions that only one task fits."""
+"""Criterions that accept only one task."""
 
 from fairseq_struct.errors import InputError
 
 
 class OwnTask:
-    """What comes before ``FairseqCriterion`` among the bases of a criterion of one task alone.
+    """Mixin for a criterion that accepts only the task of the same name.
+
+    It precedes ``FairseqCriterion`` among the base classes.
 
     Attributes:
-        own_task: name of both.
+        own_task: name of the task and of the criterion.
     """
 
     own_task = ""
@@ -17,7 +19,7 @@ class OwnTask:
         """Build the criterion.
 
         Raises:
-            InputError: for another task.
+            InputError: the task has another criterion.
         """
         if getattr(task, "own_criterion", "") != cls.own_task:
             raise InputError(f"--criterion {cls.own_task} is for --task {cls.own_task}")

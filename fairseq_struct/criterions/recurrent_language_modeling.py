@@ -20,13 +20,13 @@ class RecurrentLanguageModelingCriterionConfig(FairseqDataclass):
         default=2.0, metadata={"help": "AR: weight of the last layer's mean squared activation"}
     )
     temporal_regularization: float = field(
-        default=1.0, metadata={"help": "TAR: weight of its mean squared change from word to word"}
+        default=1.0, metadata={"help": "TAR: weight of the mean squared change from word to word"}
     )
     regularize_before_dropout: bool = field(
         default=False,
         metadata={
-            "help": "take AR of the activations before dropout, as the published ON-LSTM does, "
-            "instead of after it, as AWD-LSTM does"
+            "help": "compute AR on the activations before dropout, as in the published ON-LSTM "
+            "code, instead of after it, as in AWD-LSTM"
         },
     )
 
@@ -37,8 +37,8 @@ class RecurrentLanguageModelingCriterionConfig(FairseqDataclass):
 class RecurrentLanguageModelingCriterion(FairseqCriterion):
     """-log p(x_{t+1}) + alpha mean (m h_t)^2 + beta mean (h_{t+1} - h_t)^2 (Merity et al., 2018).
 
-    The means are over units and words of a window, and the two terms are there in training only.
-    Logged are ``loss`` and ``nll_loss`` (in bits) and ``ppl``, that of the words alone.
+    The means are over the units and words of a window. Validation has neither of the two terms.
+    Logged are ``loss`` and ``nll_loss`` (in bits) and ``ppl``, the perplexity without these terms.
 
     Raises:
         InputError: a weight is negative.
@@ -57,13 +57,13 @@ class RecurrentLanguageModelingCriterion(FairseqCriterion):
         """Refuse a model of another kind, before training begins.
 
         Raises:
-            InputError: it is none of this package's recurrent language models.
+            InputError: the model is not a recurrent language model of this package.
         """
         if not hasattr(model, "distances"):
             raise InputError("--criterion recurrent_language_modeling is for on_lstm_lm and such")
 
     def forward(self, model, sample: dict, reduce: bool = True):
-        """Loss, number of words, and what is logged of a window."""
+        """Loss, number of words, and logged values of a window."""
         logits, extra = model(**sample["net_input"])
         words = model.get_normalized_probs((logits, extra), log_probs=True)
         target = sample["target"]
@@ -106,5 +106,5 @@ class RecurrentLanguageModelingCriterion(FairseqCriterion):
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
-        """They are sums."""
+        """True: all logged values are sums."""
         return True

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy of the last decoder pass and of the first."""
+"""Label-smoothed cross-entropy of the first and the last decoder pass."""
 
 from dataclasses import dataclass, field
 
@@ -27,9 +27,9 @@ class ScheduledSamplingCrossEntropyConfig(LabelSmoothedCrossEntropyCriterionConf
 class ScheduledSamplingCrossEntropyCriterion(LabelSmoothedCrossEntropyCriterion):
     """fairseq's ``label_smoothed_cross_entropy`` of both passes (Liu et al., 2021).
 
-    Where scheduled sampling runs the decoder on gold inputs first, that pass is trained, too:
+    Scheduled sampling first runs the decoder on gold inputs. This criterion trains that pass, too:
     L = L_last + w L_first. While validating, and while all inputs are gold, there is one pass.
-    Logged are ``loss``, that sum, and ``nll_loss`` of the last pass.
+    Logged are ``loss`` (L) and ``nll_loss`` of the last pass.
 
     Args:
         task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy: as in fairseq.
@@ -61,7 +61,7 @@ class ScheduledSamplingCrossEntropyCriterion(LabelSmoothedCrossEntropyCriterion)
             )
 
     def forward(self, model, sample: dict, reduce: bool = True):
-        """Loss, sample size, and what is logged of one batch.
+        """Loss, sample size, and logged values of one batch.
 
         Raises:
             InputError: the model has no first pass.
@@ -72,7 +72,7 @@ class ScheduledSamplingCrossEntropyCriterion(LabelSmoothedCrossEntropyCriterion)
         return super().forward(model, sample, reduce)
 
     def compute_loss(self, model, net_output, sample: dict, reduce: bool = True):
-        """The loss of both passes, and the negative log-likelihood of the last."""
+        """Loss of both passes, and negative log-likelihood of the last pass."""
         loss, nll_loss = super().compute_loss(model, net_output, sample, reduce)
         first = (net_output[1] or {}).get("first_pass")
         if first is not None:

@@ -1,4 +1,4 @@
-"""How far similarities of sentences are from people's scores."""
+"""Squared error between sentence similarities and human scores, and their rank correlation."""
 
 import torch
 from fairseq import utils
@@ -11,25 +11,25 @@ from fairseq_struct.criterions.own_task import OwnTask
 from fairseq_struct.metrics.gathering import present_rows, rows_among_workers
 from fairseq_struct.metrics.rank_correlation import RankCorrelation
 
-# Places of the cosines that are ranked: far above what is left of rounding in float64.
+# Decimal places of the ranked cosines: far coarser than rounding errors in float64.
 DIGITS = 6
 
 
 @register_criterion("semantic_similarity", dataclass=FairseqDataclass)
 class SemanticSimilarityCriterion(OwnTask, FairseqCriterion):
-    """(cos(u, v) - score)^2 of the sentences' mean vectors, scores from 0 to 1, summed.
+    """Sum of (cos(u, v) - score)^2 over pairs; u and v are mean word vectors, scores from 0 to 1.
 
-    The thesis (section 4.3.5) averages the words' vectors and does not print its loss; this is that
-    of Reimers and Gurevych, "Sentence-BERT" (2019). Validations log ``spearman``, the rank
-    correlation of all pairs of the split ("all") in percent. Ranks know no rounding errors: outside
-    of training cosines are computed in float64 and rounded to six places, so that they are the same
-    in every batch, and pairs of equal sentences tie.
+    Shen's thesis (section 4.3.5) averages the words' vectors and does not give its loss; this is
+    the loss of Reimers and Gurevych, "Sentence-BERT" (2019). Validations log ``spearman``, the rank
+    correlation of all pairs of the split ("all") in percent. Rounding errors would change ranks.
+    Outside training, cosines are therefore computed in float64 and rounded to six places. They are
+    then the same in every batch, and pairs of equal sentences tie.
     """
 
     own_task = "semantic_similarity"
 
     def forward(self, model, sample: dict, reduce: bool = True):
-        """Loss, number of pairs, and what is logged of one batch."""
+        """Loss, number of pairs, and logged values of one batch."""
         given = sample["net_input"]
         tokens, lengths = (given[name].transpose(0, 1).flatten(0, 1)
                            for name in ("tokens", "lengths"))  # fmt: skip
@@ -55,7 +55,7 @@ class SemanticSimilarityCriterion(OwnTask, FairseqCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
-        """Log the mean over all pairs, and their rank correlation."""
+        """Log the mean loss over all pairs, and their rank correlation."""
         count = sum(log["sample_size"] for log in logging_outputs)
         loss = utils.item(sum(log["loss"] for log in logging_outputs))
         metrics.log_scalar("loss", loss / count, count, round=4)
@@ -66,5 +66,5 @@ class SemanticSimilarityCriterion(OwnTask, FairseqCriterion):
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
-        """True: all of them are numbers, or tables of numbers."""
+        """True: all logged values are numbers or tables of numbers."""
         return True

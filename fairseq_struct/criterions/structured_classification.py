@@ -1,4 +1,4 @@
-"""Cross-entropy of a classifier with latent structure, and how good and how deep it is."""
+"""Cross-entropy of a sentence classifier, its accuracy, and the depth of its trees."""
 
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
@@ -14,16 +14,16 @@ from fairseq_struct.metrics.v_measure import contingency_table
 class StructuredClassificationCriterion(OwnTask, FairseqCriterion):
     """Cross-entropy, summed over instances; fairseq divides by their number.
 
-    Logged are ``loss`` (in nats, with the part of known heads while training), ``accuracy`` and
-    ``macro_f1`` (in %) and, while validating a model with trees, ``tree_depth``, the mean of
-    :meth:`.InferredTrees.depths`; the task adds the confusion table. All are of the whole subset,
-    however it was cut into batches.
+    Logged are ``loss`` (in nats; while training it includes the loss of gold trees), ``accuracy``
+    and ``macro_f1`` (in %) and, while validating a model with trees, ``tree_depth``, the mean of
+    :meth:`.InferredTrees.depths`. The task adds the confusion table. All are computed over the
+    whole subset, independently of the batches.
     """
 
     own_task = "structured_classification"
 
     def forward(self, model, sample: dict, reduce: bool = True):
-        """Loss, number of instances, and what is logged of one batch."""
+        """Loss, number of instances, and logged values of one batch."""
         given = sample["net_input"]
         output = model(**given)
         loss = output.losses.sum() if reduce else output.losses
@@ -43,7 +43,7 @@ class StructuredClassificationCriterion(OwnTask, FairseqCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
-        """Log the batches' sums, so that what is shown is of all instances together."""
+        """Log sums over the batches, so that the shown values are those of all instances."""
         count = sum(log["sample_size"] for log in logging_outputs)
         loss = utils.item(sum(log["loss"] for log in logging_outputs))
         metrics.log_scalar("loss", loss / count, count, round=4)
@@ -59,5 +59,5 @@ class StructuredClassificationCriterion(OwnTask, FairseqCriterion):
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
-        """True: all of them are numbers, or tables of numbers."""
+        """True: all logged values are numbers or tables of numbers."""
         return True

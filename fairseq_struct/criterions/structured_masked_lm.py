@@ -1,4 +1,4 @@
-"""Cross-entropy of hidden words, and how good the trees are that a masked model infers."""
+"""Cross-entropy of the hidden words of a masked language model."""
 
 import math
 
@@ -15,14 +15,14 @@ from fairseq_struct.criterions.own_task import OwnTask
 class StructuredMaskedLMCriterion(OwnTask, FairseqCriterion):
     """-log p of the hidden words, summed; fairseq divides by their number.
 
-    Logged are ``loss`` (in bits) and ``ppl``, 2 to the power of it; a batch without a hidden word
-    counts as nothing. What the task adds of a treebank joins them.
+    Logged are ``loss`` (in bits) and ``ppl``, 2 to the power of ``loss``. A batch without a hidden
+    word does not count. The task adds the scores of the model's trees on a treebank.
     """
 
     own_task = "structured_masked_lm"
 
     def forward(self, model, sample: dict, reduce: bool = True):
-        """Loss, number of hidden words, and what is logged of one batch."""
+        """Loss, number of hidden words, and logged values of one batch."""
         logits, _ = model(**sample["net_input"])
         loss = cross_entropy(
             logits.float(), sample["target"], reduction="sum" if reduce else "none"
@@ -45,5 +45,5 @@ class StructuredMaskedLMCriterion(OwnTask, FairseqCriterion):
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
-        """True: all of them are numbers."""
+        """True: all logged values are numbers."""
         return True

@@ -25,8 +25,8 @@ class LatentClustersModelConfig(LatentStructureConfig):
     pullback_step_size: float = field(
         default=1.0,
         metadata={
-            "help": "eta, the size of the steps towards the pulled-back label, by the gradient of "
-            "an instance's own loss (the thesis's eta divided by the 5000 of its batch)"
+            "help": "eta, the size of the steps towards the pulled-back label, for the gradient of "
+            "one instance's loss (the eta of Mihaylova's thesis, divided by its batch size of 5000)"
         },
     )
 
@@ -35,9 +35,9 @@ class LatentClustersModelConfig(LatentStructureConfig):
 class LatentClustersModel(BaseFairseqModel):
     """:class:`LatentClassifier` with the sizes of the task's data.
 
-    Noise and samples come from torch's generator, which fairseq seeds anew at every update by
-    ``--seed`` and the update's number, so that a resumed run repeats the uninterrupted one. Workers
-    behind the first one draw from generators of their own, seeded by it.
+    Noise and samples come from torch's generator. Fairseq seeds it at every update with ``--seed``
+    and the update number, so a resumed run repeats the uninterrupted one. Every worker but the
+    first draws from a separate generator, which torch's generator seeds.
 
     Args:
         network: the classifier.

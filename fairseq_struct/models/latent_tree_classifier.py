@@ -30,8 +30,9 @@ class LatentTreeClassifierConfig(TreeClassifierConfig):
 class LatentTreeClassifierModel(ClassifierModel):
     """:class:`LatentTreeClassifier`, or with ``--latent-method baseline`` a BiLSTM without trees.
 
-    The sizes are the thesis's for SST (table A.1): with 300-dimensional embeddings that are not
-    trained they give 181,502 parameters and 151,102 without trees (there 180K and 150K).
+    The sizes are those for SST in table A.1 of Mihaylova's thesis. With 300-dimensional embeddings
+    that are not trained, the model has 181,502 parameters, and 151,102 without trees (in the
+    thesis: 180K and 150K).
     """
 
     @classmethod
@@ -56,10 +57,10 @@ class LatentTreeClassifierModel(ClassifierModel):
 
 @register_model_architecture("latent_tree_classifier", "latent_tree_classifier_sst")
 def latent_tree_classifier_sst(args):
-    """The thesis's model for SST: pretrained embeddings of 300 that are not trained.
+    """The model for SST in Mihaylova's thesis: pretrained embeddings of size 300, not trained.
 
-    Its best eta (table A.1) for batches of 32 is 0.1; of ``ste_identity`` it names none, and 1 is
-    the plain straight-through gradient.
+    The best eta in table A.1, for batches of 32, is 0.1. The table has no eta for
+    ``ste_identity``; 1 gives the plain straight-through gradient.
     """
     set_thesis_steps(args, 1 if getattr(args, "latent_method", "") == "ste_identity" else 0.1, 32)
     args.embed_dim = getattr(args, "embed_dim", 300)

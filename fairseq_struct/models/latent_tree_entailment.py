@@ -15,25 +15,25 @@ from fairseq_struct.models.shared.tree_options import (
 )
 from fairseq_struct.modules.latent_tree.decomposable_attention import FORMS, DecomposableAttention
 
-# Best eta of table A.1 for batches of 64. Of ste_identity it names none, and 1 is the plain
-# straight-through gradient.
+# Best eta in table A.1 of Mihaylova's thesis, for batches of 64. The table has none for
+# ste_identity; 1 gives the plain straight-through gradient.
 ETA = {"spigot": 1, "spigot_ce": 0.1, "spigot_eg": 0.001}
 BATCH = 64
-OLDER_FORM = "projected"  # of checkpoints that lack the option
+OLDER_FORM = "projected"  # the form of checkpoints that lack the option
 
 
 @dataclass
 class LatentTreeEntailmentConfig(TreeClassifierConfig):
-    """Options of the model, with the thesis's sizes for SNLI."""
+    """Options of the model, with the sizes for SNLI in Mihaylova's thesis."""
 
     hidden_size: int = field(default=200, metadata={"help": "size of the hidden layers"})
     dropout: float = field(default=0.2, metadata={"help": "dropout probability"})
     entailment_form: str = field(
         default=OLDER_FORM,
         metadata={
-            "help": "where words are joined with their heads: thesis, for the alignment of words "
-            "alone (420K parameters; the presets'); projected, wherever projected words are read "
-            "(540K)"
+            "help": "where words are joined with their heads: thesis, only for the alignment of "
+            "words (420K parameters; the presets use it); projected, wherever projected words are "
+            "read (540K parameters)"
         },
     )
 
@@ -63,7 +63,7 @@ class LatentTreeEntailmentModel(ClassifierModel):
 
 @register_model_architecture("latent_tree_entailment", "latent_tree_entailment_snli")
 def latent_tree_entailment_snli(args):
-    """The thesis's model for SNLI: pretrained embeddings of 300 that are not trained."""
+    """The model for SNLI in Mihaylova's thesis: pretrained embeddings of size 300, not trained."""
     method = getattr(args, "latent_method", "")
     if not of_checkpoint(args):
         args.entailment_form = getattr(args, "entailment_form", "thesis")

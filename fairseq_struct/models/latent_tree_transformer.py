@@ -1,8 +1,8 @@
 """Transformer for translation whose encoder attends along a latent dependency tree.
 
-Proposed in section 6.2 of Mihaylova's thesis: a parser infers a tree of the source sentence, and
-one attention head of every encoder layer follows it. Parser and translation are learned together,
-by any of the methods of the classifiers with latent trees.
+Section 6.2 of Mihaylova's thesis proposes it. A parser infers a tree of the source sentence, and
+one attention head of every encoder layer follows the tree. Parser and translation are learned
+together, by any method of the classifiers with latent trees.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -38,7 +38,7 @@ OWN_CRITERION = "latent_tree_translation"
 
 @dataclass
 class LatentTreeTransformerConfig(LatentTreeConfig):
-    """Options of the tree, which fairseq's own join."""
+    """Options of the tree, in addition to fairseq's own options."""
 
     pullback_step_size: float = field(
         default=0.1,
@@ -53,11 +53,11 @@ class LatentTreeEncoderLayer(TransformerEncoderLayerBase):
     """Fairseq's encoder layer, with one attention head along the arcs of a tree."""
 
     def build_self_attention(self, embed_dim: int, cfg) -> TreeSelfAttention:
-        """The attention, with as many heads as the options say."""
+        """The attention, with the number of heads from the options."""
         return TreeSelfAttention(embed_dim, cfg.encoder.attention_heads, cfg.attention_dropout)
 
     def forward(self, x: Tensor, encoder_padding_mask: Tensor | None, arcs: Tensor) -> Tensor:
-        """(n, batch, size), as ``x``; ``arcs`` as for :class:`TreeSelfAttention`."""
+        """Output (n, batch, size), shaped like ``x``; ``arcs`` as in :class:`TreeSelfAttention`."""
         residual = x
         if self.normalize_before:
             x = self.self_attn_layer_norm(x)
@@ -73,12 +73,12 @@ class LatentTreeEncoderLayer(TransformerEncoderLayerBase):
 
 
 class LatentTreeEncoder(TransformerEncoderBase):
-    """Fairseq's encoder, which infers a tree from the embeddings first.
+    """Fairseq's encoder that first infers a tree from the embeddings.
 
     Args:
         cfg, dictionary, embed_tokens: as for fairseq's encoder.
         tree: how the tree is inferred and learned.
-        parser_size: of the BiLSTM and the scorer that make arc scores.
+        parser_size: size of the BiLSTM and of the scorer that compute arc scores.
     """
 
     def __init__(self, cfg, dictionary, embed_tokens, tree: LatentTree, parser_size: int):
@@ -90,19 +90,19 @@ class LatentTreeEncoder(TransformerEncoderBase):
         self.end = dictionary.eos()
 
     def build_encoder_layer(self, cfg) -> LatentTreeEncoderLayer:
-        """A layer; checkpointing of activations and sharding are not offered."""
+        """Build a layer; activation checkpointing and sharding are not supported."""
         return LatentTreeEncoderLayer(cfg)
 
     def places(self, src_tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """(batch,) words per sentence without the end symbol, and (batch,) where they start."""
+        """Number of words (batch,) without the end symbol, and position of the first (batch,)."""
         present = src_tokens != self.padding_idx
         lengths = (present & (src_tokens != self.end)).sum(1)
         return lengths, present.int().argmax(1)
 
     def arc_scores(self, src_tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Arc scores (batch, n, n) of the words without the end symbol, and their lengths.
+        """Arc scores (batch, n, n) of the words without the end symbol, and lengths (batch,).
 
-        An empty sentence counts as one word here, the end symbol, whose tree nobody reads.
+        An empty sentence counts as one word here: the end symbol. Its tree is not used.
         """
         lengths, start = self.places(src_tokens)
         lengths = lengths.clamp_min(1)
@@ -122,10 +122,10 @@ class LatentTreeEncoder(TransformerEncoderBase):
         token_embeddings: Tensor | None = None,
         arcs: Tensor | None = None,
     ) -> dict[str, list[Tensor]]:
-        """As fairseq's encoder.
+        """Encode, as fairseq's encoder does.
 
         Args:
-            src_tokens, src_lengths, return_all_hiddens, token_embeddings: as there.
+            src_tokens, src_lengths, return_all_hiddens, token_embeddings: as in fairseq.
             arcs: (batch, n, n) tree, or mean of trees, to attend along; inferred if not given.
         """
         if arcs is None:
@@ -162,14 +162,14 @@ class LatentTreeEncoder(TransformerEncoderBase):
 class LatentTreeTransformer(TransformerModel):
     """Transformer whose encoder attends along a latent tree of the source sentence.
 
-    With ``--criterion latent_tree_translation`` every method can be used; with fairseq's own
-    criterions those that need no further calls of the decoder.
+    ``--criterion latent_tree_translation`` allows every method. Fairseq's own criterions allow only
+    the methods that need no further calls of the decoder.
 
     Raises:
         InputError: an impossible combination of options (:meth:`build_model`).
     """
 
-    # The vectors are in the checkpoint.
+    # Not needed after training: the vectors are in the checkpoint.
     ONLY_FOR_TRAINING = ("encoder_embed_path", "decoder_embed_path")
 
     @classmethod
@@ -190,8 +190,8 @@ class LatentTreeTransformer(TransformerModel):
         if args.parser_hidden_size < 2 or args.parser_hidden_size % 2:
             raise InputError(f"--parser-hidden-size must be even: {args.parser_hidden_size}")
         model = super().build_model(args, task)
-        # Where fairseq-train builds the model, the criterion is known: better told now than after
-        # all data were read.
+        # When fairseq-train builds the model, the criterion is known: refuse it here, before all
+        # data are read.
         criterion = getattr(args, "criterion", None)
         if criterion not in (None, OWN_CRITERION) and model.calls_decoder:
             raise InputError(model.needed)
@@ -207,13 +207,13 @@ class LatentTreeTransformer(TransformerModel):
 
     @property
     def calls_decoder(self) -> bool:
-        """Whether training needs the decoder's losses, which fairseq's criterions do not give."""
+        """Whether training needs the decoder's losses; fairseq's criterions do not provide them."""
         # The trainer's losses are scaled in half precision.
         return needs_loss(self.encoder.tree.method, self.encoder.tree.steps, scaled=True)
 
     @property
     def needed(self) -> str:
-        """What to say where they are not given."""
+        """The error message for training without the decoder's losses."""
         tree = self.encoder.tree
         return (
             f"--latent-method {tree.method} with {tree.steps} step(s) needs "
@@ -228,14 +228,14 @@ class LatentTreeTransformer(TransformerModel):
         losses_of: Callable | None = None,
         **options,
     ):
-        """As fairseq's Transformer; with ``losses_of``, the output without a graph, and losses.
+        """Output as of fairseq's Transformer; with ``losses_of``, output without graph, and losses.
 
         Args:
-            src_tokens, src_lengths, prev_output_tokens: as there.
-            losses_of: (batch,) losses of the decoder's output.
+            src_tokens, src_lengths, prev_output_tokens: as in fairseq.
+            losses_of: function from the decoder's output to losses (batch,).
 
         Raises:
-            InputError: the method needs ``losses_of``, and there is none.
+            InputError: the method needs ``losses_of``, but it is not given.
         """
         tree = self.encoder.tree
         if losses_of is None:
@@ -247,7 +247,7 @@ class LatentTreeTransformer(TransformerModel):
         def decoder_loss(arcs: Tensor) -> Tensor:
             encoded = self.encoder(src_tokens, src_lengths, arcs=arcs)
             output = self.decoder(prev_output_tokens, encoder_out=encoded, **options)
-            if not outputs:  # see :func:`.pullback.latent` about what may be kept
+            if not outputs:  # :func:`.pullback.latent` explains what may be kept
                 outputs.append((output[0].detach(), {}))
             return losses_of(output)
 
@@ -258,7 +258,7 @@ class LatentTreeTransformer(TransformerModel):
 
 @register_model_architecture("latent_tree_transformer", "latent_tree_transformer")
 def latent_tree_architecture(args: Namespace):
-    """fairseq's base sizes, projective trees by their marginals."""
+    """Fairseq's base sizes; projective trees, learned by marginals."""
     for option in fields(LatentTreeTransformerConfig):
         if getattr(args, option.name, None) is None and option.name != "_name":
             setattr(args, option.name, option.default)
@@ -267,7 +267,7 @@ def latent_tree_architecture(args: Namespace):
 
 @register_model_architecture("latent_tree_transformer", "latent_tree_transformer_tiny")
 def latent_tree_transformer_tiny(args: Namespace):
-    """4+4 layers of 128, as ``scheduled_sampling_transformer_tiny``."""
+    """4+4 layers of size 128, as in ``scheduled_sampling_transformer_tiny``."""
     for side in ("encoder", "decoder"):
         for name, value in (("embed_dim", 128), ("ffn_embed_dim", 256), ("layers", 4),
                             ("attention_heads", 4)):  # fmt: skip

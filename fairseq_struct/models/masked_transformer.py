@@ -1,4 +1,4 @@
-"""A Transformer encoder for fairseq as masked language model, a baseline of UDGN."""
+"""Transformer encoder as masked language model for fairseq: a baseline for UDGN."""
 
 from dataclasses import dataclass, field
 
@@ -13,15 +13,15 @@ class MaskedTransformerConfig(MaskedModelConfig):
     """Options of the baseline."""
 
     heads: int = field(default=8, metadata={"help": "attention heads of each layer"})
-    feedforward_dim: int = field(default=2048, metadata={"help": "size of the layers between"})
+    feedforward_dim: int = field(default=2048, metadata={"help": "size of the feed-forward layers"})
     longest_sentence: int = field(
-        default=512, metadata={"help": "positions, as many as the longest sentence has words"}
+        default=512, metadata={"help": "number of positions: the most words of a sentence"}
     )
 
 
 @register_model("masked_transformer", dataclass=MaskedTransformerConfig)
 class MaskedTransformerModel(MaskedModel):
-    """A Transformer encoder as masked language model, the baseline of table 6."""
+    """Transformer encoder as masked language model: the baseline in table 6 of Shen's thesis."""
 
     LONGEST_OPTION = "longest_sentence"
 

@@ -1,4 +1,4 @@
-"""Recurrent language models: ON-LSTM, and AWD-LSTM as its baseline of the same size."""
+"""Recurrent language models: ON-LSTM, and AWD-LSTM of the same size as its baseline."""
 
 from dataclasses import dataclass, field
 
@@ -20,7 +20,10 @@ STATE = "recurrent_state"
 
 @dataclass
 class AWDLSTMConfig(FairseqDataclass):
-    """Sizes and dropout of AWD-LSTM; the defaults are those of the papers for the Penn Treebank."""
+    """Sizes and dropout of AWD-LSTM.
+
+    The defaults are those for the Penn Treebank in the ON-LSTM and AWD-LSTM papers.
+    """
 
     embed_dim: int = field(default=400, metadata={"help": "size of word embeddings"})
     hidden_size: int = field(default=1150, metadata={"help": "size of the layers"})
@@ -28,8 +31,8 @@ class AWDLSTMConfig(FairseqDataclass):
     untied: bool = field(
         default=False,
         metadata={
-            "help": "give the output weights of its own; without it they are the embeddings, and "
-            "the last layer has their size"
+            "help": "give the output separate weights; by default it uses the embeddings, and the "
+            "last layer has their size"
         },
     )
     dropout_words: float = field(
@@ -37,7 +40,7 @@ class AWDLSTMConfig(FairseqDataclass):
     )
     dropout_embedding: float = field(default=0.5, metadata={"help": "dropout of the embeddings"})
     dropout_between: float = field(
-        default=0.3, metadata={"help": "dropout of what goes from layer to layer"}
+        default=0.3, metadata={"help": "dropout between layers"}
     )
     dropout_output: float = field(default=0.45, metadata={"help": "dropout of the last layer"})
     dropout_weights: float = field(
@@ -47,7 +50,7 @@ class AWDLSTMConfig(FairseqDataclass):
 
 @dataclass
 class ONLSTMConfig(AWDLSTMConfig):
-    """The same for ON-LSTM."""
+    """Sizes and dropout of ON-LSTM: those of AWD-LSTM, and the chunk size."""
 
     chunk_size: int = field(
         default=10, metadata={"help": "C: neurons that share an element of the master gates"}
@@ -55,7 +58,7 @@ class ONLSTMConfig(AWDLSTMConfig):
 
 
 class RecurrentDecoder(FairseqIncrementalDecoder):
-    """Makes a :class:`.RecurrentLanguageModel` one of fairseq's decoders.
+    """Wraps a :class:`.RecurrentLanguageModel` as a fairseq decoder.
 
     Args:
         dictionary: the words.
@@ -74,13 +77,13 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         src_lengths: Tensor | None = None,
         state=None,
     ) -> tuple[Tensor, dict]:
-        """Logits (batch, T, words), and beside them ``hidden``, ``dropped``, ``state``.
+        """Logits (batch, T, words), and a dictionary with ``hidden``, ``dropped`` and ``state``.
 
         Args:
             prev_output_tokens: (batch, T), padding only behind the words.
             encoder_out, src_lengths: not used.
-            incremental_state: fairseq's, for one word after the other.
-            state: of the words before these; zeros if not given.
+            incremental_state: fairseq's state for decoding word by word.
+            state: recurrent state after the previous words; zeros if not given.
         """
         if incremental_state is not None:
             prev_output_tokens = prev_output_tokens[:, -1:]
@@ -93,13 +96,13 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         if incremental_state is not None:
             parts = {str(i): part for i, part in enumerate((*made.state[0], *made.state[1]))}
             self.set_incremental_state(incremental_state, STATE, parts)
-        # fairseq's generator looks for attention.
+        # Fairseq's generator reads "attn".
         extra = {"attn": [None], "hidden": made.hidden, "dropped": made.dropped,
                  "state": made.state}  # fmt: skip
         return made.logits, extra
 
     def reorder_incremental_state(self, incremental_state: dict, new_order: Tensor):
-        """Follow the beams."""
+        """Reorder the kept state as the beams are reordered."""
         kept = self.get_incremental_state(incremental_state, STATE)
         if kept is not None:
             parts = {name: part.index_select(0, new_order) for name, part in kept.items()}
@@ -111,26 +114,26 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
 
 
 class RecurrentLM(FairseqLanguageModel):
-    """What the language models here share. Padding is never read and changes nothing."""
+    """Base class of the recurrent language models. Padding has no effect on the results."""
 
     cell = ""
 
     def __init__(self, decoder: RecurrentDecoder):
         super().__init__(decoder)
-        # What training goes on from, beside the weights: fairseq's trainer saves nothing else of
-        # a task that it would load again.
+        # What a resumed training needs beside the weights. It is kept in the model because
+        # fairseq's trainer restores nothing that a task saves.
         self.progress: dict = {}
 
     def get_extra_state(self) -> dict:
-        """What checkpoints hold beside the weights."""
+        """The state that checkpoints hold beside the weights."""
         return self.progress
 
     def set_extra_state(self, state: dict):
-        """Go on from there."""
+        """Restore that state from a checkpoint."""
         self.progress = dict(state)
 
     def upgrade_state_dict(self, state_dict: dict):
-        """Accept weights alone."""
+        """Accept a checkpoint that holds only weights."""
         super().upgrade_state_dict(state_dict)
         state_dict.setdefault("_extra_state", {})
 
@@ -139,7 +142,7 @@ class RecurrentLM(FairseqLanguageModel):
         """Build the model.
 
         Raises:
-            InputError: an option is out of range, or options do not fit together.
+            InputError: an option is out of range, or options contradict each other.
         """
         if cfg.layers < 1 or min(cfg.embed_dim, cfg.hidden_size) < 1:
             raise InputError("--layers, --embed-dim and --hidden-size must be 1 or more")
@@ -157,40 +160,43 @@ class RecurrentLM(FairseqLanguageModel):
 
     @property
     def supported_targets(self) -> set[str]:
-        """The next word."""
+        """The targets fairseq may request: only the next word."""
         return {"future"}
 
     @property
     def tree_layers(self) -> int:
-        """How many layers have distances, and with them trees."""
+        """Number of layers that have syntactic distances, and so trees."""
         return 0
 
     @property
     def best_tree_layer(self) -> int:
-        """The layer, from 1, whose trees are the best ones in the paper: the second."""
+        """The layer (from 1) with the best trees in the ON-LSTM paper: the second."""
         return min(2, self.tree_layers)
 
     @torch.no_grad()
     def distances(self, tokens: Tensor) -> Tensor:
-        """(tree_layers, batch, T) syntactic distances (eq. 15) of ``tokens`` (batch, T)."""
+        """Syntactic distances (tree_layers, batch, T) of ``tokens`` (batch, T).
+
+        Equation 15 of the ON-LSTM paper.
+        """
         return self.decoder.network.distances(tokens)
 
 
 @register_model("on_lstm_lm", dataclass=ONLSTMConfig)
 class ONLSTMLanguageModel(RecurrentLM):
-    """ON-LSTM language model (Shen et al., 2019, section 5.1)."""
+    """ON-LSTM language model (ON-LSTM paper: Shen et al., 2019, section 5.1)."""
 
     cell = "on_lstm"
 
     @property
     def tree_layers(self) -> int:
-        """All of its layers."""
+        """Number of layers: every ON-LSTM layer has distances."""
         return self.decoder.network.depth
 
 
 @register_model("awd_lstm_lm", dataclass=AWDLSTMConfig)
 class AWDLSTMLanguageModel(RecurrentLM):
-    """AWD-LSTM language model (Merity et al., 2018)."""
+    """AWD-LSTM language model (AWD-LSTM paper: Merity et al., 2018)."""
 
     cell = "lstm"
 
@@ -205,12 +211,12 @@ SYNTACTIC_EVALUATION = {
 @register_model_architecture("on_lstm_lm", "on_lstm_lm_ptb")
 @register_model_architecture("awd_lstm_lm", "awd_lstm_lm_ptb")
 def penn_treebank(args):
-    """The papers' models of the Penn Treebank, which are the defaults."""
+    """Models for the Penn Treebank in the ON-LSTM and AWD-LSTM papers: the defaults."""
 
 
 @register_model_architecture("on_lstm_lm", "on_lstm_lm_syneval")
 @register_model_architecture("awd_lstm_lm", "awd_lstm_lm_syneval")
 def syntactic_evaluation(args):
-    """The models of targeted syntactic evaluation (section 5.3): two layers of 650."""
+    """Models for targeted syntactic evaluation (ON-LSTM paper, section 5.3): two layers of 650."""
     for name, value in SYNTACTIC_EVALUATION.items():
         setattr(args, name, getattr(args, name, value))

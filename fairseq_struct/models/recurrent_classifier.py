@@ -1,4 +1,4 @@
-"""Classifiers of sentences and of pairs by ON-LSTM or LSTM for fairseq."""
+"""ON-LSTM or LSTM classifiers of sentences and of sentence pairs for fairseq."""
 
 from dataclasses import dataclass, field
 
@@ -56,4 +56,4 @@ class RecurrentClassifierModel(ClassifierModel):
 
 @register_model_architecture("recurrent_classifier", "recurrent_classifier_proplogic")
 def propositional_logic(args):
-    """The paper's model for logical inference, which is the default."""
+    """The ON-LSTM paper's model for logical inference: the defaults."""

@@ -1,4 +1,4 @@
-"""Named sizes of the scheduled-sampling Transformer: those of the papers."""
+"""Named sizes of the scheduled-sampling Transformer: Mihaylova's thesis and Wu et al. (2021)."""
 
 from argparse import Namespace
 
@@ -12,9 +12,10 @@ from fairseq_struct.models.shared.scheduled_sampling_options import set_defaults
     "scheduled_sampling_transformer", "scheduled_sampling_transformer_iwslt_de_en"
 )
 def iwslt_de_en(args: Namespace):
-    """Table 3.1 for DE-EN: 6+6 layers, size 512, 8 heads, all embeddings shared, dropout 0.2.
+    """DE-EN model of Mihaylova's thesis (table 3.1): 6+6 layers of 512, 8 heads, dropout 0.2.
 
-    The table leaves the feed-forward size open; 2048 is the customary one for these sizes.
+    All embeddings are shared. The table does not give the feed-forward size; 2048 is usual for
+    these sizes.
     """
     set_defaults(args, share_all_embeddings=True, dropout=0.2)
     scheduled_sampling_architecture(args)
@@ -24,7 +25,7 @@ def iwslt_de_en(args: Namespace):
     "scheduled_sampling_transformer", "scheduled_sampling_transformer_kftt_ja_en"
 )
 def kftt_ja_en(args: Namespace):
-    """Table 3.1 for JA-EN: as for DE-EN, with dropout 0.1."""
+    """JA-EN model of Mihaylova's thesis (table 3.1): as for DE-EN, with dropout 0.1."""
     set_defaults(args, share_all_embeddings=True, dropout=0.1)
     scheduled_sampling_architecture(args)
 

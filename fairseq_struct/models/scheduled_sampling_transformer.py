@@ -1,10 +1,10 @@
 """Transformer trained with two-pass scheduled sampling (Mihaylova's thesis, chapter 3).
 
-The encoder runs once. A first decoder pass on the gold target scores every word; each decoder
-input is then kept gold with probability t(i) or replaced by a mix of embeddings built from those
-scores; the second pass, on the mixed inputs, gives the output and the loss. At validation and
-generation the model is fairseq's plain ``transformer``, with the same parameter names, so either
-loads the other's checkpoint. Named sizes are in ``scheduled_sampling_presets.py``.
+The encoder runs once. A first decoder pass on the gold target scores every word. Each decoder
+input then stays gold with probability t(i), or is replaced by a mix of embeddings built from those
+scores. The second pass, on the mixed inputs, gives the output and the loss. At validation and
+generation the model is fairseq's plain ``transformer`` with the same parameter names, so each
+loads the other's checkpoints. Named sizes are in ``scheduled_sampling_presets.py``.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -43,22 +43,21 @@ from fairseq_struct.modules.scheduled_sampling.partial_computation import comput
 class ScheduledSamplingTransformer(TransformerModel):
     """Transformer with scheduled sampling in ``decoder_passes`` parallel decoder passes.
 
-    With gold inputs y_0 .. y_T (y_0 the begin symbol), scores s_i from the pass before, and an
-    independent coin per sentence and position, the input at position i >= 1 is
-    ``e(y_i)`` with probability t(u), else ``sum_y w(y; s_{i-1}) e(y)`` (section 3.3, eqs. 3.1
-    and 3.2; u is the update number, w the mix of ``--mix``). The begin symbol and padding stay
-    gold. Pass 1 runs in training mode with its own dropout; unless ``--first-pass-gradient`` is
-    given it stores no graph and its scores count as constants, while the mixed embeddings e(y)
-    receive the second pass's gradient like any other input embedding.
+    The gold inputs are y_0 .. y_T (y_0 is the begin symbol), and s_i are the scores of the pass
+    before. A coin is flipped independently for each sentence and position. The input at position
+    i >= 1 is ``e(y_i)`` with probability t(u), else ``sum_y w(y; s_{i-1}) e(y)`` (Mihaylova's
+    thesis, section 3.3, eqs. 3.1 and 3.2; u is the update number, w the mix of ``--mix``). The
+    begin symbol and padding stay gold. Pass 1 runs in training mode with its own dropout. Without
+    ``--first-pass-gradient`` it stores no graph and its scores are constants. The mixed embeddings
+    e(y) receive the second pass's gradient like any other input embedding.
 
-    Beyond the paper: more than two passes refine the replaced inputs with the coins kept
-    (parallel scheduled sampling, Duckworth et al., 2019: with as many passes as words and the
-    argmax mix this is exactly the sequential procedure), and confidence in the coin's place (Liu
-    et al., 2021, and our own: :func:`.input_replacement.gold_confidence`).
+    Beyond the thesis: more than two passes refine the replaced inputs and keep the coins (parallel
+    scheduled sampling, Duckworth et al., 2019; with one pass per word and the argmax mix this is
+    exactly the sequential procedure). Confidence can replace the coins (Liu et al., 2021, and this
+    project's variant: :func:`.input_replacement.gold_confidence`).
 
     Logged while training: ``teacher_forcing``, the probability t(u), and ``replaced``, the
-    fraction of replaceable inputs that were replaced (in distributed training, on the first
-    worker).
+    replaced fraction of the replaceable inputs (in distributed training, on the first worker).
 
     Raises:
         InputError: an impossible combination of options (:meth:`build_model`).
@@ -93,18 +92,18 @@ class ScheduledSamplingTransformer(TransformerModel):
 
     @property
     def teacher_forcing_probability(self) -> float:
-        """t(u), the probability of the gold token at the present update."""
+        """t(u), the probability of the gold token at the current update."""
         return self.schedule(self.num_updates)
 
     def check_criterion(self, criterion):
-        """Refuse one that lacks what the model needs, before training: :func:`check_first_pass`."""
+        """Refuse, before training, a criterion that does not fit: see :func:`check_first_pass`."""
         check_first_pass(self.replacement, hasattr(criterion, "first_pass_weight"))
 
     def set_num_updates(self, num_updates: int):
-        """Take the number of finished updates from the trainer (also right after a resume)."""
+        """Store the number of finished updates; the trainer calls it, also after a resume."""
         if num_updates != self.num_updates:
-            # A generator of its own, restarted at every update, makes a resumed run repeat the
-            # uninterrupted one and leaves fairseq's dropout stream as in a plain Transformer.
+            # A separate generator, restarted at every update, makes a resumed run repeat the
+            # uninterrupted one. It leaves fairseq's dropout stream as in a plain Transformer.
             self._generator = None
         self.num_updates = num_updates
         super().set_num_updates(num_updates)
@@ -130,8 +129,8 @@ class ScheduledSamplingTransformer(TransformerModel):
             with_first_pass: while training, run the first pass for all positions and with gradient.
 
         Returns:
-            (batch, target length, vocabulary) scores and fairseq's dictionary of extras;
-            ``with_first_pass`` and where there was one, that has its scores as "first_pass".
+            (batch, target length, vocabulary) scores and fairseq's dictionary of extras. If
+            ``with_first_pass`` is set and a first pass ran, "first_pass" holds its scores.
 
         Raises:
             InputError: ``--replacement confidence`` without the first pass's loss.
@@ -170,7 +169,7 @@ class ScheduledSamplingTransformer(TransformerModel):
 
     def _projections_of_encoder_output(self) -> Iterator[nn.Module]:
         """The cross-attention modules whose output is the same in every pass."""
-        # Not iterated over: with --decoder-layerdrop that would draw layers to leave out.
+        # children(), because iterating over the layers draws layers to drop (--decoder-layerdrop).
         for layer in self.decoder.layers.children():
             attention = getattr(layer, "encoder_attn", None)
             if attention is not None:
@@ -180,15 +179,16 @@ class ScheduledSamplingTransformer(TransformerModel):
     def _replace_inputs(
         self, encoder_out: dict, inputs: Tensor, first: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor] | None:
-        """What to replace in ``inputs`` (batch, length): None when all stay gold.
+        """Choose the inputs to replace and compute their new vectors.
 
         Args:
-            encoder_out: what fairseq's encoder returns.
+            encoder_out: output of fairseq's encoder.
             inputs: (batch, length).
-            first: (batch, length, vocabulary) scores of the first pass, where it has been run.
+            first: (batch, length, vocabulary) scores of the first pass, if it has been run.
 
         Returns:
-            Rows (n,), columns (n,) and vectors (n, dim) of the n replaced inputs.
+            Rows (n,), columns (n,) and vectors (n, dim) of the n replaced inputs; None if all
+            inputs stay gold.
         """
         gold_probability = self.teacher_forcing_probability
         metrics.log_scalar("teacher_forcing", gold_probability, weight=0, round=4)
@@ -242,14 +242,14 @@ class ScheduledSamplingTransformer(TransformerModel):
     ) -> Tensor:
         """Scores (n, vocabulary) that predict the inputs at ``rows`` and ``columns``.
 
-        One decoder pass, its inputs already replaced by ``vectors`` if a pass went before. It
-        computes what is asked for only: the sentences concerned, up to the last position, and
-        at the n positions the output projection and (where no gradient is asked for) the last
-        layer's feed-forward block. Padding, which is no word, scores -inf.
+        This is one decoder pass. If ``vectors`` is given, it already replaces the inputs. The pass
+        computes only what is needed: the sentences concerned, up to the last position. The output
+        projection and (without ``--first-pass-gradient``) the last layer's feed-forward block are
+        computed only at the n positions. Padding is not a word and scores -inf.
         """
         with torch.set_grad_enabled(self.first_pass_gradient):
             sentences, own_rows = rows.unique(return_inverse=True)
-            # The hidden states of all encoder layers are for other users; do not copy them.
+            # The decoder does not use the hidden states of all encoder layers; do not copy them.
             encoder_out = {**encoder_out, "encoder_states": []}
             if sentences.numel() < inputs.size(0):
                 encoder_out = self.encoder.reorder_encoder_out(encoder_out, sentences)
@@ -266,7 +266,7 @@ class ScheduledSamplingTransformer(TransformerModel):
                 if not self.first_pass_gradient:
                     last = self.decoder.layers[-1]
                     stack.enter_context(only_at(last.fc1, last.fc2, own_rows, columns - 1))
-                # No layer -1: no attention weights are averaged for an alignment nobody reads.
+                # Layer -1 does not exist: no attention weights are averaged for an alignment.
                 features, _ = self.decoder(
                     inputs[:, :length],
                     encoder_out=encoder_out,

@@ -1,4 +1,4 @@
-"""StructFormer for fairseq, the masked language model that UDGN is compared with."""
+"""StructFormer for fairseq: a masked language model, baseline for UDGN in Shen's thesis."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ class StructFormerConfig(MaskedTransformerConfig):
     """Options of the model."""
 
     parser_layers: int = field(
-        default=4, metadata={"help": "layers of convolutions of the parser"}
+        default=4, metadata={"help": "convolution layers of the parser"}
     )
     parser_window: int = field(
         default=9, metadata={"help": "words that a convolution sees, an odd number"}
@@ -27,7 +27,7 @@ class StructFormerConfig(MaskedTransformerConfig):
 
 @register_model("structformer", dataclass=StructFormerConfig)
 class StructFormerModel(MaskedModel):
-    """:class:`StructFormerEncoder` as masked language model, a baseline of table 6."""
+    """:class:`StructFormerEncoder` as masked language model: a baseline in Shen's table 6."""
 
     LONGEST_OPTION = "longest_sentence"
 
@@ -49,7 +49,7 @@ class StructFormerModel(MaskedModel):
 
 @register_model_architecture("structformer", "structformer_ptb")
 def structformer_ptb(args):
-    """Of the size of ``udgn_ptb``, which table 6 compares it with."""
+    """Same size as ``udgn_ptb``; table 6 of Shen's thesis compares the two models."""
     args.embed_dim = getattr(args, "embed_dim", 512)
     args.layers = getattr(args, "layers", 8)
     args.heads = getattr(args, "heads", 8)

@@ -1,4 +1,4 @@
-"""UDGN for fairseq, a masked language model that infers dependency trees."""
+"""UDGN for fairseq: a masked language model that infers dependency trees (Shen's thesis)."""
 
 from dataclasses import dataclass, field
 
@@ -18,46 +18,46 @@ from fairseq_struct.modules.masked_lm.language_model import UDGNEncoder
 
 @dataclass
 class UDGNConfig(MaskedModelConfig):
-    """Options of the model; the defaults are the published ones for the Penn Treebank."""
+    """Options of the model; the defaults are those for the Penn Treebank in Shen's thesis."""
 
     parser_layers: int = field(default=3, metadata={"help": "layers of the parser's BiLSTM"})
     parser_size: int = field(
-        default=512, metadata={"help": "of the parser's vectors and of each direction of its LSTM"}
+        default=512, metadata={"help": "size of the parser's vectors and of each LSTM direction"}
     )
     parser_dropout: float = field(
-        default=0.2, metadata={"help": "of the parser's vectors and between its layers"}
+        default=0.2, metadata={"help": "dropout of the parser's vectors and between its layers"}
     )
     parser_tags: int = field(
         default=50,
         metadata={
-            "help": "vectors that the parser's words share (eqs. 4.2.1, 4.2.2; the thesis does not "
-            "print their number); 0: none"
+            "help": "number of tag vectors that the parser's words share (Shen's thesis, eqs. "
+            "4.2.1 and 4.2.2, which does not give the number); 0: none"
         },
     )
     channels: int = field(default=8, metadata={"help": "channels of each layer"})
     channel_size: int = field(default=128, metadata={"help": "size of a channel's vectors"})
     nonlinearity: ChoiceEnum(NONLINEARITIES) = field(
-        default="tanh", metadata={"help": "of the values that channels send (eq. 4.2.13)"}
+        default="tanh", metadata={"help": "nonlinearity of the values channels send (eq. 4.2.13)"}
     )
     no_gates: bool = field(
-        default=False, metadata={"help": "ablation: channels without a gate of the receiving word"}
+        default=False, metadata={"help": "ablation: no gate of the receiving word"}
     )
     competition: ChoiceEnum(COMPETITIONS) = field(
         default="softmax",
-        metadata={"help": "how channels share an arc (eq. 4.2.11); sigmoid: each by itself"},
+        metadata={"help": "how channels share an arc (eq. 4.2.11); sigmoid: independently"},
     )
     absolute_positions: int = field(
         default=0,
         metadata={
-            "help": "ablation: vectors for that many positions in place of the biases for words "
-            "before and behind (eq. 4.2.16); 0: none"
+            "help": "ablation: vectors for this many positions, in place of the biases for left "
+            "and right words (eq. 4.2.16); 0: none"
         },
     )
 
 
 @register_model("udgn", dataclass=UDGNConfig)
 class UDGNModel(MaskedModel):
-    """:class:`UDGNEncoder` under a masked language model, for ``--task structured_masked_lm``."""
+    """:class:`UDGNEncoder` as masked language model, for ``--task structured_masked_lm``."""
 
     LONGEST_OPTION = "absolute_positions"
 
@@ -81,7 +81,7 @@ class UDGNModel(MaskedModel):
 
 @register_model_architecture("udgn", "udgn_ptb")
 def udgn_ptb(args):
-    """The published settings for the Penn Treebank, which are the defaults."""
+    """Settings for the Penn Treebank in Shen's thesis: the defaults."""
     args.embed_dim = getattr(args, "embed_dim", 512)
     args.layers = getattr(args, "layers", 8)
     args.channels = getattr(args, "channels", 8)
@@ -90,13 +90,13 @@ def udgn_ptb(args):
 
 @register_model_architecture("udgn", "udgn_bllip")
 def udgn_bllip(args):
-    """For BLLIP the same sizes: the thesis says that settings were tuned, but not to what."""
+    """Model for BLLIP, same sizes as ``udgn_ptb``: Shen's thesis does not give the tuned values."""
     udgn_ptb(args)
 
 
 @register_model_architecture("udgn", "udgn_tiny")
 def udgn_tiny(args):
-    """For toy corpora and tests."""
+    """Small model for toy corpora and tests."""
     args.embed_dim = getattr(args, "embed_dim", 64)
     args.layers = getattr(args, "layers", 3)
     args.channels = getattr(args, "channels", 4)

@@ -1,4 +1,4 @@
-"""NT-ASGD: SGD whose weights are averaged from the point on where validation gets worse."""
+"""NT-ASGD: SGD that averages its weights once the validation loss gets worse."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,20 +12,20 @@ from fairseq_struct.errors import InputError
 
 
 class AveragedSGD(torch.optim.SGD):
-    """SGD that can keep the mean of its weights after every step (Polyak, Juditsky, 1992).
+    """SGD that can keep the running mean of its weights (Polyak and Juditsky, 1992).
 
-    Its own weights go on as those of SGD; :meth:`use_average` puts the mean in their place for a
-    while. All of it is in ``state_dict``.
+    The mean is over the weights after each step. SGD continues on the weights themselves;
+    :meth:`use_average` temporarily exchanges them for the mean. ``state_dict`` holds both.
     """
 
     def start(self):
-        """Average from the next step on; again is nothing."""
+        """Start to average with the next step; a second call has no effect."""
         for group in self.param_groups:
             group.setdefault("averaged", 0)
 
     @torch.no_grad()
     def step(self, closure=None):
-        """One step of SGD, and of the averages."""
+        """Take one step of SGD and update the averages."""
         loss = super().step(closure)
         for group in self.param_groups:
             if "averaged" not in group:
@@ -41,7 +41,13 @@ class AveragedSGD(torch.optim.SGD):
 
     @torch.no_grad()
     def use_average(self, wanted: bool):
-        """Whether the weights shall be the averages; does nothing without any."""
+        """Exchange weights and averages so that the averages are in use, or not.
+
+        Without averages it has no effect.
+
+        Args:
+            wanted: whether the averages are to be used as weights.
+        """
         for group in self.param_groups:
             if not group.get("averaged") or group.get("swapped", False) == wanted:
                 continue
@@ -62,8 +68,8 @@ class NTASGDConfig(FairseqDataclass):
     non_monotone_interval: int = field(
         default=5,
         metadata={
-            "help": "average weights as soon as a validation loss is above the least one of those "
-            "that are more than so many validations old"
+            "help": "start to average the weights when a validation loss is above the smallest of "
+            "the losses that are more than this many validations old"
         },
     )
     lr: list[float] = II("optimization.lr")
@@ -71,11 +77,11 @@ class NTASGDConfig(FairseqDataclass):
 
 @register_optimizer("nt_asgd", dataclass=NTASGDConfig)
 class NTASGD(FairseqOptimizer):
-    """SGD whose weights are averaged once validation gets worse (Merity et al., 2018, algorithm 1).
+    """SGD that averages its weights once validation gets worse (Merity et al., 2018, algorithm 1).
 
-    ``--task recurrent_language_modeling`` says when (:meth:`validated`). Its validations, and the
-    checkpoints that are written after one, have the averages, while training goes on from its own
-    weights.
+    ``--task recurrent_language_modeling`` starts the averaging (:meth:`validated`). Its
+    validations, and checkpoints written after a validation, use the averages. Training continues
+    from the weights that are not averaged.
 
     Raises:
         InputError: the interval is below 1.
@@ -89,14 +95,14 @@ class NTASGD(FairseqOptimizer):
 
     @staticmethod
     def check_task(task, common):
-        """Refuse what averages would never be made in, before training begins.
+        """Refuse, before training, a task or a precision without averaging.
 
         Args:
             task: fairseq's task.
-            common: fairseq's options of that group.
+            common: fairseq's option group ``common``.
 
         Raises:
-            InputError: the task does not say when to average, or training is in half precision.
+            InputError: the task does not start the averaging, or training is in half precision.
         """
         if not getattr(task, "averages", False):
             raise InputError("--optimizer nt_asgd needs --task recurrent_language_modeling")
@@ -105,19 +111,19 @@ class NTASGD(FairseqOptimizer):
 
     @property
     def optimizer_config(self) -> dict:
-        """What a resumed run may change."""
+        """Options that a resumed run may change."""
         return {"lr": self.cfg.lr[0], "weight_decay": self.cfg.weight_decay}
 
     def validated(self, losses: Sequence[float]):
-        """Start to average if it is time.
+        """Start to average if the last validation loss meets the criterion.
 
         Args:
-            losses: of all validations so far.
+            losses: losses of all validations so far.
         """
         earlier = losses[: -self.cfg.non_monotone_interval - 1]
         if earlier and losses[-1] > min(earlier):
             self._optimizer.start()
 
     def use_average(self, wanted: bool):
-        """Exchange weights and averages."""
+        """Exchange weights and averages: see :meth:`AveragedSGD.use_average`."""
         self._optimizer.use_average(wanted)

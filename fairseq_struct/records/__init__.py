@@ -1,1 +1,1 @@
-"""Records of results, the tables made from them, and the logs of trainings."""
+"""Records of results, tables made from records, and training logs."""

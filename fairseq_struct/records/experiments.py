@@ -1,4 +1,4 @@
-"""The experiments that recipes run: an index of them, and a list of those without a record."""
+"""The experiments of the recipes: their index, and the list of experiments without a record."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ class Experiment:
 
     Attributes:
         system: folder of the recipe.
-        experiment: as in records.
-        data: in a few words.
-        variant: that stands for the experiment in the index.
-        metric: by which it does so.
-        command: that runs it, within the folder ``recipes``; where there is a record, that tells.
+        experiment: name of the experiment, as in records.
+        data: the data in a few words.
+        variant: variant that represents the experiment in the index.
+        metric: metric of this variant that the index shows.
+        command: command that runs it, within the folder ``recipes``; if there is a record, the
+            index shows the record's command instead.
     """
 
     system: str
@@ -38,10 +39,10 @@ class Experiment:
     command: str
 
     def row(self, recipes: str | Path) -> Row | None:
-        """What stands for it, the last one that was recorded; none without a record.
+        """Last recorded row of :attr:`variant`; None if the experiment has no record.
 
         Raises:
-            InputError: there are records, but not of this variant and metric.
+            InputError: there are records, but none of this variant and metric.
         """
         results = results_of(self.system, self.experiment, recipes)
         rows = [row for row in rows_of(results) if row.variant == self.variant]
@@ -54,12 +55,12 @@ class Experiment:
 
     @property
     def measure(self) -> str:
-        """What is measured, of which variant."""
+        """Metric and variant in words."""
         return f"{self.metric} of `{self.variant}`"
 
 
 def read_experiments(recipes: str | Path) -> list[Experiment]:
-    """The experiments, in the order of their list; none where there is no list.
+    """Read the list of experiments, in its order; empty if the file does not exist.
 
     Raises:
         InputError: a line has too few or too many fields.
@@ -78,7 +79,7 @@ def read_experiments(recipes: str | Path) -> list[Experiment]:
 
 
 def index(recipes: str | Path) -> str:
-    """All experiments with one of their numbers, as Markdown; those without a record at the end."""
+    """All experiments as Markdown, each with one number; those without a record at the end."""
     lines = ["| system | data | ours | paper | command |", "| --- | --- | --- | --: | --- |"]
     experiments = read_experiments(recipes)
     for one in experiments:
@@ -95,7 +96,7 @@ def index(recipes: str | Path) -> str:
 
 
 def list_of_not_run(system: str, recipes: str | Path) -> str:
-    """The experiments of a system that have no record, as a Markdown list."""
+    """Experiments of a system that have no record, as a Markdown list."""
     return _not_run((one for one in read_experiments(recipes) if one.system == system), recipes)
 
 

@@ -1,8 +1,8 @@
-"""Tables within Markdown files, between markers, so that they can be made again and compared.
+"""Marked tables in Markdown files; the markers allow writing the tables again from records.
 
-``<!-- results: SYSTEM/EXPERIMENT -->`` and ``<!-- end of results -->`` stand around a table;
-``<!-- results: index -->`` marks the index of all experiments, and
-``<!-- results: SYSTEM/not_run -->`` the list of those of a system without a record.
+A table stands between ``<!-- results: SYSTEM/EXPERIMENT -->`` and ``<!-- end of results -->``.
+``<!-- results: index -->`` marks the index of all experiments.
+``<!-- results: SYSTEM/not_run -->`` marks the list of a system's experiments without a record.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def fill_tables(text: str, recipes: str | Path) -> str:
         recipes: folder that holds ``SYSTEM/results.jsonl``.
 
     Returns:
-        The text with its tables renewed.
+        The text with its tables written again.
 
     Raises:
         InputError: a marker names a system that does not exist.
@@ -42,7 +42,7 @@ def fill_tables(text: str, recipes: str | Path) -> str:
 
 
 def table_of(name: str, recipes: str | Path) -> str:
-    """What stands between the markers of a name.
+    """The text between the markers of a name.
 
     Args:
         name: ``SYSTEM/EXPERIMENT``, ``SYSTEM/not_run`` or ``index``.

@@ -1,4 +1,4 @@
-"""The papers' numbers, from the tables that lie beside the recipes as ``table_NUMBER.tsv``."""
+"""The papers' numbers, read from files ``table_NUMBER.tsv`` beside the recipes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from fairseq_struct.files.text_files import read_text
 
 
 def paper_values(folder: str | Path, experiment: str, variant: str) -> dict[str, float]:
-    """What the paper has of one variant of an experiment.
+    """The paper's values for one variant of an experiment.
 
     Args:
-        folder: of the recipes of a system. Its tables have a column ``variant`` and columns
+        folder: folder of a system's recipes. Its tables have a column ``variant`` and columns
             ``EXPERIMENT METRIC``; a cell may be empty.
         experiment, variant: as in records.
 
     Returns:
-        Values by metric; none if the paper has no such row.
+        Values by metric; empty if the paper has no such row.
     """
     values = {}
     for path in sorted(Path(folder).glob("table_*.tsv")):

@@ -1,4 +1,4 @@
-"""Records of experiments, one JSON object a line. A number is reported only from such a record."""
+"""Records of experiments: one JSON object per line. Reported numbers come only from records."""
 
 import fcntl
 import json
@@ -22,18 +22,18 @@ class Result:
 
     Attributes:
         experiment: corpus and direction or task, e.g. ``multi30k_en_de``.
-        variant: the row of the paper's table, e.g. ``top_k``.
+        variant: row of the table in the paper (or thesis) that the recipe repeats, e.g. ``top_k``.
         metrics: name to value; percentages from 0 to 100.
-        paper: the paper's values under the same names, where it has them.
+        paper: the paper's values under the same names, if the paper gives them.
         scale: ``paper`` for the paper's setting, ``reduced`` for a smaller one.
-        data: what the numbers were measured on.
+        data: the data on which the numbers were measured.
         seed: fairseq's ``--seed``.
         updates: training updates.
         device: processor, its vector instructions (older records lack them) and threads; or
             accelerator.
         minutes: training time.
-        command: what produced the record.
-        version: of this package.
+        command: command that produced the record.
+        version: version of this package.
     """
 
     experiment: str
@@ -55,11 +55,11 @@ class Result:
 
 
 def device_name(threads: int | None = None, on_cpu: bool = False) -> str:
-    """Name of the accelerator, or ``PROCESSOR, VECTOR INSTRUCTIONS, N threads`` in use.
+    """Name of the device in use: accelerator, or ``PROCESSOR, VECTOR INSTRUCTIONS, N threads``.
 
     Args:
-        threads: of the CPU, if not torch's.
-        on_cpu: the CPU was used, whether there is an accelerator or not.
+        threads: number of CPU threads (default: torch's number).
+        on_cpu: the CPU was used, even if there is an accelerator.
     """
     if torch.cuda.is_available() and not on_cpu:
         return torch.cuda.get_device_name()
@@ -72,28 +72,28 @@ def benchmark_name(what: str, threads: int) -> str:
     """Name of a benchmark as an experiment, so that each kind of processor has its own table.
 
     Args:
-        what: is measured, e.g. ``on_lstm``.
-        threads: of the CPU.
+        what: what is measured, e.g. ``on_lstm``.
+        threads: number of CPU threads.
 
     Returns:
-        e.g. ``on_lstm_1_thread_avx2``.
+        The name, e.g. ``on_lstm_1_thread_avx2``.
     """
     count = f"{threads}_thread{'s' if threads > 1 else ''}"
     return "_".join(filter(None, (what, count, own_instructions())))
 
 
 def append_result(path: str | Path, result: Result):
-    """Append a record to a file, or put it in the place of the one that it repeats.
+    """Append a record to a file; a record of the same run is replaced.
 
-    Two records are of the same run when experiment, variant, seed, updates, scale and data agree.
-    Programs that append at the same time wait for one another.
+    Two records are of the same run if experiment, variant, seed, updates, scale and data agree.
+    Programs that append at the same time wait for each other.
 
     Args:
-        path: the file, made if need be.
+        path: the file; created if it does not exist.
         result: the record.
 
     Raises:
-        InputError: the file holds something else than records.
+        InputError: the file holds anything else than records.
     """
     path = Path(path)
     with path.with_name(f".{path.name}.lock").open("w") as lock:
@@ -117,7 +117,7 @@ def read_results(path: str | Path) -> list[Result]:
     """Read a file of records.
 
     Raises:
-        InputError: with file and line, where a line is no record.
+        InputError: a line is not a record; the message names file and line.
     """
     names = {item.name for item in fields(Result)}
     results = []
@@ -133,7 +133,7 @@ def read_results(path: str | Path) -> list[Result]:
 
 
 def results_of(system: str, experiment: str, recipes: str | Path) -> list[Result]:
-    """The records of one experiment in ``RECIPES/SYSTEM/results.jsonl``, none without the file."""
+    """Records of one experiment in ``RECIPES/SYSTEM/results.jsonl``; empty without this file."""
     path = Path(recipes) / system / "results.jsonl"
     results = read_results(path) if path.is_file() else []
     return [item for item in results if item.experiment == experiment]

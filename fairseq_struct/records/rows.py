@@ -1,4 +1,4 @@
-"""Rows of tables: records that differ by seed alone become one, with mean and deviation."""
+"""Rows of tables: records that differ only by seed become one row, with mean and deviation."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from dataclasses import dataclass
 
 from fairseq_struct.records.results import Result
 
-STDERR = "_stderr"  # a metric of this name is the error of the one before it
+STDERR = "_stderr"  # suffix of a metric that is the standard error of the metric before it
 _SEED = re.compile(r"\bseed \d+")
 
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one variant under one setting, by one seed or several.
+    """The records of one variant under one setting, of one seed or several.
 
     Attributes:
-        results: the records, which differ by seed alone.
+        results: the records, which differ only by seed.
     """
 
     results: tuple[Result, ...]
 
     @property
     def variant(self) -> str:
-        """The variant of all."""
+        """The variant of all records."""
         return self.results[0].variant
 
     @property
@@ -35,29 +35,29 @@ class Row:
 
     @property
     def updates(self) -> int:
-        """The training updates of each."""
+        """Training updates of each record."""
         return self.results[0].updates
 
     @property
     def minutes(self) -> float:
-        """The mean time of training."""
+        """Mean training time in minutes."""
         return statistics.mean(item.minutes for item in self.results)
 
     @property
     def data(self) -> str:
-        """What was measured; without the seed of a trained model that was, if it varies."""
+        """The data in words; if the records differ, "seed N" becomes "several seeds"."""
         texts = {item.data for item in self.results}
         return texts.pop() if len(texts) == 1 else _without_seeds(self.results[0].data)
 
     @property
     def metrics(self) -> list[str]:
-        """Names of the metrics in any of the records, but for errors of another one."""
+        """Names of all metrics in the records, except standard errors of other metrics."""
         return names_of(self.results)
 
     def ours(self, name: str) -> str:
         """A metric as text: mean ± sample standard deviation over seeds, or the value of one seed.
 
-        Where a record has its own standard error, as ``NAME_stderr``, that stands behind ±.
+        If the only record has a standard error ``NAME_stderr``, it stands after ±.
         """
         found = [item.metrics for item in self.results if name in item.metrics]
         if len(found) < 2:
@@ -66,18 +66,18 @@ class Row:
         return f"{statistics.mean(values):.2f} ± {statistics.stdev(values):.2f}"
 
     def paper(self, name: str) -> str:
-        """The paper's value of a metric, as text; empty if it has none."""
+        """The paper's value of a metric as text; empty if the paper gives none."""
         known = self.results[0].paper
         return _with_error(known, name) if name in known else ""
 
     def cell(self, name: str) -> str:
-        """``ours (paper)``, or ours alone."""
+        """Text of a table cell: ``ours (paper)``, or ours alone."""
         paper = self.paper(name)
         return f"{self.ours(name)} ({paper})" if paper else self.ours(name)
 
 
 def rows_of(results: Iterable[Result]) -> list[Row]:
-    """The rows of one experiment, in the order of their first records."""
+    """Group the records of one experiment into rows, in the order of their first records."""
     groups: dict[tuple, list[Result]] = {}
     for item in results:
         key = item.variant, item.updates, item.scale, _without_seeds(item.data)
@@ -86,13 +86,13 @@ def rows_of(results: Iterable[Result]) -> list[Row]:
 
 
 def names_of(results: Iterable[Result]) -> list[str]:
-    """Names of the metrics in any record, but for errors of another one."""
+    """Names of all metrics in the records, except standard errors of other metrics."""
     names = dict.fromkeys(name for item in results for name in item.metrics)
     return [name for name in names if not (name.endswith(STDERR) and name[: -len(STDERR)] in names)]
 
 
 def in_words(row: Row) -> str:
-    """What a recipe prints: ``EXPERIMENT VARIANT: name value …  (paper: name value, …)``."""
+    """The line a recipe prints: ``EXPERIMENT VARIANT: name value …  (paper: name value, …)``."""
     names = row.metrics
     paper = ", ".join(f"{name} {row.paper(name)}" for name in names if row.paper(name))
     shown = "  ".join(f"{name} {row.ours(name)}" for name in names)
@@ -101,7 +101,7 @@ def in_words(row: Row) -> str:
 
 
 def shared(texts: Sequence[str]) -> str:
-    """Texts as one, without repeating the parts between semicolons that they have in common."""
+    """Join texts; a part between semicolons that several texts share appears once."""
     return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
 
 

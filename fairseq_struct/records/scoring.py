@@ -1,6 +1,6 @@
-"""What the scoring scripts of recipes share: options, the line they print, the record they keep.
+"""Shared code of the recipes' scoring scripts: options, printed line, and record.
 
-A script measures; :func:`publish` prints the numbers beside the paper's and appends the record.
+A script measures. :func:`publish` prints the numbers beside the paper's and appends the record.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from fairseq_struct.records.training_log import TrainingLog, read_log
 
 
 def scoring_options(description: str | None, *further_scales: str) -> argparse.ArgumentParser:
-    """A parser with the options that ``recipes/common.sh`` gives to every scoring script.
+    """Make a parser with the options that ``recipes/common.sh`` passes to every scoring script.
 
     Args:
         description: what the script does.
-        further_scales: words for a scale that the script finds out.
+        further_scales: further values of ``--scale``, for which the script determines the scale.
     """
     parser = argparse.ArgumentParser(description=description)
     add = parser.add_argument
     add("--experiment", required=True, help="name of the experiment")
-    add("--variant", help="row of its table")
+    add("--variant", help="row of the experiment's table")
     add("--scale", choices=(*SCALES, *further_scales), required=True, help="size of the runs")
-    add("--data", default="", help="what the numbers are of, in words")
+    add("--data", default="", help="the evaluated data in words")
     add("--run", type=Path, help="folder with train.log and checkpoints")
-    add("--command", required=True, help="what has made the runs")
+    add("--command", required=True, help="command that made the runs")
     add("--results", type=Path, help="file to append the record to")
     return parser
 
 
 def log_of(run: Path) -> TrainingLog:
-    """The log of a training that came to its end.
+    """Read the log of a finished training.
 
     Raises:
-        InputError: there is none, or it did not end.
+        InputError: there is no log, or the training did not end.
     """
     return read_log(run / "train.log")
 
 
 def seed_of(run: Path) -> int:
-    """The seed of a run, by the name of its folder, ``seed_1``."""
+    """Seed of a run, from the name of its folder, such as ``seed_1``."""
     return int(run.name.removeprefix("seed_"))
 
 
@@ -55,15 +55,15 @@ def publish(
     """Print the numbers of one variant in a line, and append a record for each run.
 
     Args:
-        args: of :func:`scoring_options`.
-        runs: fields of :class:`~fairseq_struct.records.results.Result` for each run, of which they
-            are mean and deviation in print.
-        folder: of the recipe, with the paper's tables.
-        paper: are the paper's numbers of the same data?
-        common: fields that all runs share, in place of what ``args`` says.
+        args: parsed options of :func:`scoring_options`.
+        runs: fields of :class:`~fairseq_struct.records.results.Result` for each run. The printed
+            line has their mean and deviation.
+        folder: folder of the recipe, with the paper's tables.
+        paper: whether the paper's numbers are of the same data.
+        common: fields that all runs share; they override those of ``args``.
 
     Raises:
-        InputError: the file holds something else than records.
+        InputError: the file holds anything else than records.
     """
     shared = {name: getattr(args, name) for name in
               ("experiment", "variant", "scale", "data", "command")}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Markdown tables made from records, as narrow as they come, the paper's values in brackets."""
+"""Markdown tables made from records, in the narrower orientation, with the paper's values."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ _QUANTITY = re.compile(r"(.+)_(\d+)")
 
 @dataclass(frozen=True)
 class Column:
-    """A name and a text for each variant."""
+    """A column: its name, and one text for each variant."""
 
     name: str
     cells: tuple[str, ...]
 
 
 def markdown_table(results: Sequence[Result]) -> str:
-    """Tables of one experiment's records.
+    """Make the tables of one experiment's records.
 
-    Records that differ by seed alone are one row. What all rows have in common is told in the
-    sentence above. Variants are rows, or columns where that is narrower. Of several quantities
-    that were measured at the same numbers (NAME_10, NAME_20, …), each has a table of its own.
+    Records that differ only by seed are one row. A sentence above the tables gives what all rows
+    have in common; it also says that the paper's values are in brackets. Variants are rows, or
+    columns if that is narrower. Several quantities measured at the same numbers (NAME_10, NAME_20,
+    …) get one table each.
 
     Args:
         results: records of one experiment, in the order of the variants.
@@ -59,7 +60,7 @@ def markdown_table(results: Sequence[Result]) -> str:
 
 
 def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
-    """Scale, seeds, updates and minutes: phrases for what all rows share, columns for the rest."""
+    """Scale, seeds, updates, minutes: phrases for what all rows share, columns for the rest."""
     results = [item for row in rows for item in row.results]
     if not any(item.updates for item in results):  # a benchmark trains nothing
         return [], []
@@ -79,7 +80,7 @@ def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
         if min(counts) < max(counts):
             phrases.append(f"{spread} seeds")
         share("seeds", list(map(str, counts)), f"{spread} {{}} seeds")
-    elif not summed_up:  # then the data tells
+    elif not summed_up:  # else Result.data names the seeds
         share("seed", [str(row.seeds[0]) for row in rows], "seed {}")
     share("updates", [f"{row.updates:,}" for row in rows], "{} updates")
     if any(row.minutes >= 0.5 for row in rows):
@@ -88,7 +89,7 @@ def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
 
 
 def command_of(results: Sequence[Result]) -> str:
-    """The command of the first record, with words for its variant and, if they vary, the seed."""
+    """Command of the first record, with VARIANT for its variant and SEED for seeds that vary."""
     command = results[0].command.replace(f" {results[0].variant}", " VARIANT")
     if len({item.seed for item in results}) > 1:
         command = _SEED_IN_COMMAND.sub(r"\1SEED", command)
@@ -96,7 +97,7 @@ def command_of(results: Sequence[Result]) -> str:
 
 
 def _by_quantity(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:
-    """Columns NAME_10, NAME_20, … of several NAMEs as a group for each, titled by NAME."""
+    """Group columns NAME_10, NAME_20, … by NAME, if there are several NAMEs."""
     found = [_QUANTITY.fullmatch(column.name) for column in columns]
     groups: dict[str, list[Column]] = {}
     for match, column in zip(found, columns, strict=True):
@@ -109,7 +110,7 @@ def _by_quantity(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:
 
 
 def _narrower(variants: Column, columns: Sequence[Column]) -> list[str]:
-    """The table with a row for each variant, or that with a row for each column."""
+    """The narrower table: with a row for each variant, or with a row for each column."""
     grid = [[column.name, *column.cells] for column in (variants, *columns)]
     upright = [list(line) for line in zip(*grid, strict=True)]
     across = min((upright, grid), key=_width)

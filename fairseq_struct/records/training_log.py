@@ -1,4 +1,4 @@
-"""What fairseq-train logs with ``--log-format json``."""
+"""Reader of the log that fairseq-train writes with ``--log-format json``."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import reading
 
-# Of a line that a kill cut off and the next run went on with, the second part.
+# If a kill cut a line off and the resumed run continued it, this matches the second part.
 _NUMBERS = re.compile(r"^.*\| (?P<split>[\w-]+) \| (?P<values>\{\"epoch\".*\})\s*$")
 
 
 @dataclass(frozen=True)
 class Logged:
-    """One line of numbers.
+    """One line of numbers in a log.
 
     Attributes:
         split: ``train_inner`` within an epoch, ``train`` at its end, or a validated split.
-        values: name to value, without the split's name before it.
+        values: name to value; names lack the prefix with the split's name.
     """
 
     split: str
@@ -29,13 +29,13 @@ class Logged:
 
     @property
     def update(self) -> int | None:
-        """Number of updates so far, where the line tells it."""
+        """Number of updates so far; None if the line does not contain it."""
         number = self.values.get("num_updates")
         return None if number is None else int(number)
 
 
 def logged(lines: Iterable[str]) -> Iterator[Logged]:
-    """The lines of numbers among the lines of a log; all others are passed over."""
+    """Parse the lines of numbers in a log; other lines are skipped."""
     for match in filter(None, map(_NUMBERS.match, lines)):
         try:
             values = {name: float(value) for name, value in json.loads(match["values"]).items()
@@ -50,10 +50,10 @@ def logged(lines: Iterable[str]) -> Iterator[Logged]:
 
 @dataclass(frozen=True)
 class TrainingLog:
-    """Values of a training that came to its end.
+    """Values of a finished training.
 
     Attributes:
-        splits: split, then epoch, then name to value; the training split is ``train``.
+        splits: values by split, epoch and name; the training split is ``train``.
     """
 
     splits: dict[str, dict[int, dict[str, float]]]
@@ -62,7 +62,7 @@ class TrainingLog:
         """A metric of a split after an epoch.
 
         Raises:
-            InputError: it was not logged.
+            InputError: the metric was not logged.
         """
         try:
             return self.splits[split][epoch][name]
@@ -70,12 +70,13 @@ class TrainingLog:
             raise InputError(f"the log has no {name} of {split} after epoch {epoch}") from None
 
     def best_epoch(self, split: str, name: str, highest: bool = False) -> int:
-        """The epoch with the best value of a metric, the lowest or the highest one.
+        """The epoch with the lowest or ``highest`` value of a metric.
 
-        Of several it is the last one, whose checkpoint fairseq keeps as the best.
+        If several epochs have this value, the last one counts: fairseq keeps its checkpoint as the
+        best.
 
         Raises:
-            InputError: it was not logged.
+            InputError: the metric was not logged.
         """
         epochs = self.splits.get(split)
         if not epochs:
@@ -85,20 +86,20 @@ class TrainingLog:
 
     @property
     def updates(self) -> int:
-        """How many updates there were."""
+        """Number of training updates."""
         return int(max(values["num_updates"] for values in self.splits["train"].values()))
 
     @property
     def minutes(self) -> float:
-        """How long training took, without validation."""
+        """Training time in minutes, without validation."""
         return sum(values["train_wall"] for values in self.splits["train"].values()) / 60
 
 
 def read_log(path: str | Path) -> TrainingLog:
-    """Read a log, of several calls if the training was interrupted and went on.
+    """Read the log of a training; it may span several calls if the training was resumed.
 
     Raises:
-        InputError: there is no such file, or the training did not end.
+        InputError: the file does not exist, or the training did not end.
     """
     path = Path(path)
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""How far a fairseq-train has come, from what it logs with ``--log-format json``."""
+"""Progress display of fairseq-train, from its log with ``--log-format json``."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ _BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remain
 def show_progress(
     lines: Iterable[str], updates: int, shown: Sequence[str] = ("loss",), file: TextIO | None = None
 ) -> None:
-    """Read a log to its end and show how far the training has come.
+    """Read a log to its end and show the progress of the training.
 
-    On a terminal that is a bar with the time left; elsewhere a line for each tenth of the updates.
+    A terminal gets a bar with the time left; other output gets a line for each tenth of the
+    updates.
 
     Args:
-        lines: of the log, as they come.
-        updates: at which the training ends.
-        shown: names of the numbers to show, those of a validated split with its name before them,
+        lines: lines of the log, as they arrive.
+        updates: number of updates at which the training ends.
+        shown: names of the numbers to show; numbers of a validated split have its name as prefix,
             as in ``valid_bleu``.
-        file: where to (standard error).
+        file: file to write to (default: standard error).
     """
     file = file or sys.stderr
     show = _bar if file.isatty() else _lines
@@ -34,12 +35,12 @@ def show_progress(
 
 
 def _numbers(lines: Iterable[str], shown: Sequence[str]):
-    """The update and the latest of the numbers to show, for each line that tells its update."""
+    """Update and latest numbers to show, for each line that contains its update."""
     latest: dict[str, float] = {}
     told_within = False
     for entry in logged(lines):
         prefix = "" if entry.split.startswith("train") else f"{entry.split}_"
-        # The averages of a whole epoch are older than what was told within it.
+        # The averages of a whole epoch are older than the numbers logged within it.
         if not (entry.split == "train" and told_within):
             latest |= {f"{prefix}{name}": value for name, value in entry.values.items()}
         if not prefix:
@@ -49,7 +50,7 @@ def _numbers(lines: Iterable[str], shown: Sequence[str]):
 
 
 def _bar(numbers, updates: int, file: TextIO) -> None:
-    # tqdm by itself shows nothing on a terminal that does not tell its size.
+    # Without sizes tqdm shows nothing on a terminal that does not report its size.
     size = shutil.get_terminal_size()
     with tqdm(total=updates, desc="training", file=file, mininterval=0, miniters=1,
               ncols=size.columns - 1, nrows=size.lines, bar_format=_BAR) as bar:  # fmt: skip
@@ -58,7 +59,7 @@ def _bar(numbers, updates: int, file: TextIO) -> None:
             bar.set_postfix(latest, refresh=False)
             if begun:
                 bar.update(update - bar.n)
-            else:  # the time left is reckoned from here: without imports, or from a checkpoint
+            else:  # the time left counts from here: after the imports, or from a checkpoint
                 bar.reset()
                 bar.initial = bar.n = bar.last_print_n = update
                 bar.refresh()

@@ -12,7 +12,7 @@ from fairseq_struct.tasks.own_criterion import OwnCriterion
 
 @dataclass
 class LatentClustersConfig(FairseqDataclass):
-    """Options of the task: what data is generated."""
+    """Options of the task: which data are generated."""
 
     clusters: int = field(default=10, metadata={"help": "number of clusters"})
     dim: int = field(default=100, metadata={"help": "dimension of the data"})
@@ -24,13 +24,13 @@ class LatentClustersConfig(FairseqDataclass):
     test_size: int = field(default=1000, metadata={"help": "number of test instances"})
     data_seed: int = field(
         default=42,
-        metadata={"help": "seed of the data, which do not depend on --seed; 42: the paper's"},
+        metadata={"help": "seed of the data, apart from --seed; 42: data of the SPIGOT paper"},
     )
     batches_per_epoch: int = field(
         default=100,
         metadata={
             "help": "repeat the training batches until an epoch has this many; 0: go through the "
-            "data once, which with a full batch makes every update an epoch"
+            "data once per epoch (one update per epoch if all data are one batch)"
         },
     )
 
@@ -39,10 +39,9 @@ class LatentClustersConfig(FairseqDataclass):
 class LatentClustersTask(OwnCriterion, FairseqTask):
     """Classification of generated data whose true clusters are known.
 
-    The subsets ``train``, ``valid`` and ``test`` are generated
-    (:func:`.generate_mixture`), so there is no data folder to
-    name. Use it with the model and the criterion of the same name, which logs ``accuracy`` and,
-    while validating, ``v_measure``.
+    The task generates the subsets ``train``, ``valid`` and ``test`` (:func:`.generate_mixture`), so
+    it needs no data folder. Use it with the model and the criterion of the same name. The criterion
+    logs ``accuracy`` and, while validating, ``v_measure``.
 
     Args:
         cfg: the options.
@@ -65,14 +64,14 @@ class LatentClustersTask(OwnCriterion, FairseqTask):
 
     @classmethod
     def setup_task(cls, cfg: LatentClustersConfig, **kwargs):
-        """The task; fairseq-validate passes on more than the options."""
+        """Build the task; fairseq-validate passes further arguments, which are ignored."""
         return cls(cfg)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
-        """Make one of the subsets available.
+        """Load one of the generated subsets.
 
         Raises:
-            InputError: it is none of ``train``, ``valid`` and ``test``.
+            InputError: ``split`` is not ``train``, ``valid`` or ``test``.
         """
         if split not in self.mixture:
             raise InputError(f"no subset {split!r}: there are {', '.join(self.mixture)}")

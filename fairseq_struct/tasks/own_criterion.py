@@ -1,4 +1,4 @@
-"""Tasks that only one criterion, and only models of one kind, fit."""
+"""Tasks that accept only one criterion and only one kind of model."""
 
 from fairseq.models import ARCH_MODEL_REGISTRY
 
@@ -6,12 +6,14 @@ from fairseq_struct.errors import InputError
 
 
 class OwnCriterion:
-    """What comes before ``FairseqTask`` among the bases of a task with a criterion of its name.
+    """Mixin for a task that accepts only the criterion of the same name.
+
+    It precedes ``FairseqTask`` among the base classes.
 
     Attributes:
-        own_criterion: that name.
-        needs: what classes of models of this task have, and others do not.
-        models: some of them, for the message.
+        own_criterion: name of the criterion.
+        needs: attribute that the model classes of this task have and other classes lack.
+        models: examples of these models, for the error message.
     """
 
     own_criterion = ""
@@ -22,7 +24,7 @@ class OwnCriterion:
         """Build the criterion.
 
         Raises:
-            InputError: it is another one.
+            InputError: the criterion is not :attr:`own_criterion`.
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "criterion", None)
         if name != self.own_criterion:
@@ -33,7 +35,7 @@ class OwnCriterion:
         """Build the model.
 
         Raises:
-            InputError: it is none of this task's.
+            InputError: the model is not one for this task.
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         family = ARCH_MODEL_REGISTRY.get(name)

@@ -1,4 +1,4 @@
-"""Task: language models that carry their state from window to window."""
+"""Task for language models that carry their state from window to window."""
 
 import logging
 from dataclasses import dataclass, field
@@ -22,16 +22,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class RecurrentLanguageModelingConfig(LanguageModelingConfig):
-    """Fairseq's options of ``language_modeling``, and those of truncated backpropagation."""
+    """Fairseq's options of ``language_modeling``, and options of truncated backpropagation."""
 
     tokens_per_sample: int = field(
-        default=70, metadata={"help": "tokens of a window; gradients do not go beyond it"}
+        default=70, metadata={"help": "tokens per window; gradients stop at its start"}
     )
     fixed_windows: bool = field(
         default=False,
         metadata={
-            "help": "give all training windows the same size; without it they vary, and the "
-            "learning rate with them (Merity et al., 2018)"
+            "help": "give all training windows the same size; by default the size varies, and the "
+            "learning rate with it (Merity et al., 2018)"
         },
     )
 
@@ -40,27 +40,27 @@ class RecurrentLanguageModelingConfig(LanguageModelingConfig):
 class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
     """Truncated backpropagation through time on the data of ``--task language_modeling``.
 
-    The corpus is cut into ``--batch-size`` streams (``--batch-size-valid`` for validation) for each
-    worker, which are read window by window; the model's state after a window is where the next one
-    begins. A checkpoint carries the states of all workers, so that training goes on where it
-    stopped. Two workers make the updates of one with twice the streams (not of one with
-    ``--update-freq 2``, which reads two windows of the same streams).
+    The corpus is cut into ``--batch-size`` streams (``--batch-size-valid`` for validation) per
+    worker. The streams are read window by window. Each window starts from the model's state after
+    the window before. A checkpoint holds the states of all workers, so a resumed training continues
+    where it stopped. Two workers make the same updates as one worker with twice the streams (not as
+    one worker with ``--update-freq 2``, which reads two windows of the same streams).
 
     Raises:
         InputError: a missing file or option, or an option that does not fit (on use).
     """
 
     own_criterion = "recurrent_language_modeling"
-    averages = True  # it tells an optimizer that averages weights when to
+    averages = True  # this task starts the averaging of an optimizer that averages weights
     needs, models = "distances", "on_lstm_lm and awd_lstm_lm"
 
     def __init__(self, args, dictionary, output_dictionary=None, targets=None):
         super().__init__(args, dictionary, output_dictionary, targets)
         self._state = self._validated = None  # after the last window, in training and validation
-        self._shares: list[float] = []  # of a window's full size, since the last update
+        self._shares: list[float] = []  # window sizes / full size, since the last update
         self._averaging, self._begins = None, True
         self._shards, self._shard, self._subset = 1, 0, 0
-        self._model = None  # of the last validation
+        self._model = None  # the model of the last validation
         if args.tokens_per_sample < 1:
             raise InputError(f"--tokens-per-sample must be 1 or more, not {args.tokens_per_sample}")
 
@@ -69,7 +69,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         """Load the dictionary.
 
         Raises:
-            InputError: it is missing or damaged.
+            InputError: the dictionary is missing or damaged.
         """
         if args.data:
             check_dictionary(Path(utils.split_paths(args.data)[0]) / "dict.txt")
@@ -79,7 +79,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         """Load a split.
 
         Raises:
-            InputError: it is missing or empty.
+            InputError: the split is missing or empty.
         """
         path = Path(self.args.data) / split
         lines = load_lines(path, self.dictionary, self.args.dataset_impl)
@@ -97,7 +97,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         """Windows in the order of the text.
 
         Raises:
-            InputError: there is no ``--batch-size``.
+            InputError: ``--batch-size`` is not given.
         """
         if not isinstance(dataset, TokenStreams):
             return super().get_batch_iterator(
@@ -118,7 +118,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         )  # fmt: skip
 
     def build_generator(self, *_, **__):
-        """None: windows are no sentences to go on from.
+        """Refuse generation: windows are not sentences that a model can continue.
 
         Raises:
             InputError: always.
@@ -129,7 +129,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         )
 
     def eval_lm_dataloader(self, *_, **__):
-        """None: fairseq-eval-lm would begin every window at zeros.
+        """Refuse fairseq-eval-lm: it would start every window from a zero state.
 
         Raises:
             InputError: always.
@@ -140,12 +140,12 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         )
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
-        """Forward and backward pass on a window, from the state before it to that after it."""
+        """Forward and backward pass on a window; starts from the carried state and updates it."""
         inner = _inner(model)
         averaging = optimizer if hasattr(optimizer, "use_average") else None
         self._averaging = averaging
         if self._begins and update_num == 0:
-            inner.progress.clear()  # of a model that is tuned further, not of this training
+            inner.progress.clear()  # it belongs to the pretraining of a model that is fine-tuned
         self._begins = False
         if averaging is not None:
             self._look_at_validation(inner, averaging)
@@ -162,9 +162,9 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         return result
 
     def reduce_metrics(self, logging_outputs, criterion):
-        """Log what the criterion logs, and sum up the validation that training looks at."""
+        """Log what the criterion logs, and sum the validation loss that averaging depends on."""
         super().reduce_metrics(logging_outputs, criterion)
-        if criterion.training or self._subset != 1:  # of further subsets it takes no notice
+        if criterion.training or self._subset != 1:  # further validation subsets do not count
             return
         sums = self._model.progress.setdefault("validation", [0.0, 0.0])
         for log in logging_outputs:  # of all workers
@@ -172,7 +172,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
             sums[1] += float(log["sample_size"])
 
     def valid_step(self, sample, model, criterion):
-        """Losses of a window."""
+        """Losses of a window, from the state after the window before."""
         if "first" not in sample:
             return super().valid_step(sample, model, criterion)
         if sample["first"]:
@@ -185,27 +185,27 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         return result
 
     def begin_valid_epoch(self, epoch, model):
-        """Put the averaged weights in place; checkpoints written after validation have them."""
+        """Switch to the averaged weights; checkpoints written after validation contain them."""
         self._subset = 0
         _inner(model).progress.pop("validation", None)
         if self._averaging is not None:
             self._averaging.use_average(True)
 
     def optimizer_step(self, optimizer, model, update_num):
-        """Take a step, longer or shorter as the windows were."""
+        """Take a step; the learning rate is scaled by the windows' size relative to full size."""
         rate, shares = optimizer.get_lr(), self._shares or [1.0]
         optimizer.set_lr(rate * sum(shares) / len(shares))
         super().optimizer_step(optimizer, model, update_num)
         optimizer.set_lr(rate)
         self._shares = []
         if self._shards > 1 and self._state is not None:
-            # Here, where every worker comes by, because the first one writes the checkpoints.
+            # Gathered here, in a step of all workers, because only the first writes checkpoints.
             _inner(model).progress["state"] = tuple(
                 tuple(_of_all_workers(part) for part in parts) for parts in self._state
             )
 
     def _carried(self, model, streams: int):
-        """The state after the last window; of a checkpoint, if training has just begun."""
+        """The state after the last window; from the checkpoint if training has just begun."""
         state = model.progress.get("state") if self._state is None else None
         if state is not None and len(state[0][0]) != streams * self._shards:
             logger.warning("other streams than before (--batch-size): this window begins at zeros")
@@ -216,7 +216,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         return self._state
 
     def _look_at_validation(self, model, optimizer):
-        """Tell the optimizer the loss of a validation that is over."""
+        """Pass the loss of a finished validation to the optimizer."""
         sums = model.progress.pop("validation", None)
         if sums is not None and sums[1]:
             losses = model.progress.setdefault("losses", [])
@@ -225,7 +225,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
 
 
 def _of_all_workers(part: torch.Tensor) -> torch.Tensor:
-    """(workers * streams, size), the workers' parts (streams, size) one below the other."""
+    """Concatenate the workers' parts (streams, size) to (workers * streams, size)."""
     group = distributed_utils.get_data_parallel_group()
     parts = [torch.empty_like(part) for _ in range(distributed_utils.get_world_size(group))]
     torch.distributed.all_gather(parts, part.contiguous(), group=group)
@@ -233,7 +233,7 @@ def _of_all_workers(part: torch.Tensor) -> torch.Tensor:
 
 
 def _inner(model):
-    """The model itself, without what distributes it."""
+    """The model itself, without the wrappers of distributed training."""
     while not hasattr(model, "progress") and hasattr(model, "module"):
         model = model.module
     if not hasattr(model, "progress"):

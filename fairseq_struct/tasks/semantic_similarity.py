@@ -1,8 +1,8 @@
-"""Semantic textual similarity: how alike two sentences are, by their vectors."""
+"""Semantic textual similarity: scores two sentences by the similarity of their vectors."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional  # which fairseq can read; it cannot read "str | None"
+from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
 from fairseq.data import Dictionary
@@ -26,18 +26,18 @@ class SemanticSimilarityConfig(FairseqDataclass):
         default=None, metadata={"help": "folder made by fairseq-struct prepare sentence_similarity"}
     )
     freeze_parser: bool = field(
-        default=False, metadata={"help": "do not train the model's parser any further"}
+        default=False, metadata={"help": "do not train the model's parser"}
     )
     seed: int = II("common.seed")
 
 
 @register_task("semantic_similarity", dataclass=SemanticSimilarityConfig)
 class SemanticSimilarityTask(OwnCriterion, FairseqTask):
-    """Scores of pairs of sentences, by a masked language model (Shen's thesis, section 4.3.5).
+    """Similarity of sentence pairs by a masked language model (Shen's thesis, section 4.3.5).
 
-    Use it with the criterion of the same name, with the architecture and sizes of a model of
-    ``--task structured_masked_lm`` and its checkpoint, ``--finetune-from-model CHECKPOINT``.
-    Splits are files ``NAME.tsv`` of the folder.
+    Use it with the criterion of the same name. Give the architecture and sizes of a model trained
+    with ``--task structured_masked_lm``, and its checkpoint: ``--finetune-from-model CHECKPOINT``.
+    Splits are the files ``NAME.tsv`` of the folder.
 
     Args:
         cfg: the options.
@@ -51,7 +51,7 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
         super().__init__(cfg)
         self.words = words
         words.add_symbol(MASK)
-        # Pairs of the largest batch so far, of any worker.
+        # Number of pairs in the largest batch so far, over all workers.
         self.largest_batch = 0
 
     @classmethod
@@ -59,7 +59,7 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
         """Load the dictionary.
 
         Raises:
-            InputError: no such folder, or no dictionary in it.
+            InputError: the folder or its dictionary does not exist.
         """
         path = Path(cfg.data or "") / "dict.txt"
         if not cfg.data or not path.is_file():
@@ -68,25 +68,25 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
         return cls(cfg, load_dictionary(path))
 
     def build_model(self, cfg, from_checkpoint: bool = False):
-        """Build the model, its parser frozen if that is asked for.
+        """Build the model, with its parser frozen under ``--freeze-parser``.
 
         Raises:
-            InputError: the model is none of this task's, or has no parser to freeze.
+            InputError: the model is not one for this task, or has no parser to freeze.
         """
         model = super().build_model(cfg, from_checkpoint)
         if self.cfg.freeze_parser:
             if not model.parses:
                 raise InputError(f"{type(model).__name__} has no parser; without --freeze-parser")
             model.network.encoder.parser.requires_grad_(False)
-        # No word is predicted: what only that needs would be without a gradient.
+        # No word is predicted, so the bias of the word scores gets no gradient.
         model.network.bias.requires_grad_(False)
         return model
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
-        """Make a split of the folder available.
+        """Load a split of the folder.
 
         Raises:
-            InputError: there is no such split, or it is malformed.
+            InputError: the split does not exist or is malformed.
         """
         path = Path(self.cfg.data) / f"{split}.tsv"
         pairs = read_pairs(path)
@@ -97,14 +97,14 @@ class SemanticSimilarityTask(OwnCriterion, FairseqTask):
                 side.append(
                     torch.tensor([index_of(self.words, word) for word in sentence.split()])
                 )
-        # In float64, which fairseq leaves alone under fp16: no two scores become the same.
+        # fairseq does not convert float64 under fp16, so different scores stay different.
         scores = torch.tensor([pair.score / HIGHEST for pair in pairs], dtype=torch.float64)
         self.datasets[split] = LabelledSentences(
             sides, scores, self.words.pad(), shuffle=split == "train", seed=self.cfg.seed
         )
 
     def get_batch_iterator(self, dataset, *args, **kwargs):
-        """Batches of a split."""
+        """Batches of a split; records the size of the largest one."""
         batches = super().get_batch_iterator(dataset, *args, **kwargs)
         self.largest_batch = max([self.largest_batch, *map(len, batches.frozen_batches)])
         return batches

@@ -1,10 +1,10 @@
-"""Classification of sentences, or of pairs of them, with latent structure on the way."""
+"""Classification of sentences or sentence pairs, by models with or without latent structure."""
 
 import json
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Optional  # which fairseq can read; it cannot read "str | None"
+from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
 from fairseq.data import Dictionary
@@ -36,8 +36,8 @@ class StructuredClassificationConfig(FairseqDataclass):
     heads_path: Optional[str] = field(  # noqa: UP045
         default=None,
         metadata={
-            "help": "CoNLL-U file with gold trees of some of the training sentences, which join "
-            "the loss of models with latent trees"
+            "help": "CoNLL-U file with gold trees of some training sentences; they add to the loss "
+            "of models with latent trees"
         },
     )
     longest_sentence: int = field(
@@ -52,11 +52,11 @@ class StructuredClassificationConfig(FairseqDataclass):
 
 @register_task("structured_classification", dataclass=StructuredClassificationConfig)
 class StructuredClassificationTask(OwnCriterion, FairseqTask):
-    """Sentences, or pairs of sentences, and their labels.
+    """Classification of sentences or of sentence pairs.
 
     Use it with the criterion of the same name, which logs ``accuracy``, ``macro_f1`` and, for
-    models with latent trees, ``tree_depth``. Validations also log how often each label was taken
-    for which (``confusion_TRUE_PREDICTED``).
+    models with latent trees, ``tree_depth``. Validations also log the confusion table: the number
+    of instances for each pair of true and predicted label (``confusion_TRUE_PREDICTED``).
 
     Args:
         cfg: the options.
@@ -78,7 +78,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
             raise InputError("--truncate needs --longest-sentence")
         self.words = words
         self.labels = labels
-        self._model = None  # knows how many sentences an instance has, and takes which gold trees
+        self._model = None  # gives the sentences per instance and the kind of gold trees
         options = Path(cfg.data) / OPTIONS
         try:
             self.lower = options.is_file() and bool(json.loads(read_text(options))["lower"])
@@ -95,7 +95,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
         """Load the dictionaries.
 
         Raises:
-            InputError: no such folder, or no dictionaries in it.
+            InputError: the folder or one of its dictionaries does not exist.
         """
         if not cfg.data:
             raise InputError("the task needs a folder made by fairseq-struct prepare labelled_text")
@@ -118,8 +118,8 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
         """Build the model.
 
         Raises:
-            InputError: it is no classifier of sentences, or there are gold trees that it cannot
-                build.
+            InputError: the model is not a classifier of sentences, or it cannot infer one of the
+                gold trees.
         """
         model = super().build_model(cfg, from_checkpoint)
         if self.gold and model.gold_kind != DEPENDENCIES:
@@ -135,10 +135,10 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
         return model
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
-        """Make a split of the folder available.
+        """Load a split of the folder.
 
         Raises:
-            InputError: there is no such split, a sentence is empty or too long, or the file with
+            InputError: the split does not exist, a sentence is empty or too long, or the file with
                 gold trees does not fit.
         """
         prefix = Path(self.cfg.data) / split
@@ -175,7 +175,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
         return sentence
 
     def _gold_trees(self, split: str, sides: list[list[torch.Tensor]]):
-        """What the model takes of this split's gold trees, for each side; None if nothing."""
+        """Gold trees of this split that the model uses, for each side; None if there are none."""
         folder = Path(self.cfg.data)
         if getattr(self._model, "gold_kind", None) == CONSTITUENTS:
             paths = [folder / f"{split}.{TREES}{side}" for side, _ in enumerate(sides, 1)]
@@ -194,7 +194,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
         )
 
     def reduce_metrics(self, logging_outputs: list[dict], criterion):
-        """Log what the criterion logs and, while validating, the confusion table by its labels."""
+        """Log what the criterion logs and, while validating, the confusion table by labels."""
         super().reduce_metrics(logging_outputs, criterion)
         if criterion.training:
             return
@@ -205,7 +205,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
             )
 
     def max_positions(self):
-        """None: the task itself refuses what is too long."""
+        """None: the task itself refuses sentences that are too long."""
         return None
 
     @property

@@ -1,8 +1,8 @@
-"""Masked language models over words, and the trees that they infer."""
+"""Masked language modelling over words, with evaluation of the trees that models infer."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional  # which fairseq can read; it cannot read "str | None"
+from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
 from fairseq.data import Dictionary
@@ -33,41 +33,41 @@ class StructuredMaskedLMConfig(FairseqDataclass):
         default=None, metadata={"help": "folder data-bin of a language model"}
     )
     mask_rate: float = field(
-        default=0.3, metadata={"help": "probability of each word to be hidden"}
+        default=0.3, metadata={"help": "probability that a word is hidden"}
     )
     valid_draws: int = field(
-        default=5, metadata={"help": "draws of hidden words that a validation is the mean of"}
+        default=5, metadata={"help": "draws of hidden words that a validation averages over"}
     )
     treebank: Optional[str] = field(  # noqa: UP045
         default=None,
         metadata={
-            "help": "gold trees that each validation compares the model's with: a CoNLL-U file, or "
+            "help": "gold trees that score the model's trees in each validation: a CoNLL-U file or "
             "a folder of .dp files; logged are uas and uuas of trees, uas_argmax and uuas_argmax "
-            "of each word's best head, and both with _root, where the root is a choice, too"
+            "of each word's best head, and both with _root, where the root is a candidate, too"
         },
     )
     keep_punctuation: bool = field(
         default=False,
-        metadata={"help": "leave punctuation in the treebank's sentences; without it what hangs "
-                  "from punctuation moves up"},
+        metadata={"help": "keep punctuation in the treebank's sentences; by default it is removed, "
+                  "and its dependents attach to its head"},
     )  # fmt: skip
     keep_case: bool = field(
         default=False,
-        metadata={"help": "leave the treebank's words as they are; without it they become those of "
-                  "the Penn Treebank's language models: lower-cased, numbers N"},
+        metadata={"help": "keep the treebank's words as they are; by default they are written as "
+                  "in the Penn Treebank language-model text: lower-cased, numbers as N"},
     )  # fmt: skip
     seed: int = II("common.seed")
 
 
 @register_task("structured_masked_lm", dataclass=StructuredMaskedLMConfig)
 class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
-    """Sentences of which words are hidden (Shen's thesis, section 4.3.1).
+    """Prediction of hidden words in sentences (Shen's thesis, section 4.3.1).
 
-    Use it with the criterion of the same name, which logs ``ppl``. With a treebank each validation
-    also logs how well the model's parser finds its trees: ``uas`` and ``uuas`` of the best spanning
-    trees with a single root, ``uas_argmax`` and ``uuas_argmax`` of each word's best head among the
-    others, as in the thesis, and ``uas_argmax_root`` and ``uuas_argmax_root``, where it may choose
-    the root.
+    Use it with the criterion of the same name, which logs ``ppl``. With a treebank, each validation
+    also scores the model's parser on its trees: ``uas`` and ``uuas`` of the best spanning trees
+    with a single root; ``uas_argmax`` and ``uuas_argmax`` of each word's best head among the other
+    words, as in Shen's thesis; ``uas_argmax_root`` and ``uuas_argmax_root``, where the root is a
+    candidate head, too.
 
     Args:
         cfg: the options.
@@ -87,18 +87,18 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
         self.words = words
         self.mask = words.add_symbol(MASK)
         self.gold = self._gold(cfg.treebank) if cfg.treebank else []
-        self._scores: dict[str, float] = {}  # of the treebank, in the validation that goes on
-        self._scored = None  # the split that they are logged with
+        self._scores: dict[str, float] = {}  # on the treebank, in the current validation
+        self._scored = None  # the split that the scores are logged with
         self._now = None  # the split that batches come from
-        self._model = None  # knows how long sentences may be
+        self._model = None  # gives the largest sentence length
 
     @classmethod
     def setup_task(cls, cfg: StructuredMaskedLMConfig, **kwargs):
         """Load the dictionary.
 
         Raises:
-            InputError: no such folder, no dictionary in it or one with the mask as a word, or a
-                treebank that cannot be read.
+            InputError: the folder or its dictionary does not exist, the dictionary has the mask as
+                a word, or the treebank cannot be read.
         """
         if not cfg.data:
             raise InputError("the task needs a folder data-bin of a language model")
@@ -139,11 +139,11 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
         return model
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
-        """Make a split of the folder available.
+        """Load a split of the folder.
 
         Raises:
-            InputError: there is no such split, it has an empty sentence or one that is too long for
-                the model, or none of its words is ever hidden.
+            InputError: the split does not exist, a sentence is empty or too long for the model, or
+                none of the split's words is ever hidden.
         """
         path = Path(self.cfg.data) / split
         lines = load_lines(path, self.words)
@@ -166,7 +166,7 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
             raise InputError(f"{path}.bin: at --mask-rate {self.cfg.mask_rate} no word is hidden")
 
     def get_batch_iterator(self, dataset, *args, **kwargs):
-        """Batches of a split; of a validation's splits the first one logs the treebank's scores."""
+        """Batches of a split; in a validation the first split logs the scores on the treebank."""
         self._now = dataset
         if self._scored is None:
             self._scored = dataset
@@ -180,7 +180,7 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
     def valid_step(self, sample, model, criterion):
         """Losses of a batch."""
         if self.gold and not self._scores and self._now is self._scored:
-            self._scores = self.attachment(model)  # fairseq-validate begins no epoch
+            self._scores = self.attachment(model)  # fairseq-validate calls no begin_valid_epoch
         return super().valid_step(sample, model, criterion)
 
     def begin_valid_epoch(self, epoch: int, model):
@@ -189,13 +189,13 @@ class StructuredMaskedLMTask(OwnCriterion, FairseqTask):
         self._scored = None
 
     def attachment(self, model) -> dict[str, float]:
-        """:func:`.score_parser` of a model's parser, on the treebank."""
+        """Scores of a model's parser on the treebank: see :func:`.score_parser`."""
         model.eval()
         device = next(model.parameters()).device
         return score_parser(model.arc_scores, self.gold, self.words.pad(), device)
 
     def reduce_metrics(self, logging_outputs: list[dict], criterion):
-        """Log what the criterion logs and, while validating, how good the trees are."""
+        """Log what the criterion logs and, while validating, the scores of the trees."""
         super().reduce_metrics(logging_outputs, criterion)
         if self._now is self._scored:
             for name, value in self._scores.items():

@@ -1,8 +1,8 @@
-"""CPU seconds of the first use of each verb: its kernels are compiled, into an empty folder.
+"""CPU seconds of the first use of each verb, which compiles the verb's kernels.
 
-Every row is a process of its own with a cache of its own, so that nothing is at hand which another
-verb compiles as well; the second process finds everything in that cache. Seconds are those that
-the processor spends on the call, imports left out: how busy the machine is counts for little.
+Every row uses a separate process with an empty cache, so it shares no kernels with other verbs. A
+second process then uses the filled cache. The seconds are CPU time of the call without imports, so
+the load of the machine has little effect.
 
     python recipes/benchmarks/first_use.py [--append]
 """
@@ -30,7 +30,7 @@ print(time.process_time() - start)
 
 
 def seconds(use: str, folder: str) -> float:
-    """CPU seconds of a use in a new process, compiled code being kept in a folder."""
+    """CPU seconds of a use in a new process, with ``folder`` as cache of compiled code."""
     result = subprocess.run(
         [sys.executable, "-c", SCRIPT, use], env={**os.environ, "NUMBA_CACHE_DIR": folder},
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True,

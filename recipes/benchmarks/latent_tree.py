@@ -1,10 +1,11 @@
 """Time of a training step of the latent-tree classifier, by method.
 
-Forward and backward pass of the full model of section 4.5.2 (300-dimensional embeddings, sizes of
-100), a batch of 32 sentences of 40 words. All rows are measured in the same run, their repeats
-interleaved; each is the median, and ratios are to the marginals' own row. The row
-"in 20 steps" cuts each projection off at 20 trees; its step error is how far the label it steps to
-is from the exact one, relative to the length of the step (mean over the sentences).
+Measured are forward and backward pass of the full model of Mihaylova's thesis, section 4.5.2
+(300-dimensional embeddings, sizes of 100), on a batch of 32 sentences of 40 words. All rows are
+measured in the same run with interleaved repeats. Each number is a median; ratios are to the row
+of the marginals. The row "in 20 steps" stops each projection at 20 trees. Its step error is the
+distance between its pulled-back label and the exact one, relative to the length of the step (mean
+over the sentences).
 
     python recipes/benchmarks/latent_tree.py [--threads 1] [--append]
 """
@@ -36,10 +37,10 @@ CUT_OFF = {f"spigot_in_{FEW}_steps": "spigot"}
 
 
 def step(name: str, batch: int, length: int):
-    """A training step of one row's model, without the optimiser, and what it pulls back.
+    """Make a training step of one row's model, without the optimiser.
 
-    The step returns the gradient that reaches the arc scores, None without a parser: for methods
-    that project it is the start of the step less its end.
+    The step returns the gradient that reaches the arc scores; None without a parser. For methods
+    that project, this gradient is the start of the step minus its end.
     """
     torch.manual_seed(1)
     method = CUT_OFF.get(name, name)
@@ -67,7 +68,7 @@ def step(name: str, batch: int, length: int):
 
 
 def step_error(cut_off, exact) -> float:
-    """Mean distance of the gradients of two steps, relative to the second one's length."""
+    """Mean distance between the gradients of two steps, relative to the length of the second."""
     rough, true = cut_off().flatten(1), exact().flatten(1)
     return float(((rough - true).norm(dim=1) / true.norm(dim=1)).mean())
 
@@ -89,7 +90,7 @@ def main():
     taken: dict[str, list[float]] = {name: [] for name in steps}
     for number in range(setting.repeats + 2):
         for name, run in steps.items():
-            run()  # in training, too, a step finds memory as its own kind has left it
+            run()  # untimed: as in training, memory is then as a step of the same kind leaves it
             start = time.perf_counter()
             run()
             if number >= 2:  # the first steps compile kernels and warm up

@@ -1,8 +1,8 @@
 """Time and memory of ON-LSTM layers, forward and backward, against torch's LSTM of the same sizes.
 
 Batches of 20 sequences, C = 10, gradients of all weights and inputs. Each timed step follows an
-untimed one of its kind, the two alternate, and each number is the median. Memory is what a process
-takes at its peak beyond what it had after a step of two words, the median of several processes.
+untimed one of its kind. The two kinds alternate, and each number is a median. Memory is the peak of
+a process minus its memory after a step of two words (median of several processes).
 
     python recipes/benchmarks/on_lstm.py [--threads 1] [--append]
 """
@@ -55,7 +55,7 @@ def milliseconds(kinds, sizes: tuple[int, ...], steps: int, repeats: int) -> dic
 
 
 def peak(kind: str, sizes: tuple[int, ...], steps: int) -> float:
-    """MiB beyond those of a step of two words, of this process."""
+    """Peak memory of this process in MiB, beyond that after a step of two words."""
 
     def highest() -> float:
         line = next(x for x in Path("/proc/self/status").open() if x.startswith("VmHWM"))
@@ -69,7 +69,7 @@ def peak(kind: str, sizes: tuple[int, ...], steps: int) -> float:
 
 
 def peaks(kinds, sizes: tuple[int, ...], steps: int, repeats: int) -> dict[str, float]:
-    """Median :func:`peak` of each kind, every one of a new process."""
+    """Median :func:`peak` of each kind; each value is measured in a new process."""
     numbers = [str(number) for number in (steps, *sizes)]
     taken = {kind: [] for kind in kinds}
     for _ in range(repeats):

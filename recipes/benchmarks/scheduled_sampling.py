@@ -1,8 +1,8 @@
 """Time and memory of a training step of the scheduled-sampling Transformer, mix by mix.
 
-Each row is relative to the same model under pure teacher forcing, measured in the same run; the
-steps of all rows are interleaved, so that a drift of the machine's speed touches all alike. Peak
-memory is measured in a fresh process per row.
+Each row is relative to the same model under pure teacher forcing, measured in the same run. The
+steps of all rows are interleaved, so a change of the machine's speed affects all rows equally. Peak
+memory is measured in a new process per row.
 
     python recipes/benchmarks/scheduled_sampling.py [--repeats 15] [--threads 1] [--append]
 """
@@ -23,7 +23,7 @@ from fairseq_struct.records.results import Result, append_result, benchmark_name
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 
-# variant: (options of the architecture, time ratio aimed at for probability 0.5)
+# variant: (options of the architecture, target time ratio for probability 0.5)
 ROWS = {
     "argmax": ({"mix": "argmax"}, 1.20),
     "top_k": ({"mix": "top_k"}, 1.20),
@@ -89,7 +89,7 @@ class TrainingStep:
         self.lengths = torch.full(shape[:1], setting.length, device=setting.device)
         self.padding = dictionary.pad()
         self.updates = 0
-        # Peaked predictions, as a trained model has them: a few steps on the one batch.
+        # A few steps on this batch make the predictions peaked, as those of a trained model.
         for _ in range(setting.warmup_steps):
             self()
 
@@ -114,8 +114,8 @@ class TrainingStep:
 
 
 def peak_memory(setting: argparse.Namespace, options: dict, probability: float) -> float:
-    """MiB that training takes at most: on a CPU the growth of a fresh process during its first
-    steps, on a CUDA device all that is allocated, parameters included."""
+    """Peak memory of training in MiB: on a CPU the growth of a new process in its first steps,
+    on a CUDA device all allocated memory, parameters included."""
     command = [sys.executable, __file__, "--one-row", json.dumps([options, probability])]
     for name in ("layers", "dim", "vocabulary", "sentences", "length", "threads", "device"):
         command += [f"--{name}", str(getattr(setting, name))]
@@ -138,7 +138,7 @@ def measure_one_row(setting: argparse.Namespace) -> float:
 
 
 def peak_resident_size() -> float:
-    """MiB; Linux's own count for this program (getrusage would inherit the parent's peak)."""
+    """Peak memory in MiB as Linux counts it (getrusage would inherit the parent's peak)."""
     status = Path("/proc/self/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) / 1024
 
@@ -201,7 +201,7 @@ def main():
 
 
 def record_of(setting: argparse.Namespace, name: str, values: dict[str, float]) -> Result:
-    """The record of one row; its data says what was timed."""
+    """The record of one row; its field ``data`` describes what was timed."""
     size = f"{setting.layers}+{setting.layers} layers of {setting.dim}"
     batch = f"{setting.sentences} x {setting.length} tokens, vocabulary {setting.vocabulary}"
     return Result(

@@ -1,8 +1,8 @@
-"""Speed of inference over dependency trees, beside what one would use instead.
+"""Speed of inference over dependency trees, compared with other libraries.
 
-All rows of one table are measured in the same run, their repeats interleaved; each is the median.
-Peers: torch-struct 0.5, supar where it is installed, networkx for the best tree with crossing
-arcs, and a bare LU factorisation (torch.linalg) for the matrix-tree theorem.
+All rows of one table are measured in the same run with interleaved repeats; each is a median.
+Peers: torch-struct 0.5, supar if it is installed, networkx for the best tree with crossing arcs,
+and a plain LU factorisation (torch.linalg) for the matrix-tree theorem.
 
     pip install torch-struct==0.5 networkx
     pip install supar==1.1.4    # optional
@@ -32,7 +32,7 @@ LENGTHS = (10, 20, 40, 70, 100)
 
 
 class Ours:
-    """The same by this project, by one of its two backends."""
+    """Trees of this project, by one of its two backends, with the interface of :class:`Peer`."""
 
     def __init__(self, scores: torch.Tensor, backend: str = "auto", **kind):
         self.leaf = scores.clone().requires_grad_()
@@ -42,12 +42,12 @@ class Ours:
 
 
 def gradient_of(verb: str, who: Peer | Ours, weights: torch.Tensor | None = None) -> Callable:
-    """A call that takes the gradient of what a distribution has under this name."""
+    """A function that computes the gradient of the distribution's attribute ``verb``."""
     return lambda: who.gradient(getattr(who.make(), verb), weights)
 
 
 def rows(batch: int, n: int) -> dict[str, dict[str, Callable | float]]:
-    """What is measured: name -> {"ours", "torch" path, "peer", "target" ratio peer / ours}."""
+    """The measured rows: name -> {"ours", "torch" path, "peer", "target" ratio peer / ours}."""
     generator = torch.Generator().manual_seed(1)
     scores = torch.randn(batch, n, n, generator=generator)
     weights = torch.randn(batch, n, n, generator=generator)
@@ -63,7 +63,7 @@ def rows(batch: int, n: int) -> dict[str, dict[str, Callable | float]]:
 
 
 def rows_of_sums(scores: torch.Tensor, weights: torch.Tensor) -> dict[str, dict]:
-    """Sums over projective trees, the best of them, and samples."""
+    """Rows for sums over projective trees, best projective trees, and samples."""
     peer, ours, path = Peer(scores), Ours(scores), Ours(scores, "torch")
     return {
         "log_partition_gradient": {
@@ -92,9 +92,9 @@ def rows_of_sums(scores: torch.Tensor, weights: torch.Tensor) -> dict[str, dict]
 
 
 def rows_of_sparsemap(scores: torch.Tensor, weights: torch.Tensor) -> dict[str, dict]:
-    """SparseMAP of projective trees; the peer has none: its marginals, with gradient, serve."""
+    """Rows for SparseMAP of projective trees; the peer has none, so its marginals are measured."""
     peer, ours = Peer(scores), Ours(scores)
-    # To the end it would take seconds a sentence: so many steps are what is affordable.
+    # An exact solution would take seconds per sentence; this limit on the steps is affordable.
     flat = Ours(0.01 * scores, sparsemap_steps=100 + 3 * scores.size(1))
     sharp, sharp_peer = Ours(3 * scores), Peer(3 * scores)
     return {
@@ -117,17 +117,17 @@ def rows_of_sparsemap(scores: torch.Tensor, weights: torch.Tensor) -> dict[str, 
 
 
 def face_row(scores: torch.Tensor, weights: torch.Tensor) -> dict:
-    """What a gradient costs with all trees of its face, and with those of the solution only.
+    """Row for the cost of a gradient with all trees of its face, and with the solution's trees.
 
-    Both are made when the solution is at hand; what each is off by, relative to finite differences,
-    stands beside the times. The row has two sentences of 30 words at most: longer ones of small
-    scores take seconds to solve.
+    Both are computed from a known solution. The row also has the error of each relative to finite
+    differences. It has two sentences of at most 30 words: longer ones with small scores take
+    seconds to solve.
     """
 
     @functools.cache
     def solved() -> DependencyTrees:
         trees = DependencyTrees(scores)
-        trees.sparse_distribution  # noqa: B018 - so that it is at hand
+        trees.sparse_distribution  # noqa: B018 - computes and caches it
         return trees
 
     def complete():
@@ -152,7 +152,7 @@ def face_row(scores: torch.Tensor, weights: torch.Tensor) -> dict:
 
 
 def rows_of_all_trees(scores: torch.Tensor) -> dict[str, dict]:
-    """Sums over all trees, and the best of them."""
+    """Rows for sums over all trees, and for the best tree."""
     crossing = Ours(scores.double(), projective=False)
     path = Ours(scores.double(), "torch", projective=False)
     return {
@@ -170,7 +170,7 @@ def rows_of_all_trees(scores: torch.Tensor) -> dict[str, dict]:
 
 
 def measure(found: dict, repeats: int) -> dict[str, dict[str, float]]:
-    """Milliseconds of every part of every row; slow ones are repeated less often."""
+    """Milliseconds of every part of every row; slow parts are repeated less often."""
     times: dict[str, dict[str, float]] = {}
     for name, row in found.items():
         parts = {part: call for part, call in row.items() if callable(call) and part != "facts"}
@@ -180,7 +180,7 @@ def measure(found: dict, repeats: int) -> dict[str, dict[str, float]]:
         for _ in range(repeats):
             for part, call in parts.items():
                 if sum(taken[part]) < 3000:
-                    call()  # what ran before has left the caches full of its own
+                    call()  # untimed: the part before has filled the caches with its data
                     start = time.perf_counter()
                     call()
                     taken[part].append(1000 * (time.perf_counter() - start))
@@ -191,7 +191,7 @@ def measure(found: dict, repeats: int) -> dict[str, dict[str, float]]:
 
 
 def positive(text: str) -> int:
-    """An argument that is a whole number above 0."""
+    """Parse an argument that must be a whole number above 0."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
@@ -265,7 +265,7 @@ def record_of(setting, n: int, name: str, times: dict, ratio: float, facts: dict
 
 
 def command() -> str:
-    """How this run was called."""
+    """The command of this run."""
     policy = os.environ.get("OMP_WAIT_POLICY")
     call = f"OMP_WAIT_POLICY={policy} python" if policy else "python"
     return " ".join([call, "recipes/benchmarks/structured_inference.py", *sys.argv[1:]])

@@ -1,4 +1,4 @@
-"""What structured inference is measured beside: other libraries and the usual ways."""
+"""Peers of the structured-inference benchmark: other libraries and the usual methods."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import torch
 
 
 class Peer:
-    """Projective trees by torch-struct, which wants a score tensor that is no leaf."""
+    """Projective trees by torch-struct, whose score tensor must not be a leaf."""
 
     def __init__(self, scores: torch.Tensor):
         import torch_struct
@@ -20,7 +20,7 @@ class Peer:
 
 
 def laplacian_determinant(leaf: torch.Tensor):
-    """Log-determinant by LU and its gradient: the usual way to matrix-tree marginals."""
+    """Log-determinant by LU, and its gradient: the usual method for matrix-tree marginals."""
     weights = leaf.exp()
     root = weights.diagonal(0, 1, 2)
     arcs = weights - torch.diag_embed(root)
@@ -29,7 +29,7 @@ def laplacian_determinant(leaf: torch.Tensor):
 
 
 def by_networkx(scores: torch.Tensor):
-    """Best trees of all sentences, one after the other."""
+    """Best trees of all sentences by networkx, one after the other."""
     import networkx
 
     for sentence in scores.tolist():
@@ -41,7 +41,7 @@ def by_networkx(scores: torch.Tensor):
 
 
 def by_supar(scores: torch.Tensor, verb: str, gradient: bool) -> Callable:
-    """The same by supar, whose scores are [modifier, head], the root being word 0."""
+    """Inference by supar, whose scores are [modifier, head] with the root as word 0."""
     from supar.structs import DependencyCRF
 
     batch, n, _ = scores.shape

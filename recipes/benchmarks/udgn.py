@@ -1,10 +1,10 @@
-"""Training step of a UDGN, and parsing with it, at the paper's size.
+"""Time of a training step of a UDGN, and of parsing with it, at the size of Shen's thesis.
 
-Training: forward and backward pass of 32 sentences of 30 words, 30 % hidden, 10,000 words, against
-torch.nn.TransformerEncoder with 8 layers of 512 under the same masked language model. Parsing: from
-integers to best trees, in batches, against one sentence at a time with networkx's Chu-Liu/Edmonds.
-Each timed run follows an untimed one of its kind, the kinds alternate, and each number is the
-median.
+Training: forward and backward pass of 32 sentences of 30 words (30 % hidden, 10,000 words in the
+dictionary), compared with torch.nn.TransformerEncoder with 8 layers of 512 in the same masked
+language model. Parsing: from integers to best trees in batches, compared with one sentence at a
+time with networkx's Chu-Liu/Edmonds. Each timed run follows an untimed one of its kind. The kinds
+alternate, and each number is a median.
 
     python recipes/benchmarks/udgn.py [--threads 1] [--append]
 """
@@ -37,7 +37,7 @@ ALONE = 8  # sentences that are parsed one at a time
 
 
 def udgn() -> MaskedLanguageModel:
-    """The published network for the Penn Treebank."""
+    """The UDGN of Shen's thesis for the Penn Treebank."""
     torch.manual_seed(1)
     embedding = nn.Embedding(WORDS, SIZE)
     tags = TagSharedEmbedding(nn.Embedding(WORDS, SIZE), 50)
@@ -48,7 +48,7 @@ def udgn() -> MaskedLanguageModel:
 
 
 def transformer() -> MaskedLanguageModel:
-    """The peer."""
+    """The Transformer to compare with."""
     torch.manual_seed(1)
     embedding = nn.Embedding(WORDS, SIZE)
     encoder = TransformerMaskedEncoder(embedding, LAYERS, 8, 2048, LENGTH, 0.2, 0.1)
@@ -77,7 +77,7 @@ def best_tree(scores: torch.Tensor):
 
 @torch.inference_mode()
 def parse_in_batches(network: MaskedLanguageModel, tokens: torch.Tensor, trees: bool):
-    """Heads of all sentences, or the parser's scores alone."""
+    """Heads of all sentences in a batch; without ``trees``, only the parser's scores."""
     lengths = torch.full((len(tokens),), LENGTH)
     scores = network.encoder.parser(tokens, lengths)
     return spanning_trees(scores.float(), lengths) if trees else scores
@@ -85,7 +85,7 @@ def parse_in_batches(network: MaskedLanguageModel, tokens: torch.Tensor, trees: 
 
 @torch.inference_mode()
 def parse_alone(network: MaskedLanguageModel, tokens: torch.Tensor, trees: bool):
-    """The same of some sentences, one after the other."""
+    """Parse some sentences one at a time; without ``trees``, compute only the parser's scores."""
     for sentence in tokens[:ALONE]:
         scores = network.encoder.parser(sentence[None], torch.tensor([LENGTH]))[0]
         if trees:
@@ -118,7 +118,7 @@ def training(repeats: int) -> dict[str, float]:
 
 
 def parsing(repeats: int) -> dict[str, float]:
-    """Metrics of parsing, of each sentence."""
+    """Metrics of parsing, per sentence."""
     network = udgn().eval()
 
     def in_bfloat16():

@@ -1,4 +1,4 @@
-"""Draw figures 4.2 and 4.3 from the logs of the recipes' runs."""
+"""Draw figures 4.2 and 4.3 of Mihaylova's thesis from the logs of the recipes' runs."""
 
 import argparse
 import statistics
@@ -37,7 +37,7 @@ AXES = {"accuracy": "accuracy (%)", "v_measure": "V-measure"}
 
 @dataclass(frozen=True)
 class Runs:
-    """Which runs with 10 clusters are drawn: see the options."""
+    """The runs with 10 clusters that are drawn; the fields are those of the options."""
 
     folder: Path
     learning_rates: list[str]
@@ -45,14 +45,14 @@ class Runs:
     seeds: list[int]
 
     def of(self, name: str) -> list[list[Validation]]:
-        """The validations of each seed's run, with the learning rate that is best for them."""
+        """Validations of each seed's run, with the learning rate that is best for these runs."""
         folder = self.folder / "clusters_10" / name
         logs = runs_with_best_rate(folder, self.learning_rates, self.updates, self.seeds)[1]
         return [validations_of(log) for log in logs]
 
 
 def draw_curves(panels, runs: Runs):
-    """Figure 4.2: metrics of the validation set over updates, median and range of the seeds."""
+    """Draw figure 4.2: validation metrics over updates, median and range over seeds."""
     for method in CURVES:
         found = runs.of(method)
         at = [validation.update for validation in found[0]]
@@ -68,9 +68,9 @@ def draw_curves(panels, runs: Runs):
 
 
 def draw_steps(panels, runs: Runs):
-    """Figure 4.3: metrics of the test set by number of steps, the best step size at each.
+    """Draw figure 4.3: test metrics by number of steps, with the best step size for each number.
 
-    The best is the one whose median validation accuracy after the last update is highest.
+    The best step size has the highest median validation accuracy after the last update.
     """
     for method in PULLED_BACK:
         chosen = []
@@ -98,11 +98,11 @@ def main():
     report_plainly()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("figure", choices=("4.2", "4.3"), help="which figure")
-    parser.add_argument("--runs", type=Path, required=True, help="folder that is OUT of the recipe")
+    parser.add_argument("--runs", type=Path, required=True, help="the recipe's folder OUT")
     parser.add_argument("--learning-rates", nargs="+", default=["0.001", "0.002"],
                         help="learning rates to choose from by validation accuracy")  # fmt: skip
     parser.add_argument("--updates", type=int, default=10_000, help="updates of the runs")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4], help="their seeds")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4], help="runs' seeds")
     parser.add_argument("--output", type=Path, required=True, help="PNG file to write")
     args = parser.parse_args()
 

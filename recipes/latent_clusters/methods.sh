@@ -1,11 +1,12 @@
 # shellcheck shell=bash
-# The rows of table 4.1 and their training, for the recipes beside it.
+# The rows of table 4.1 of Mihaylova's thesis and their training, for the recipes in this folder.
 #
-# Environment of these, beside that of ../common.sh; SEEDS is "1 2 3 4" and UPDATES 10000. A record
-# sums up the runs of all seeds, so other SEEDS are another setting here:
-#   LEARNING_RATES  to choose from by validation accuracy, for each row ("0.001 0.002": of the
-#                   thesis's three, those that are best for any row in its table A.1)
-#   JOBS            runs at a time (1)
+# Environment of these recipes, beside that of ../common.sh; SEEDS is "1 2 3 4", UPDATES is 10000.
+# A record summarises the runs of all seeds, so other SEEDS count as another setting here:
+#   LEARNING_RATES  learning rates from which validation accuracy chooses, for each row
+#                   (default: "0.001 0.002", those of the thesis's three rates that are best for any
+#                   row in table A.1)
+#   JOBS            number of runs at the same time (default: 1)
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
@@ -15,7 +16,7 @@ methods=(
     ste_softmax ste_identity spigot spigot_ce spigot_eg
 )
 
-# Sets $seeds, $updates, $rates and $jobs.
+# Set $seeds, $updates, $rates and $jobs.
 settings_of_clusters() {
     local rate learning_rates="0.001 0.002"
     updates=10000
@@ -33,11 +34,12 @@ settings_of_clusters() {
     number JOBS "$jobs"
 }
 
-# Prints the size of the steps towards the pulled-back label: 0.1, best for all three SPIGOTs in
-# table A.1, for the mean loss over the 5000 instances of the batch: 0.1/5000 in this project's
-# convention (fairseq_struct/structure/pullback.py). The encoder shares nothing with the decoder, so
-# that the weight of the pulled-back loss would only scale its gradient, to which Adam is
-# indifferent; and so for ste_identity would the step size.
+# step_size_of METHOD : print the size of the steps towards the pulled-back label. In table A.1, 0.1
+# is best for all three SPIGOTs, for the mean loss over the 5000 instances of the batch. In this
+# project's convention (fairseq_struct/structure/pullback.py) that is 0.1/5000. The weight of the
+# pulled-back loss is not set: encoder and decoder share no parameters, so the weight only scales
+# the encoder's gradient, and Adam is invariant to that scale. The same holds for the step size of
+# ste_identity.
 step_size_of() {
     case "$1" in
         spigot | spigot_ce | spigot_eg) echo 0.00002 ;;
@@ -45,14 +47,14 @@ step_size_of() {
     esac
 }
 
-# train_clusters CLUSTERS METHOD SEED RATE [STEPS STEP_SIZE] : one run. The test set is only looked
-# at: what is chosen is chosen by the validation set, which comes first.
+# train_clusters CLUSTERS METHOD SEED RATE [STEPS STEP_SIZE] : train one run. The test set is only
+# logged; all choices use the validation set, which comes first.
 train_clusters() {
     local clusters=$1 method=$2 seed=$3 rate=$4 steps=${5:-1} name=$2
     local step_size=${6:-$(step_size_of "$method")}
     [ $# -le 4 ] || name=$method.steps_$steps.size_$step_size
-    # All 5000 instances make one batch. fairseq's buffer for batches would cost more than an
-    # update, and so would checkpoints.
+    # All 5000 instances make one batch. fairseq's buffer for batches would cost more time than an
+    # update; so would checkpoints.
     train "$out/clusters_$clusters/$name/rate_$rate/updates_$updates/seed_$seed" "" \
         --task latent_clusters --clusters "$clusters" \
         --arch latent_clusters --criterion latent_clusters --latent-method "$method" \
@@ -62,7 +64,7 @@ train_clusters() {
         --save-interval 1000000
 }
 
-# in_parallel COMMAND… : start it beside the others, as soon as fewer than JOBS are running.
+# in_parallel COMMAND… : start COMMAND in the background, as soon as fewer than JOBS are running.
 in_parallel() {
     while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
         wait_for_one

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Figure 4.3: accuracy and V-measure against the number of pullback steps, 10 clusters.
+# Accuracy and V-measure by number of pullback steps, 10 clusters (Mihaylova's thesis, figure 4.3).
 #   recipes/latent_clusters/steps.sh
-# Every number of steps with every step size (the thesis's 0.1, 1 and 2, see step_size_of in
-# methods.sh) and with the first of LEARNING_RATES: 48 runs for each of SEEDS. With fewer UPDATES
-# than 10000 the figure says so. The environment variables are explained in methods.sh.
+# It runs every number of steps with every step size (0.1, 1 and 2 in the thesis; see step_size_of
+# in methods.sh) and with the first of LEARNING_RATES: 48 runs for each of SEEDS. If UPDATES is not
+# 10000, the figure says so. The environment variables are explained in methods.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/methods.sh"
 

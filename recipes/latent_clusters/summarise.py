@@ -1,4 +1,7 @@
-"""One row of table 4.1: medians and standard errors over seeds, with the best learning rate."""
+"""One row of table 4.1 of Mihaylova's thesis: medians and standard errors over seeds.
+
+They are those of the best learning rate.
+"""
 
 import statistics
 from dataclasses import dataclass
@@ -15,7 +18,7 @@ DATA = "generated: 5,000 / 1,000 / 1,000 instances, dimension 100"
 
 @dataclass(frozen=True)
 class Validation:
-    """What was logged at one update: metrics of the validation and of the test set."""
+    """Metrics of the validation and the test set that were logged at one update."""
 
     update: int
     valid: dict[str, float]
@@ -33,18 +36,18 @@ def validations_of(log: TrainingLog) -> list[Validation]:
 def runs_with_best_rate(
     folder: Path, learning_rates: list[str], updates: int, seeds: list[int]
 ) -> tuple[str, list[TrainingLog]]:
-    """The learning rate whose median validation accuracy after the last update is highest.
+    """Choose the learning rate with the highest median validation accuracy after the last update.
 
     Args:
-        folder: where the runs of one row are.
-        learning_rates: as the folders below are named.
-        updates, seeds: which runs.
+        folder: folder of the runs of one row.
+        learning_rates: as in the names of the folders below.
+        updates, seeds: updates and seeds of the runs.
 
     Returns:
-        That learning rate (the first of several), and the log of each seed.
+        The learning rate (the first one if several are equal), and the log of each seed.
 
     Raises:
-        InputError: there is no such run, or its training did not end.
+        InputError: a run does not exist, or its training did not end.
     """
     candidates = {
         rate: [log_of(folder / f"rate_{rate}" / f"updates_{updates}" / f"seed_{seed}")
@@ -61,7 +64,7 @@ def runs_with_best_rate(
 
 
 def median_and_error(values: list[float]) -> tuple[float, float]:
-    """Median, and standard error of the mean (0 for a single value)."""
+    """Median and standard error of the mean (0 for a single value), rounded to two places."""
     error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
     return round(statistics.median(values), 2), round(error, 2)
 
@@ -69,8 +72,8 @@ def median_and_error(values: list[float]) -> tuple[float, float]:
 def main():
     report_plainly()
     parser = scoring_options(__doc__)
-    parser.add_argument("--runs", type=Path, required=True, help="folder that is OUT of the recipe")
-    parser.add_argument("--learning-rates", nargs="+", required=True, help="to choose from")
+    parser.add_argument("--runs", type=Path, required=True, help="the recipe's folder OUT")
+    parser.add_argument("--learning-rates", nargs="+", required=True, help="rates to choose from")
     parser.add_argument("--seeds", type=int, nargs="+", required=True, help="seeds of the runs")
     parser.add_argument("--updates", type=int, required=True, help="updates of each run")
     args = parser.parse_args()

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Table 4.1: test accuracy and V-measure on generated data with 3 and with 10 clusters.
+# Test accuracy and V-measure on generated data with 3 and 10 clusters (Mihaylova's thesis, table
+# 4.1).
 #   recipes/latent_clusters/table.sh [METHOD …]
-# Without METHODs all 13 rows are run, each with every learning rate; as in the thesis, the one
+# Without METHODs it runs all 13 rows, each with every learning rate. As in the thesis, the rate
 # with the highest validation accuracy counts. Methods and environment are explained in methods.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/methods.sh"

@@ -1,13 +1,15 @@
 # shellcheck shell=bash
-# The rows of table 4.2 and their settings (table A.1), for the recipes beside it.
+# The rows of table 4.2 of Mihaylova's thesis and their settings (table A.1), for the recipes in
+# this folder.
 #
-# Environment of these, beside that of ../common.sh; SEEDS is "1 2 3":
-#   GLOVE    text file of 300-dimensional word vectors, such as glove.840B.300d.txt; with it the
-#            recipe has the thesis's learning rates and 40 epochs, without it embeddings are learned
-#   EPOCHS   40 with GLOVE, else 20 for sick and 8
+# Environment of these recipes, beside that of ../common.sh; SEEDS is "1 2 3":
+#   GLOVE    text file of 300-dimensional word vectors, such as glove.840B.300d.txt. With it, the
+#            recipe uses the thesis's learning rates and 40 epochs; without it, embeddings are
+#            learned
+#   EPOCHS   40 with GLOVE; otherwise 20 for sick and 8 for the others
 #   LR       learning rate (the thesis's for the method with GLOVE, else 0.001)
-#   STEP_SIZE  eta of the pulled-back methods, for the gradient of a sentence's own loss (that of
-#            table A.1 divided by the size of the batch: see step_size_of)
+#   STEP_SIZE  eta of the pulled-back methods, for the gradient of one sentence's loss (eta of
+#            table A.1 divided by the batch size: see step_size_of)
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
@@ -16,7 +18,8 @@ methods=(
     ste_marginals ste_identity spigot spigot_ce spigot_eg
 )
 
-# experiment NAME ARCH BATCH METHOD [DATA] : all of it; NAME is that of the data's layout, too.
+# experiment NAME ARCH BATCH METHOD [DATA] : prepare, train and score. NAME is also the name of the
+# data's layout.
 experiment() {
     local name=$1 arch=$2 batch=$3 method=${4:-} data=${5:-}
     usage="$name.sh METHOD [DATA]"
@@ -58,7 +61,7 @@ experiment() {
 test set, epoch of the best validation accuracy"
 }
 
-# Table A.1.
+# learning_rate_of EXPERIMENT METHOD : print the learning rate of table A.1.
 learning_rate_of() {
     case "$1 $2" in
         "sst baseline") echo 0.00002 ;;
@@ -69,9 +72,10 @@ learning_rate_of() {
     esac
 }
 
-# step_size_of EXPERIMENT METHOD BATCH : the eta of table A.1, which is for the mean loss of a batch
-# of that size, in this project's convention; with it goes --pullback-weight BATCH (what both mean:
-# fairseq_struct/structure/pullback.py). Of ste_identity the table has none, and 1 is plain.
+# step_size_of EXPERIMENT METHOD BATCH : print eta of table A.1 in this project's convention. The
+# table's eta is for the mean loss of a batch of size BATCH, and needs --pullback-weight BATCH (both
+# are explained in fairseq_struct/structure/pullback.py). The table has no eta for ste_identity; 1
+# is the plain straight-through gradient.
 step_size_of() {
     local eta=1
     case "$1 $2" in

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Entailment on SNLI with latent trees (table 4.2).
+# Entailment on SNLI with latent trees (Mihaylova's thesis, table 4.2).
 #   recipes/latent_tree/snli.sh METHOD [DATA]
 # DATA is a folder of snli_1.0_{train,dev,test}.jsonl; it is needed once.
 # The methods and environment variables are explained in methods.sh.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sentiment, two labels with latent trees (table 4.2).
+# Sentiment on SST, two labels, with latent trees (Mihaylova's thesis, table 4.2).
 #   recipes/latent_tree/sst.sh METHOD [DATA]
 # DATA is a folder of train.tsv, dev.tsv, test.tsv (sentence TAB label); it is needed once.
 # The methods and environment variables are explained in methods.sh.

@@ -1,4 +1,7 @@
-"""Accuracy of one row of table 4.2, for each seed after the epoch with the best validation one."""
+"""Test accuracy for one row of table 4.2 (Mihaylova's thesis): one record for each seed.
+
+The accuracy is that after the epoch with the best validation accuracy.
+"""
 
 from pathlib import Path
 
@@ -9,10 +12,10 @@ METRICS = ("accuracy", "macro_f1", "tree_depth")
 
 
 def best_of(run: Path) -> dict:
-    """What a run's record has: test metrics, validation ``accuracy_valid``, seed, updates, minutes.
+    """Fields of a run's record: test metrics, ``accuracy_valid``, seed, updates, minutes.
 
     Raises:
-        InputError: there is no such run, or its training did not end.
+        InputError: the run does not exist, or its training did not end.
     """
     log = log_of(run)
     best = log.best_epoch("valid", "accuracy", highest=True)

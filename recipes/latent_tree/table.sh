@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Table 4.2: accuracy of every method.
+# Accuracy of every method (Mihaylova's thesis, table 4.2).
 #   recipes/latent_tree/table.sh EXPERIMENT [DATA]
 # EXPERIMENT is sst, sick or snli; DATA as for EXPERIMENT.sh. The environment variables are
 # explained in methods.sh.

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Translation along latent trees, on the generated corpus (beyond the thesis).
+# Translation along latent trees on the generated corpus (not in Mihaylova's thesis).
 #   recipes/latent_tree/translation.sh METHOD
 # METHOD is as for sst.sh; baseline is fairseq's Transformer of the same size. Environment: see
-# ../common.sh; SEEDS is 1, UPDATES 700. Its eta is our own choice, the default: 0.1, for the
-# gradient of a sentence's loss, the sum over its words.
+# ../common.sh; SEEDS is 1, UPDATES 700. Eta is the default of this project, 0.1, for the gradient
+# of a sentence's loss (the sum over its words).
 
 source "$(dirname "${BASH_SOURCE[0]}")/methods.sh"
 

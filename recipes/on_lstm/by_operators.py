@@ -1,4 +1,4 @@
-"""Accuracy of a classifier of formulas by the number of operators of the longer one."""
+"""Accuracy of a classifier of formula pairs, by the number of operators of the longer formula."""
 
 from collections import Counter
 from pathlib import Path
@@ -8,14 +8,14 @@ from fairseq_struct.errors import report_plainly
 from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
 
 OPERATORS = {"and", "or", "not"}
-MOST = 12  # the last file of the test set has formulas of 12 operators and more
+MOST = 12  # the last file of the test set has formulas with 12 operators or more
 
 
 def accuracies(checkpoint: Path, text: Path) -> dict[str, float]:
-    """Test accuracy for every number of operators, and over up to 6 and from 7 on.
+    """Test accuracy for each number of operators, for up to 6 operators, and for 7 or more.
 
     Args:
-        checkpoint: of the classifier.
+        checkpoint: checkpoint of the classifier.
         text: folder with test.sentence1, test.sentence2 and test.label.
     """
     lines = [

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Logical inference (ON-LSTM paper, section 5.4): trained on formulas of up to 6 operators.
+# Logical inference, trained on formulas of up to 6 operators (ON-LSTM paper, section 5.4).
 #   recipes/on_lstm/logical_inference.sh CELL [DATA]
-# CELL is on_lstm or lstm. DATA is a folder of train0, …, test12; it is needed once. The paper does
-# not print its training settings; here it is Adam, and the epoch with the best validation accuracy.
-# Environment: see ../common.sh; SEEDS is 1, EPOCHS 20; HIDDEN is the size of the layer (400);
-# INSTANCES draws that many training pairs (all).
+# CELL is on_lstm or lstm. DATA is a folder of train0, …, test12, needed only for the first run. The
+# paper does not give its training settings. The recipe trains with Adam and scores the epoch with
+# the best validation accuracy. Environment: see ../common.sh; SEEDS is 1, EPOCHS 20. HIDDEN is the
+# size of the layer (default: 400). INSTANCES is a number of training pairs to draw (default: all).
 
 # shellcheck source=../common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

@@ -1,6 +1,7 @@
-"""Trees of a treebank's sentences by every layer of an ON-LSTM, and trivial ones.
+"""Score the trees of every layer of an ON-LSTM, and trivial trees, on a treebank's sentences.
 
-The paper's numbers are of other sentences: the WSJ test set, and for WSJ10 the whole treebank.
+The numbers of the ON-LSTM paper are of other sentences: of the WSJ test set, and for WSJ10 of the
+whole treebank.
 """
 
 from pathlib import Path
@@ -21,11 +22,11 @@ LABELS = ("ADJP", "NP", "PP", "INTJ")
 
 
 def score(gold, predicted) -> dict[str, float]:
-    """Both F1s, that of sentences of up to 10 words, depth, and recall of labels.
+    """Sentence and corpus F1, sentence F1 for up to 10 words, mean depth, and recall of labels.
 
     Args:
-        gold: trees.
-        predicted: spans of each.
+        gold: gold trees.
+        predicted: predicted spans of each sentence.
     """
     scores, short, depths = BracketingScores(), BracketingScores(), []
     for tree, spans in zip(gold, predicted, strict=True):
@@ -44,9 +45,9 @@ def score(gold, predicted) -> dict[str, float]:
 
 
 def overlap(trees, text: Path, known) -> float:
-    """Share (0 to 100) of sentences that are lines of a text, but for symbols of money.
+    """Share (0 to 100) of the sentences that are lines of a text; currency symbols are ignored.
 
-    Words that are unknown there count as equal.
+    Words unknown to the vocabulary count as equal to ``<unk>`` in the text.
     """
     lines = {
         " ".join(word for word in line.split() if word not in ("$", "#"))
@@ -59,9 +60,9 @@ def overlap(trees, text: Path, known) -> float:
 def main():
     report_plainly()
     parser = scoring_options(__doc__)
-    parser.add_argument("--checkpoint", type=Path, required=True, help="of an on_lstm_lm")
+    parser.add_argument("--checkpoint", type=Path, required=True, help="on_lstm_lm checkpoint")
     parser.add_argument("--trees", type=Path, required=True, help="folder of .mrg files")
-    parser.add_argument("--sections", type=int, nargs="+", help="of the treebank (all)")
+    parser.add_argument("--sections", type=int, nargs="+", help="sections to use (default: all)")
     args = parser.parse_args()
     gold = read_evaluation_trees(args.trees, args.sections)
     sentences = [" ".join(leaves_of(tree)) for tree in gold]
@@ -70,7 +71,7 @@ def main():
     layers = first.model.tree_layers
     vocabulary = first.vocabulary
     args.data = f"{len(gold)} sentences; {made['text']}"
-    text = Path(made["data"]).parent / "text" / "train.txt"  # as preparation lays it out
+    text = Path(made["data"]).parent / "text" / "train.txt"  # the prepared folder's layout
     if text.is_file():
         share = overlap(gold, text, lambda w: vocabulary.index(w) != vocabulary.words.unk())
         args.data += f"; {share:.0f} % of the sentences are in the training text"

@@ -1,4 +1,4 @@
-"""Perplexities of a language model's run, after the epoch with the best validation loss."""
+"""Perplexities of a language model, after the epoch with the best validation loss."""
 
 from pathlib import Path
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Language models of the Penn Treebank in the paper's setting (table 1); needs a GPU or weeks. AR is
-# of the activations after dropout, as in AWD-LSTM, which the paper says it follows.
+# Language models of the Penn Treebank in the setting of the ON-LSTM paper (table 1). Needs a GPU,
+# or weeks on a CPU. AR uses the activations after dropout, as in AWD-LSTM; the paper says that it
+# follows AWD-LSTM.
 #   recipes/on_lstm/ptb_lm.sh MODEL [DATA]
-# MODEL is on_lstm_lm or awd_lstm_lm. DATA is a folder of T. Mikolov's train.txt, valid.txt and
-# test.txt; it is needed once. Environment: see ../common.sh; SEEDS is 1, EPOCHS 1000.
+# MODEL is on_lstm_lm or awd_lstm_lm. DATA is a folder with T. Mikolov's train.txt, valid.txt and
+# test.txt, needed only for the first run. Environment: see ../common.sh; SEEDS is 1, EPOCHS 1000.
 
 # shellcheck source=../common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Language models of the Penn Treebank at a size for a CPU: three layers of 400, embeddings of 200.
 #   recipes/on_lstm/ptb_lm_small.sh MODEL [DATA]
-# MODEL is on_lstm_lm or awd_lstm_lm. DATA is a folder of T. Mikolov's train.txt, valid.txt and
-# test.txt; it is needed once. Not the paper's optimiser: Adam gets further in so few epochs, and
-# with dropout as low as such a model needs. Environment: see ../common.sh; SEEDS is 1, EPOCHS 5.
+# MODEL is on_lstm_lm or awd_lstm_lm. DATA is a folder with T. Mikolov's train.txt, valid.txt and
+# test.txt, needed only for the first run. The optimiser is not the ON-LSTM paper's: Adam reaches a
+# lower loss in few epochs. Dropout is lower, too, as such a small model needs. Environment: see
+# ../common.sh; SEEDS is 1, EPOCHS 5.
 
 # shellcheck source=../common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

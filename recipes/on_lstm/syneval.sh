@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Targeted syntactic evaluation of a language model (table 3).
+# Targeted syntactic evaluation of a language model (ON-LSTM paper, table 3).
 #   recipes/on_lstm/syneval.sh CHECKPOINT SETS
-# CHECKPOINT is of an on_lstm_lm or awd_lstm_lm; SETS is a folder of the test sets' .pickle files.
-# Environment: RECORD, see ../common.sh.
+# CHECKPOINT is a checkpoint of on_lstm_lm or awd_lstm_lm. SETS is a folder with the .pickle files
+# of the test sets. Environment: RECORD, see ../common.sh.
 
 # shellcheck source=../common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

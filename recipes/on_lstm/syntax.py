@@ -1,4 +1,4 @@
-"""Targeted syntactic evaluation of a language model."""
+"""Targeted syntactic evaluation of a language model (ON-LSTM paper, table 3)."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from fairseq_struct.records.scoring import publish, scoring_options
 def main():
     report_plainly()
     parser = scoring_options(__doc__)
-    parser.add_argument("--checkpoint", type=Path, required=True, help="of a language model")
+    parser.add_argument("--checkpoint", type=Path, required=True, help="language-model checkpoint")
     parser.add_argument("--sets", type=Path, required=True, help="folder of .pickle files")
     args = parser.parse_args()
     name = type(load_language_model(args.checkpoint).model).cell

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Unsupervised constituency parsing with an ON-LSTM language model (table 2).
+# Unsupervised constituency parsing with an ON-LSTM language model (ON-LSTM paper, table 2).
 #   recipes/on_lstm/wsj_parsing.sh CHECKPOINT TREES
-# CHECKPOINT is of an on_lstm_lm, such as that of ptb_lm_small.sh; TREES is a folder of .mrg files.
-# All sentences are parsed with every layer's distances; beside them stand the trivial trees.
-# Environment: RECORD, see ../common.sh; SECTIONS="23" evaluates on those sections only.
+# CHECKPOINT is a checkpoint of on_lstm_lm, such as one of ptb_lm_small.sh. TREES is a folder of
+# .mrg files. All sentences are parsed with the distances of each layer; trivial trees are scored,
+# too.
+# Environment: RECORD, see ../common.sh; SECTIONS="23" evaluates only on these sections.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

@@ -1,9 +1,9 @@
-"""The main job in two minutes: a Transformer with two-pass scheduled sampling learns to translate.
+"""Two-minute demo: a Transformer with two-pass scheduled sampling learns to translate.
 
     python recipes/scheduled_sampling/demo.py [--out runs/demo] [--seed 1]
 
-Generates a parallel corpus, binarises it, trains, translates the test set, and prints three
-translations and the BLEU of all. Every command is printed before it runs and can be pasted.
+It generates a parallel corpus, binarises it, trains, translates the test set, and prints three
+translations and the BLEU of the test set. Each command is printed before it runs; it can be copied.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ SENTENCES = (12_000, 200, 500)
 DEPTH = 1
 UPDATES = 800
 
-# Around the records of this experiment in results.jsonl: seeds 1 to 3, one thread and two.
+# A range around the records of this experiment in results.jsonl: seeds 1 to 3, 1 and 2 threads.
 EXPECTED = (97, 100)
 
 
 @dataclass(frozen=True)
 class Translation:
-    """A sentence of the test set: the source, its reference, and what the model made of it."""
+    """A sentence of the test set: source, reference, and the model's translation."""
 
     source: str
     reference: str
@@ -45,7 +45,7 @@ class Translation:
 
 
 def training_options(updates: int) -> list[str]:
-    """fairseq-train's options: 2+2 layers of 128; the gold words' probability falls to 0.7."""
+    """Options of fairseq-train: 2+2 layers of 128; the gold words' probability falls to 0.7."""
     return [
         *("--arch", "scheduled_sampling_transformer_tiny"),
         *("--encoder-layers", "2", "--decoder-layers", "2", "--dropout", "0"),
@@ -61,7 +61,7 @@ def training_options(updates: int) -> list[str]:
 
 
 def train(data: Path, folder: Path, updates: int, seed: int):
-    """Train in ``folder``, from the start, and show how far it has come.
+    """Train in ``folder``, from the start, and show the progress.
 
     Raises:
         InputError: fairseq-train failed.
@@ -85,7 +85,7 @@ def train(data: Path, folder: Path, updates: int, seed: int):
 
 
 def copied(lines: Iterable[str], copy: TextIO) -> Iterator[str]:
-    """Pass lines on and write them to a file at once."""
+    """Yield lines, and write each to a file immediately."""
     for line in lines:
         copy.write(line)
         copy.flush()
@@ -112,10 +112,10 @@ def translate(data: Path, checkpoint: Path, log: Path) -> list[Translation]:
 
 
 def translations_in(text: str) -> list[Translation]:
-    """What fairseq-generate printed, in the order of the test set.
+    """Parse the output of fairseq-generate; returns translations in the order of the test set.
 
     Raises:
-        InputError: there is no translation in it, or one without source or reference.
+        InputError: the output has no translation, or one without source or reference.
     """
     found: dict[str, dict[int, str]] = {"S": {}, "T": {}, "D": {}}
     for kind, number, rest in re.findall(r"^([STD])-(\d+)\t(.*)$", text, re.M):
@@ -127,7 +127,7 @@ def translations_in(text: str) -> list[Translation]:
 
 
 def announce(command: Sequence[str]):
-    """Print a command as it can be typed."""
+    """Print a command as it is typed in a shell."""
     print(f"$ {shlex.join(command)}", flush=True)
 
 
@@ -142,7 +142,7 @@ def check(status: int, what: str, log: Path):
 
 
 def examples(translations: Sequence[Translation], count: int = 3) -> str:
-    """Source, reference and translation of a few sentences, those of middling length."""
+    """Source, reference and translation of a few sentences of medium length."""
     middle = sorted(translations, key=lambda one: len(one.source.split()))
     first = max(0, (len(middle) - count) // 2)
     return "\n\n".join(
@@ -152,13 +152,13 @@ def examples(translations: Sequence[Translation], count: int = 3) -> str:
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options; without them, the demonstration as its expected result was recorded."""
+    """Parse the options; the defaults are those for which the expected BLEU was recorded."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, default=ROOT / "runs/demo", help="folder to work in")
-    parser.add_argument("--seed", type=int, default=1, help="of the training (default: 1)")
-    parser.add_argument("--threads", type=int, default=2, help="of the processor (default: 2)")
+    parser.add_argument("--seed", type=int, default=1, help="training seed (default: 1)")
+    parser.add_argument("--threads", type=int, default=2, help="CPU threads (default: 2)")
     parser.add_argument("--updates", type=int, default=UPDATES, help=f"default: {UPDATES}")
     parser.add_argument(
         "--sentences", type=int, nargs=3, default=SENTENCES, metavar=("TRAIN", "VALID", "TEST"),
@@ -173,7 +173,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def record(path: Path, bleu: float, run: Path, args: argparse.Namespace):
     """Append the result of this run to a file of records."""
-    # Imports torch, which nothing else here needs.
+    # Imported here because it imports torch, which nothing else in this script needs.
     from fairseq_struct.records.results import Result, append_result, device_name
 
     command = ["recipes/scheduled_sampling/demo.py"]
@@ -194,9 +194,9 @@ def record(path: Path, bleu: float, run: Path, args: argparse.Namespace):
 def main(argv: Sequence[str] | None = None):
     args = parse_arguments(argv)
     os.environ["OMP_NUM_THREADS"] = str(args.threads)
-    # Threads that spin while they wait take the time of those that work, where cores are shared.
+    # If cores are shared, threads that spin while waiting take time from working threads.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    # glibc gives large blocks back after every step, and zeroing them again takes time.
+    # By default glibc returns large blocks to the system after every step; zeroing them takes time.
     os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", "4000000000")
     os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", "8000000000")
     os.environ["PATH"] += os.pathsep + str(Path(sys.executable).parent)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# IWSLT 2017 German-English in the paper's setting (table 3.1): one row of table 3.2.
+# IWSLT 2017 German-English in the setting of Mihaylova's thesis (table 3.1): one row of table 3.2.
 #   recipes/scheduled_sampling/iwslt17_de_en.sh VARIANT [DATA]
-# DATA is the folder de-en as the organisers distribute it (train.tags.de-en.de, ….xml); it is
-# needed once. Meant for a GPU: 300,000 updates. Environment: see translation.sh.
+# DATA is the folder de-en as the organisers distribute it (train.tags.de-en.de, ….xml), needed only
+# for the first run. Needs a GPU: 300,000 updates. Environment: see translation.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/translation.sh"
 

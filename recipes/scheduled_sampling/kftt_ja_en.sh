@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# KFTT Japanese-English in the paper's setting (table 3.1): one row of table 3.2.
+# KFTT Japanese-English in the setting of Mihaylova's thesis (table 3.1): one row of table 3.2.
 #   recipes/scheduled_sampling/kftt_ja_en.sh VARIANT [DATA]
-# DATA is the folder kftt-data-1.0 as its owners distribute it; it is needed once.
-# Meant for a GPU: 300,000 updates. Environment: see translation.sh.
+# DATA is the folder kftt-data-1.0 as its owners distribute it, needed only for the first run.
+# Needs a GPU: 300,000 updates. Environment: see translation.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/translation.sh"
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Multi30k English-German with Transformer-Tiny (Wu et al., 2021), short enough for a CPU: one
-# row of table 3.2.
+# row of table 3.2 of Mihaylova's thesis.
 #   recipes/scheduled_sampling/multi30k_en_de.sh VARIANT [DATA]
-# DATA is the folder that holds train.{en,de}, val.{en,de} and test_2016_flickr.{en,de}; it is
-# needed once. Environment: see translation.sh.
+# DATA is the folder with train.{en,de}, val.{en,de} and test_2016_flickr.{en,de}, needed only for
+# the first run. Environment: see translation.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/translation.sh"
 

@@ -9,24 +9,24 @@ from fairseq_struct.records.training_log import logged
 
 
 def score(references: Path, translations: Path) -> Bleu:
-    """BLEU of one file against another, line by line."""
+    """BLEU of a file of translations against a file of references, line by line."""
     read = [path.read_text(encoding="utf-8").split("\n") for path in (translations, references)]
     return corpus_bleu(*(lines[:-1] if lines[-1] == "" else lines for lines in read))
 
 
 def training_facts(logs: list[Path]) -> dict[str, float]:
-    """What fairseq-train's logs tell: minutes of training, and which checkpoint was best.
+    """Read from fairseq-train's logs the minutes of training and the best checkpoint.
 
     Args:
-        logs: of the shared warm-up, if any, and of the variant.
+        logs: logs of the shared warm-up, if any, and of the variant.
 
     Returns:
-        ``minutes``, and where the validation BLEU was logged ``best_update``, the update of the
-        best checkpoint, and ``bleu_dev_greedy_last``, the greedy BLEU after the last update.
+        ``minutes``. If validation BLEU was logged, also ``best_update``, the update of the best
+        checkpoint, and ``bleu_dev_greedy_last``, the greedy BLEU after the last update.
     """
     text = "\n".join(log.read_text(errors="replace") for log in logs)
     entries = list(logged(text.splitlines()))
-    # "wall" starts anew when a training resumes; the entries within epochs hold their own share.
+    # "wall" starts again at 0 when a training resumes; "train_wall" of each entry is its own time.
     within = [entry.values for entry in entries if entry.split == "train_inner"]
     facts = {"minutes": round(sum(values["train_wall"] for values in within) / 60, 1)}
     validations = [x for x in entries if x.split == "valid" and "bleu" in x.values]
@@ -44,7 +44,7 @@ def main():
     parser.add_argument("--references", type=Path, required=True, help="folder of SPLIT.LANG")
     parser.add_argument("--translations", type=Path, required=True, help="folder of SPLIT.LANG")
     parser.add_argument("--target-lang", required=True, help="suffix of the files")
-    parser.add_argument("--logs", type=Path, nargs="+", required=True, help="of fairseq-train")
+    parser.add_argument("--logs", type=Path, nargs="+", required=True, help="logs of fairseq-train")
     args = parser.parse_args()
 
     metrics = {}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The generated corpus (reordering and agreement, gold trees on both sides) with a small
-# Transformer: minutes on a CPU, nothing to download. One row of table 3.2. The training ends before
-# the task is learned, so that BLEU moves by several points with the seed and with THREADS.
+# Transformer: one row of table 3.2 of Mihaylova's thesis. It takes minutes on a CPU and downloads
+# nothing. The training ends before the task is learned. BLEU therefore varies by several points
+# with the seed and with THREADS.
 #   recipes/scheduled_sampling/synthetic.sh VARIANT
 # Environment: see translation.sh.
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Run several variants of one experiment, print their table, and write it where it is marked.
+# Run several variants of one experiment, print their table, and write it between its markers.
 #   recipes/scheduled_sampling/table.sh EXPERIMENT [DATA] [VARIANT …]
-# EXPERIMENT is the name of a recipe beside this file; DATA is a folder and holds a slash; without
-# VARIANTs all 13 rows are run.
+# EXPERIMENT is the name of a recipe in this folder. DATA is a folder; its name contains a slash.
+# Without VARIANTs all 13 rows are run.
 
 source "$(dirname "${BASH_SOURCE[0]}")/translation.sh"
 

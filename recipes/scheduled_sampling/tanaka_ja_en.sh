@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Tanaka corpus Japanese-English (50,000 short pairs, tokenised and lower-cased by its owners)
-# with Transformer-Tiny, short enough for a CPU: one row of table 3.2.
+# with Transformer-Tiny, short enough for a CPU: one row of table 3.2 of Mihaylova's thesis.
 #   recipes/scheduled_sampling/tanaka_ja_en.sh VARIANT [DATA]
-# DATA is the folder that holds train.{ja,en} and dev.{ja,en}; it is needed once. The last 500
+# DATA is the folder with train.{ja,en} and dev.{ja,en}, needed only for the first run. The last 500
 # training pairs become the test set. Environment: see translation.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/translation.sh"

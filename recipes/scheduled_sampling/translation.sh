@@ -1,20 +1,20 @@
 # shellcheck shell=bash
-# From a parallel corpus to BLEU with one row of table 3.2, for the recipes beside it. A recipe
-# sources this file, says what it is about (corpus, languages, description, and where the defaults
-# below do not serve, training, detokenise and undo), and ends with `run "$@"`.
+# From a parallel corpus to BLEU, for one row of table 3.2 of Mihaylova's thesis. A recipe in this
+# folder sources this file, sets corpus, languages and description (and training, detokenise and
+# undo, if the defaults below do not fit), and ends with `run "$@"`.
 #
 # Environment of every recipe, beside that of ../common.sh; SEEDS is 1:
 #   UPDATES    training updates
-#   WARMUP     updates of pure teacher forcing before the decay, which may be 0
-#   DECAY_END  update at which the linear decay of gold words would reach 0; the training may end
-#              before (the recipe's own; with UPDATES, their number)
-# Runs of one recipe may go side by side.
+#   WARMUP     updates of pure teacher forcing before the decay; may be 0
+#   DECAY_END  update at which the linear decay of the gold words' probability reaches 0; the
+#              training may end before (default: the recipe's own; if UPDATES is given, UPDATES)
+# Runs of one recipe can run at the same time.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 experiment=${recipe%.sh}
-corpus=""      # layout that preprocess/parallel.py reads from DATA
-description="" # of the data, for the record
+corpus=""      # layout in which preprocess/parallel.py reads DATA
+description="" # description of the data, for the record
 warmup=0
 decay_end=0
 [ -n "${OUT:-}" ] || out+=/$experiment
@@ -27,8 +27,8 @@ variants=(
     softmax_grad softmax_10_grad gumbel_softmax_grad gumbel_softmax_10_grad sparsemax_grad
 )
 
-# Table 3.1. Its learning rate is 1.0 times the noam schedule, whose peak is
-# 512^-0.5 * 20000^-0.5 = 3.125e-4; Adam's betas are not given, these go with noam customarily.
+# Table 3.1 of Mihaylova's thesis. Its learning rate is 1.0 times the noam schedule, whose peak is
+# 512^-0.5 * 20000^-0.5 = 3.125e-4. The table does not give Adam's betas; these are usual with noam.
 # shellcheck disable=SC2034 # for two of the recipes
 paper_training=(
     --optimizer adam --adam-betas "(0.9, 0.998)"
@@ -47,17 +47,17 @@ training=(
     --max-tokens 1500
 )
 
-# Text that was split by byte pairs and, before that, tokenised by Moses' rules: how it is restored
-# by fairseq-train --eval-bleu and by fairseq-generate.
+# Options that restore text tokenised by Moses' rules and then split by byte pairs: for
+# fairseq-train --eval-bleu, and for fairseq-generate.
 detokenise=(--eval-bleu-detok moses --eval-bleu-remove-bpe)
 undo=(--tokenizer moses --moses-no-escape --post-process subword_nmt)
 
-# prepare_corpus [DATA] : the corpus in $data, unless it is there already.
+# prepare_corpus [DATA] : prepare the corpus in $data, unless it exists.
 prepare_corpus() {
     prepare "$data" parallel "$corpus" "${1:-}"
 }
 
-# mix_of VARIANT : $mix, the fairseq-train options of one row of table 3.2.
+# mix_of VARIANT : set $mix, the fairseq-train options of one row of table 3.2.
 mix_of() {
     local name=$1
     if [ "$name" = teacher_forcing ]; then
@@ -76,13 +76,13 @@ mix_of() {
     mix+=(--mix "$name")
 }
 
-# run VARIANT [DATA] : train one row, translate, score, print the last line, append the record.
+# run VARIANT [DATA] : train one row, translate, score, print the scores, append the record.
 run() {
     local variant=${1:-} source=${2:-}
     usage="$recipe VARIANT [DATA]"
     one_of variant "$variant" "${variants[@]}"
     run_seeds 1
-    # A decay that goes on when the training has ended is part of the recipe's own settings only.
+    # Only in the recipe's own settings may the decay end after the training.
     [ -z "${UPDATES:-}" ] || [ "$UPDATES" = "$updates" ] || DECAY_END=${DECAY_END:-$UPDATES}
     [[ ${WARMUP:-0} =~ ^[0-9]+$ ]] || fail "WARMUP must be a whole number, not '$WARMUP'"
     numbers UPDATES DECAY_END
@@ -96,9 +96,10 @@ run() {
     done
 }
 
-# Of $variant and $seed. Until the warm-up ends all variants are the same run, update by update; it
-# is made once and every variant goes on from it, as it would from its own. The lock is for recipes
-# that run side by side: the first one makes the data and the shared part, the others wait.
+# Train, translate and score $variant with $seed. Until the warm-up ends, all variants are the same
+# run, update by update. This shared part is trained once, and every variant continues from it. The
+# lock is for recipes that run at the same time: the first one makes the data and the shared part,
+# the others wait.
 train_translate_score() {
     local trunk=$out/seed_$seed/warmup_$warmup
     local branch=$trunk/updates_$updates.decay_$decay_end/$variant logs=() subset

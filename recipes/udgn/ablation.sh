@@ -2,8 +2,8 @@
 # A UDGN without one of its parts (table 9 of Shen's thesis, chapter 4).
 #   recipes/udgn/ablation.sh ROW [DATA TREES]
 # ROW is udgn, no_nonlinearity, no_gates, sigmoid, single_channel or absolute_positions. DATA is the
-# Penn Treebank as for ptb.sh and TREES as for wsj_sample.sh; with SIZE=cpu there are neither, but a
-# generated corpus with its trees. Environment: see sizes.sh; UPDATES is 1000.
+# Penn Treebank as for ptb.sh; TREES is as for wsj_sample.sh. With SIZE=cpu, give neither: the
+# recipe uses a generated corpus with its trees. Environment: see sizes.sh; UPDATES is 1000.
 
 source "$(dirname "${BASH_SOURCE[0]}")/sizes.sh"
 

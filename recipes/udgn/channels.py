@@ -1,4 +1,4 @@
-"""The best correlation of each type of dependency, from a table of all channels."""
+"""Best correlation of each dependency type with a channel, from a table of all channels."""
 
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from fairseq_struct.records.scoring import publish, scoring_options
 def main():
     report_plainly()
     parser = scoring_options(__doc__)
-    parser.add_argument("--checkpoint", type=Path, required=True, help="of the model")
-    parser.add_argument("--table", type=Path, required=True, help="of fairseq-struct channels")
+    parser.add_argument("--checkpoint", type=Path, required=True, help="model checkpoint")
+    parser.add_argument("--table", type=Path, required=True, help="from fairseq-struct channels")
     args = parser.parse_args()
     _, *rows = (line.split("\t") for line in args.table.read_text("utf-8").splitlines())
     metrics = {name: round(max(map(float, values)), 2) for name, _, *values in rows}

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Which channels carry which types of dependencies (table 8 of Shen's thesis, chapter 4).
 #   recipes/udgn/channels.sh CHECKPOINT TREEBANK
-# CHECKPOINT is of a udgn, structformer or masked_transformer, such as ptb.sh makes them; TREEBANK is
-# a CoNLL-U file with relations. The heat map is channels.png beside the recipe if the numbers are
-# recorded, else in OUT/channels. Environment: OUT and RECORD, see ../common.sh.
+# CHECKPOINT is a checkpoint of udgn, structformer or masked_transformer, as made by ptb.sh.
+# TREEBANK is a CoNLL-U file with relations. The heat map channels.png is written beside the recipe
+# if the numbers are recorded, else in OUT/channels. Environment: OUT and RECORD, see ../common.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

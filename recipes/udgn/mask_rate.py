@@ -1,4 +1,4 @@
-"""Draw figure 12, parsing over mask rate, from the records of ``mask_rate.sh``."""
+"""Draw figure 12 of Shen's thesis, parsing by mask rate, from the records of ``mask_rate.sh``."""
 
 import argparse
 from collections import defaultdict
@@ -27,7 +27,7 @@ def main():
     rows = [row for row in read_results(args.records) if row.experiment == "mask_rate"]
     if not rows:
         raise InputError(f"{args.records}: no record of mask_rate")
-    # Runs as long as the last one, of the same data.
+    # Only runs with the scale, updates and data of the last one.
     setting_of = attrgetter("scale", "updates", "data")
     rows = [row for row in rows if setting_of(row) == setting_of(rows[-1])]
     figure, axes = plt.subplots(figsize=(5, 3.5), layout="constrained")
@@ -36,7 +36,7 @@ def main():
         for row in rows:
             if name in row.metrics:
                 found[float(row.variant)].append(row.metrics[name])
-        if not found:  # older records have one of them only
+        if not found:  # older records have only one of the argmax scores
             continue
         rates = sorted(found)
         means = [sum(found[rate]) / len(found[rate]) for rate in rates]

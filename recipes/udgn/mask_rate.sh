@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Parsing by models that were trained with more or fewer words hidden (figure 12).
+# Parsing scores of models trained at several mask rates (figure 12 of Shen's thesis, chapter 4).
 #   recipes/udgn/mask_rate.sh [DATA TREES]
-# DATA and TREES as for ablation.sh. RATES ("0.1 0.3 0.5 0.7 0.9") are those to train with. The
-# figure is mask_rate.png beside the recipe if the runs are recorded, else in OUT/mask_rate.
-# Other environment variables: see sizes.sh; UPDATES is 1000.
+# DATA and TREES are as for ablation.sh. RATES are the mask rates of the training (default: "0.1 0.3
+# 0.5 0.7 0.9"). The figure mask_rate.png is written beside the recipe if the runs are recorded,
+# else in OUT/mask_rate. Other environment variables: see sizes.sh; UPDATES is 1000.
 
 source "$(dirname "${BASH_SOURCE[0]}")/sizes.sh"
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Masked language models of the Penn Treebank (table 6 of Shen's thesis, chapter 4).
 #   recipes/udgn/ptb.sh MODEL [DATA]
-# MODEL is udgn, structformer or masked_transformer. DATA is a folder of T. Mikolov's train.txt,
-# valid.txt and test.txt; it is needed once. TREEBANK=… logs how well the parser does after every
-# epoch. Other environment variables: see sizes.sh; UPDATES is 12000.
+# MODEL is udgn, structformer or masked_transformer. DATA is a folder with T. Mikolov's train.txt,
+# valid.txt and test.txt, needed only for the first run. TREEBANK=… logs the parser's scores after
+# every epoch. Other environment variables: see sizes.sh; UPDATES is 12000.
 
 source "$(dirname "${BASH_SOURCE[0]}")/sizes.sh"
 

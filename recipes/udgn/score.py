@@ -1,4 +1,4 @@
-"""Score a masked language model: its perplexity, and its trees beside gold ones."""
+"""Score a masked language model: its perplexity, and its trees against gold trees."""
 
 from pathlib import Path
 
@@ -20,20 +20,20 @@ TRIVIAL = ("right_chain", "left_chain", "random")
 
 
 def perplexities(log: TrainingLog) -> dict[str, float]:
-    """Those of the test and the validation split, after the epoch that is best for the latter."""
+    """Perplexities of the test and validation split, after the epoch that is best in validation."""
     best = log.best_epoch("valid", "loss")
     return {"ppl": log.value("test", best, "ppl"), "ppl_valid": log.value("valid", best, "ppl")}
 
 
 def parsing(gold, checkpoint: Path) -> dict[str, float]:
-    """Scores of a model's best trees, and of each word's best head, with and without the root."""
+    """Scores of a model's best trees, and of each word's best head with and without the root."""
     sentences = [" ".join(tree.words) for tree in gold]
     found = fairseq_struct.load(checkpoint).readings(sentences)
     return scores_of_readings([tree.heads for tree in gold], found)
 
 
 def trivial(gold, name: str) -> dict[str, float]:
-    """Scores of trees without a model, random ones by seed 1."""
+    """Scores of trivial trees, which need no model; random trees use seed 1."""
     lengths = [len(tree.heads) for tree in gold]
     if name == "random":
         every = chains.random_trees(torch.tensor(lengths), torch.Generator().manual_seed(1))
@@ -46,8 +46,8 @@ def trivial(gold, name: str) -> dict[str, float]:
 def main():
     report_plainly()
     parser = scoring_options(__doc__, "checkpoint")
-    parser.add_argument("--checkpoint", type=Path, help="whose trees (RUN/checkpoint_best.pt)")
-    parser.add_argument("--trees", type=Path, help="treebank to score trees by")
+    parser.add_argument("--checkpoint", type=Path, help="model (default: RUN/checkpoint_best.pt)")
+    parser.add_argument("--trees", type=Path, help="treebank with the gold trees")
     args = parser.parse_args()
     metrics, minutes, made = {}, 0.0, {"seed": 1, "updates": 0}
     if args.run:
@@ -55,7 +55,7 @@ def main():
         metrics, minutes = perplexities(log), log.minutes
     checkpoint = args.checkpoint or (args.run / "checkpoint_best.pt" if args.run else None)
     if checkpoint:
-        # Of a run the last checkpoint counts the updates, of which the best one may have fewer.
+        # The number of updates is read from a run's last checkpoint: the best one may have fewer.
         made = made_by(args.run / "checkpoint_last.pt" if args.run else checkpoint)
     if args.variant == "checkpoint":
         args.variant = made["model"]
@@ -75,7 +75,7 @@ def main():
         metrics |= trivial(gold, args.variant) if without_model else parsing(gold, checkpoint)
         args.data += f"; {len(gold)} sentences"
     metrics = {name: round(value, 2) for name, value in metrics.items()}
-    # The thesis's numbers are of the Wall Street Journal.
+    # The numbers of Shen's thesis are of the Wall Street Journal.
     publish(args, [{"metrics": metrics}], folder=Path(__file__).parent, seed=made["seed"],
             updates=made["updates"], minutes=round(minutes),
             paper=not args.data.startswith(GENERATED))  # fmt: skip

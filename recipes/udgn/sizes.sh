@@ -1,14 +1,15 @@
 # shellcheck shell=bash
-# Masked language models in two sizes, for the recipes beside this file.
+# Masked language models in two sizes, for the recipes in this folder.
 #
-# Environment of these, beside that of ../common.sh; SEEDS is 1:
+# Environment of these recipes, beside that of ../common.sh; SEEDS is 1:
 #   SIZE     paper (the default; for a GPU) or cpu
-#   EPOCHS   of a run of size paper (100)
-#   UPDATES  of a run of size cpu, in which the learning rate falls to 0 (the recipe's own)
+#   EPOCHS   epochs of a run of size paper (default: 100)
+#   UPDATES  updates of a run of size cpu; the learning rate falls to 0 over them (default: the
+#            recipe's own number)
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-# settings_of UPDATES : $size, and $epochs or the $updates of size cpu; $seeds.
+# settings_of UPDATES : set $size and $seeds, and $epochs (size paper) or $updates (size cpu).
 settings_of() {
     run_size
     if [ "$size" = cpu ]; then
@@ -29,7 +30,7 @@ run_size() {
     [ "$size" = paper ] || remember SIZE cpu
 }
 
-# architecture_of MODEL : $architecture, its options at $size.
+# architecture_of MODEL : set $architecture, the options of MODEL at $size.
 architecture_of() {
     if [ "$size" = paper ]; then
         architecture=(--arch "$1$([ "$1" = masked_transformer ] || echo _ptb)")
@@ -41,8 +42,8 @@ architecture_of() {
     fi
 }
 
-# train_masked MODEL NAME DATA_BIN TOKENS OPTION… : the run of NAME in $folder, with that many TOKENS
-# in an update of size cpu.
+# train_masked MODEL NAME DATA_BIN TOKENS OPTION… : set $folder, the folder of the run NAME, and
+# train in it. TOKENS is the number of tokens per update at size cpu.
 train_masked() {
     local model=$1 data=$3 tokens=$4
     folder=$out/$2/$size/$([ "$size" = paper ] && echo "epochs_$epochs" || echo "updates_$updates")
@@ -60,9 +61,9 @@ train_masked() {
     train "$folder" "$data" "${architecture[@]}" "${options[@]}" --valid-subset valid,test "$@"
 }
 
-# trained_on [DATA TREES] : $prepared and $trees, with the $name_of_data and the $arguments of a
-# recipe's command: the Penn Treebank, or for SIZE=cpu a generated corpus, which asks for a still
-# smaller model, with options $small and $channels channels of $channel_size.
+# trained_on [DATA TREES] : prepare the data and set $prepared and $trees, and $name_of_data and
+# $arguments for the record. The data are the Penn Treebank, or a generated corpus with SIZE=cpu.
+# The latter needs a still smaller model: options $small, $channels channels of size $channel_size.
 # shellcheck disable=SC2034 # for the recipes
 trained_on() {
     if [ "$size" = cpu ]; then
@@ -70,7 +71,7 @@ trained_on() {
         prepared=$out/generated/data
         prepare "$prepared" dependency_treebank generated
         trees=$prepared/trees/test.conllu name_of_data="generated corpus" arguments=""
-        # The warm-up is for parsers that would not get away from where they begin.
+        # Without the warm-up some parsers stay at their initial solution.
         channels=4 channel_size=32
         small=(--embed-dim 64 --layers 3 --channels 4 --warmup-updates 250)
         return

@@ -1,6 +1,6 @@
 """Rank correlations of a fine-tuned model, after the epoch that is best on the development set.
 
-The models of the thesis were trained on 42 million words before.
+The models of Shen's thesis were pretrained on 42 million words.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ SETS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 def main():
     report_plainly()
     parser = scoring_options(__doc__)
-    parser.add_argument("--pretrained", type=Path, required=True, help="where it began")
+    parser.add_argument("--pretrained", type=Path, required=True, help="initial checkpoint")
     args = parser.parse_args()
     log = log_of(args.run)
     best = log.best_epoch("valid", "spearman", highest=True)

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Semantic textual similarity by a masked language model (table 11 of Shen's thesis, chapter 4).
 #   recipes/udgn/sts.sh VARIANT CHECKPOINT [STS]
-# VARIANT is udgn, udgn_frozen (its parser stays as it is), structformer or masked_transformer;
-# CHECKPOINT is of that model, of the same SIZE and of the data that ptb.sh has prepared below the
-# same OUT. STS is a folder of STSBenchmark, SICK, STS12-en-test, …; it is needed once. Trained on
-# the STS Benchmark for 20 epochs of Adam (5 with SIZE=cpu), of which the best Spearman of its
-# development set counts: the thesis does not print its settings. Environment: SIZE, and OUT, SEEDS
-# (1), THREADS and RECORD as in ../common.sh.
+# VARIANT is udgn, udgn_frozen (its parser is not trained further), structformer or
+# masked_transformer. CHECKPOINT is a checkpoint of this model, with the same SIZE, trained on the
+# data that ptb.sh has prepared in the same OUT. STS is a folder with STSBenchmark, SICK,
+# STS12-en-test, …, needed only for the first run. The model is trained with Adam on the STS
+# Benchmark for 20 epochs (5 with SIZE=cpu). The epoch with the best Spearman correlation on its
+# development set counts. The thesis does not give its settings. Environment: SIZE, and OUT, SEEDS
+# (default: 1), THREADS and RECORD as in ../common.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/sizes.sh"
 
@@ -20,7 +21,7 @@ checkpoint=$(realpath "$checkpoint")
 run_size
 run_seeds 1
 epochs=$([ "$size" = paper ] && echo 20 || echo 5)
-scale=reduced # the thesis trains on 42 million words of BLLIP before
+scale=reduced # Shen's thesis pretrains on 42 million words of BLLIP
 
 sts=$out/sts/data
 dictionary=$out/ptb_lm/data/data-bin/dict.txt
@@ -34,7 +35,7 @@ architecture_of "${variant%_frozen}"
 frozen=()
 [ "$variant" != udgn_frozen ] || frozen=(--freeze-parser)
 for seed in "${seeds[@]}"; do
-    # Of every checkpoint its own.
+    # A separate folder for each checkpoint.
     folder=$out/sts/$variant/$size/seed_$seed/$(cksum <"$checkpoint" | cut -d " " -f 1)
     train "$folder" "$sts" "${architecture[@]}" --task semantic_similarity \
         --criterion semantic_similarity --finetune-from-model "$checkpoint" --optimizer adam \

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Dependency parsing of a treebank of Universal Dependencies by a model of its own text.
+# Unsupervised dependency parsing of a Universal Dependencies treebank by a model of its text.
 #   recipes/udgn/ud_english.sh MODEL TREEBANK
 # MODEL is udgn or structformer. TREEBANK is a folder of *-train.conllu, *-dev.conllu and
-# *-test.conllu, such as UD_English-ParTUT. Trees of the test split count, of the epoch with the best
-# validation perplexity. Environment: see sizes.sh; UPDATES is 1500.
+# *-test.conllu, such as UD_English-ParTUT. The recipe scores trees of the test split, inferred
+# after the epoch with the best validation perplexity. Environment: see sizes.sh; UPDATES is 1500.
 
 source "$(dirname "${BASH_SOURCE[0]}")/sizes.sh"
 
@@ -13,7 +13,7 @@ one_of model "$model" udgn structformer
 [ $# -eq 2 ] || fail "usage: $usage"
 [ -d "$2" ] || fail "$2: no such folder"
 settings_of 1500
-scale=reduced # the thesis has no such treebank
+scale=reduced # Shen's thesis uses no such treebank
 
 name=$(basename "$2")
 prepared=$out/ud_english/$name/data
@@ -24,7 +24,7 @@ for split in train dev test; do
     files+=("${found[0]}")
 done
 prepare "$prepared" dependency_treebank conllu --least-count 2 "${files[@]}"
-# Epochs of a small treebank are short: at size cpu every fifth one is enough to look at.
+# Epochs of a small treebank are short: at size cpu, validate only after every fifth one.
 sparse=()
 [ "$size" = paper ] || sparse=(--validate-interval 5)
 about=(--experiment ud_english --trees "$prepared/trees/test.conllu" --data "$name")

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Unsupervised dependency parsing of a treebank in the thesis's preparation (tables 7 and 9).
+# Unsupervised dependency parsing of a treebank prepared as in Shen's thesis (tables 7 and 9).
 #   recipes/udgn/wsj_sample.sh CHECKPOINT TREES
 #   recipes/udgn/wsj_sample.sh chains TREES
-# CHECKPOINT is of a udgn or structformer, such as ptb.sh makes them; TREES is a folder of nltk's
-# .dp files, or a CoNLL-U file. chains: trees without a model. Environment: RECORD, see ../common.sh.
+# CHECKPOINT is a checkpoint of udgn or structformer, as made by ptb.sh. TREES is a folder of nltk's
+# .dp files, or a CoNLL-U file. With chains, the trees are trivial and need no model. Environment:
+# RECORD, see ../common.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
@@ -17,6 +18,6 @@ if [ "$1" = chains ]; then
     done
 else
     given "$1"
-    scale=checkpoint # its own
+    scale=checkpoint # score.py determines the scale from the checkpoint
     score "$here/score.py" "CHECKPOINT TREES" --variant checkpoint --checkpoint "$1" "${about[@]}"
 fi

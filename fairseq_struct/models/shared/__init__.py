@@ -1,1 +1,1 @@
-"""What several architectures share: options and base classes; nothing here is registered."""
+"""Options and base classes that several architectures share; nothing here is registered."""

@@ -1,4 +1,4 @@
-"""What classifiers of sentences and of pairs for fairseq have in common."""
+"""Base class of the classifiers of sentences and of sentence pairs for fairseq."""
 
 from fairseq.models import BaseFairseqModel
 from torch import Tensor
@@ -8,15 +8,15 @@ from fairseq_struct.modules.classification import Classification, Classifier
 
 
 class ClassifierModel(BaseFairseqModel):
-    """A classifier on ``--task structured_classification``.
+    """A classifier for ``--task structured_classification``.
 
-    Task, criterion and tools ask it what it is; none of them knows one classifier from another.
+    Task, criterion and tools read its properties; none of them depends on a particular classifier.
 
     Args:
-        network: what it is.
+        network: the classifier.
     """
 
-    # Word vectors to begin with are in the checkpoint.
+    # Not needed after training: the initial word vectors are part of the checkpoint's weights.
     ONLY_FOR_TRAINING = ("embed_path",)
 
     def __init__(self, network: Classifier):
@@ -28,7 +28,7 @@ class ClassifierModel(BaseFairseqModel):
         """Refuse a task without labels.
 
         Raises:
-            InputError: it has none.
+            InputError: the task has no labels.
         """
         if not hasattr(task, "label_names"):
             raise InputError("this model is for --task structured_classification")
@@ -40,16 +40,16 @@ class ClassifierModel(BaseFairseqModel):
 
     @property
     def tree_kind(self) -> str | None:
-        """The kind of trees that it infers: ``dependencies``, ``constituents`` or None."""
+        """Kind of trees that the model infers: ``dependencies``, ``constituents`` or None."""
         return self.network.tree_kind
 
     @property
     def gold_kind(self) -> str | None:
-        """The kind of gold trees that it takes, likewise."""
+        """Kind of gold trees that the model uses: ``dependencies``, ``constituents`` or None."""
         return self.network.gold_kind
 
     def can_build(self, heads: Tensor) -> bool:
-        """Whether its trees can be the gold one of a sentence, (n,) heads."""
+        """Whether the model can infer this gold tree of one sentence, given as heads (n,)."""
         return self.network.can_build(heads)
 
     def forward(
@@ -58,7 +58,7 @@ class ClassifierModel(BaseFairseqModel):
         """Scores and losses: see :meth:`.Classifier.forward`.
 
         Raises:
-            InputError: the data have another number of sentences per instance.
+            InputError: the number of sentences per instance differs from :attr:`sides`.
         """
         if tokens.size(1) != self.sides:
             raise InputError(

@@ -1,7 +1,7 @@
-"""Options of models with a latent structure: how it is learned."""
+"""Options of models with a latent structure: how the structure is learned."""
 
 from dataclasses import dataclass, field
-from typing import Optional  # which fairseq can read; it cannot read "str | None"
+from typing import Optional  # fairseq cannot read "int | None"
 
 from fairseq.dataclass import FairseqDataclass
 
@@ -17,7 +17,7 @@ STEP_SIZE_HELP = (
 
 @dataclass
 class LatentStructureConfig(FairseqDataclass):
-    """How any latent structure is learned."""
+    """Options for learning any latent structure."""
 
     latent_method: str = field(
         default="marginals",
@@ -36,7 +36,7 @@ class LatentStructureConfig(FairseqDataclass):
 
 @dataclass
 class LatentTreeConfig(LatentStructureConfig):
-    """How a latent dependency tree is learned, and which trees there are."""
+    """Options for learning a latent dependency tree, and which trees are allowed."""
 
     latent_method: str = field(
         default="marginals",
@@ -49,31 +49,31 @@ class LatentTreeConfig(LatentStructureConfig):
     pullback_weight: float = field(
         default=1.0,
         metadata={
-            "help": "weight of the pulled-back loss beside the decoder's; the thesis sums the "
-            "first over a batch of B sentences and averages the second: B"
+            "help": "weight of the pulled-back loss beside the decoder's loss; Mihaylova's thesis "
+            "sums the first over a batch of B sentences and averages the second: give B for that"
         },
     )
     sparsemap_steps: Optional[int] = field(  # noqa: UP045
         default=None,
         metadata={
-            "help": "most searches for a best tree in a projection of sparsemap and spigot, 5 or "
-            "more (default: as many as make it exact); fewer are faster, with a warning where they "
-            "do not suffice"
+            "help": "most best-tree searches in a projection of sparsemap and spigot, 5 or more "
+            "(default: until the projection is exact); a lower limit is faster and warns if the "
+            "projection is not exact"
         },
     )
     non_projective: bool = field(
         default=False, metadata={"help": "let arcs of the latent tree cross"}
     )
     single_root: bool = field(
-        default=False, metadata={"help": "let exactly one word be attached to the root"}
+        default=False, metadata={"help": "attach exactly one word to the root"}
     )
 
 
 def latent_tree(cfg) -> LatentTree:
-    """The tree that options describe.
+    """Build the latent tree from the options.
 
     Args:
-        cfg: has those of :class:`LatentTreeConfig`, and perhaps ``heads_weight``.
+        cfg: options of :class:`LatentTreeConfig`, optionally with ``heads_weight``.
 
     Raises:
         InputError: an unknown method, or a number out of range.

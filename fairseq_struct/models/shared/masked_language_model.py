@@ -1,4 +1,4 @@
-"""What masked language models for fairseq have in common."""
+"""Base class of the masked language models for fairseq."""
 
 import copy
 from abc import abstractmethod
@@ -19,13 +19,13 @@ from fairseq_struct.modules.sentence_encoder import within
 class MaskedModelConfig(FairseqDataclass):
     """Options that all masked models have."""
 
-    embed_dim: int = field(default=512, metadata={"help": "size of the words' vectors"})
+    embed_dim: int = field(default=512, metadata={"help": "size of the word vectors"})
     layers: int = field(default=8, metadata={"help": "layers of the network"})
     dropout: float = field(
-        default=0.2, metadata={"help": "of the embeddings and of what each layer adds"}
+        default=0.2, metadata={"help": "dropout of the embeddings and of what each layer adds"}
     )
     attention_dropout: float = field(
-        default=0.1, metadata={"help": "of the weights with which words take from others"}
+        default=0.1, metadata={"help": "dropout of the attention weights"}
     )
 
 
@@ -33,11 +33,11 @@ class MaskedModel(BaseFairseqModel):
     """A masked language model.
 
     Args:
-        network: what it is.
+        network: the language model.
         longest: most words of a sentence, 0 for any number.
     """
 
-    # The option that says how many words a sentence may have; "" if there is none.
+    # Option that limits the number of words of a sentence; "" if there is none.
     LONGEST_OPTION = ""
 
     def __init__(self, network: MaskedLanguageModel, longest: int = 0):
@@ -45,10 +45,10 @@ class MaskedModel(BaseFairseqModel):
         self.network, self.longest = network, longest
 
     def check_length(self, words: int, what: str = "a sentence"):
-        """Refuse what is longer than the model can read.
+        """Refuse a sentence that is longer than the model can read.
 
         Raises:
-            InputError: it has more words.
+            InputError: the sentence has more words than ``longest``.
         """
         if self.longest and words > self.longest:
             option = f"--{self.LONGEST_OPTION.replace('_', '-')}"
@@ -56,7 +56,7 @@ class MaskedModel(BaseFairseqModel):
 
     @property
     def parses(self) -> bool:
-        """Whether it infers trees."""
+        """Whether the model infers trees."""
         return hasattr(self.network.encoder, "parser")
 
     def forward(
@@ -64,8 +64,8 @@ class MaskedModel(BaseFairseqModel):
     ) -> tuple[Tensor, Encoding] | Tensor:
         """Scores of hidden words: see :meth:`MaskedLanguageModel.forward`.
 
-        Without ``hidden`` it is :meth:`sentence_vectors`: gradients that other workers shall share
-        in have to come by here.
+        Without ``hidden`` it returns :meth:`sentence_vectors`. Distributed training shares only
+        gradients of calls of this method, so sentence vectors have to be computed through it.
         """
         if hidden is None:
             return self.sentence_vectors(tokens, lengths)
@@ -73,28 +73,28 @@ class MaskedModel(BaseFairseqModel):
         return self.network(tokens, lengths, hidden)
 
     def encode(self, tokens: Tensor, lengths: Tensor) -> Encoding:
-        """Words in context, with the parser's scores where there is a parser."""
+        """Words in context, with the parser's scores if the model has a parser."""
         self.check_length(tokens.size(1))
         return self.network.encoder(tokens, lengths)
 
     def arc_scores(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """The parser's scores alone, which cost a part of :meth:`encode`, of any length.
+        """The parser's scores alone: cheaper than :meth:`encode`, and without a length limit.
 
         Raises:
-            ValueError: there is no parser.
+            ValueError: the model has no parser.
         """
         if not self.parses:
             raise ValueError(f"{type(self).__name__} infers no trees")
         return self.network.encoder.arc_scores(tokens, lengths)
 
     def sentence_vectors(self, tokens: Tensor, lengths: Tensor, exact: bool = False) -> Tensor:
-        """(batch, size) means of the words in context (Shen's thesis, section 4.3.5).
+        """Mean vectors (batch, size) of the words in context (Shen's thesis, section 4.3.5).
 
         Args:
             tokens: (batch, n) integers.
             lengths: (batch,) words per sentence, at least 1.
-            exact: by a copy of the model in float64, so that rounding, which differs from batch to
-                batch, does not matter; there is no gradient then.
+            exact: compute with a copy of the model in float64, without gradient, because rounding
+                differs from batch to batch.
         """
         if exact:
             with torch.no_grad():
@@ -105,7 +105,7 @@ class MaskedModel(BaseFairseqModel):
         return words.masked_fill(~inside, 0.0).sum(1) / lengths[:, None]
 
     def shares(self, tokens: Tensor, lengths: Tensor) -> list[Tensor]:
-        """How much each layer's channels or heads carry: see :class:`Encoding`."""
+        """Shares of each layer's channels or heads in the messages: see :class:`Encoding`."""
         self.check_length(tokens.size(1))
         encoder = self.network.encoder
         own = getattr(encoder, "shares", None)
@@ -116,7 +116,7 @@ class MaskedModel(BaseFairseqModel):
         """Build the model for the task's dictionary.
 
         Raises:
-            InputError: one of fairseq's tasks, which make other batches; an option out of range.
+            InputError: a task of fairseq, whose batches differ; or an option out of range.
         """
         if type(task).__module__.startswith("fairseq."):
             raise InputError(
@@ -142,12 +142,12 @@ class MaskedModel(BaseFairseqModel):
         cls, cfg: MaskedModelConfig, embedding: nn.Embedding,
         vectors: Callable[[int], nn.Embedding],
     ) -> nn.Module:  # fmt: skip
-        """The network below, from integers to :class:`Encoding`.
+        """Build the encoder, which maps integers to an :class:`Encoding`.
 
         Args:
             cfg: the options.
-            embedding: the vectors of words, which the model also scores words with.
-            vectors: makes others of a size.
+            embedding: the word vectors; the model also scores words with them.
+            vectors: function that makes further word vectors of a given size.
 
         Raises:
             ValueError: an option out of range.
@@ -155,10 +155,10 @@ class MaskedModel(BaseFairseqModel):
 
 
 def check_masked(cfg: MaskedModelConfig):
-    """Refuse options that no masked model can have.
+    """Refuse options that are invalid for every masked model.
 
     Raises:
-        InputError: a size below 1, or a probability that is none.
+        InputError: a size below its minimum, or a dropout outside [0, 1).
     """
     sizes = ("embed_dim", "layers", "heads", "feedforward_dim", "longest_sentence",
              "parser_window", "parser_layers", "parser_size", "channels",

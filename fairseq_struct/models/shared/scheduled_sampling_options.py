@@ -1,4 +1,4 @@
-"""Command-line options of the scheduled-sampling Transformer, and which of them fit together."""
+"""Command-line options of the scheduled-sampling Transformer, and checks of combinations."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -39,7 +39,7 @@ def set_defaults(args: Namespace, **defaults):
 
 def add_options(parser: ArgumentParser):
     """Add the options of scheduled sampling to ``parser``."""
-    # No defaults here: fairseq takes them from the architecture functions (DEFAULTS).
+    # No defaults here: the architecture functions set them (DEFAULTS).
     parser.add_argument(
         "--mix",
         choices=MIXES,
@@ -60,8 +60,8 @@ def add_options(parser: ArgumentParser):
     parser.add_argument(
         "--mix-scale-noise",
         action="store_true",
-        help="let the inverse temperature multiply the Gumbel noise too, alpha (s + G); "
-        "eq. 3.2 and the default are alpha s + G",
+        help="multiply the Gumbel noise by the inverse temperature, too: alpha (s + G); the "
+        "default is alpha s + G, as in eq. 3.2 of Mihaylova's thesis",
     )
     parser.add_argument(
         "--first-pass-gradient",
@@ -109,16 +109,16 @@ def add_options(parser: ArgumentParser):
         "--decoder-passes",
         type=int,
         metavar="N",
-        help="decoder passes of a training step; above 2: parallel scheduled sampling "
+        help="decoder passes per training step; more than 2: parallel scheduled sampling "
         "(default: 2)",
     )
     parser.add_argument(
         "--replacement",
         choices=REPLACEMENTS,
-        help="which inputs are replaced: by coins at the schedule's probability (uniform) or, "
-        "after the warm-up, by the model's confidence in the word that is predicted from the input "
-        "(confidence: Liu et al., 2021, with --criterion scheduled_sampling_cross_entropy) or in "
-        "the input's word itself (own_confidence) (default: uniform)",
+        help="how inputs to replace are chosen; uniform: by coins with the schedule's probability; "
+        "after the warm-up, confidence: by the model's confidence in the word predicted from the "
+        "input (Liu et al., 2021, with --criterion scheduled_sampling_cross_entropy); "
+        "own_confidence: by its confidence in the input's word itself (default: uniform)",
     )
     parser.add_argument(
         "--confidence-threshold",
@@ -132,19 +132,19 @@ def add_options(parser: ArgumentParser):
         type=float,
         metavar="P",
         help="gold probability above which the replacement is a random token of the same "
-        "sentence (default: 0.95; 1 turns it off)",
+        "sentence (default: 0.95; 1: never)",
     )
 
 
 def schedule_from_options(args: Namespace) -> Schedule:
-    """The teacher-forcing schedule that the command line asks for.
+    """The teacher-forcing schedule that the options describe.
 
     Raises:
-        InputError: the schedule's options contradict each other or lack something.
+        InputError: the schedule's options contradict each other or are incomplete.
     """
     name, k, end_update = args.schedule, args.schedule_k, args.schedule_end_update
     if args.replacement != "uniform":
-        # The thresholds decide; of the schedule only the warm-up is left.
+        # The thresholds decide; only the schedule's warm-up has an effect.
         if args.schedule_floor or any(x is not None for x in (k, args.schedule_c, end_update)):
             raise InputError(
                 f"--replacement {args.replacement} uses of the schedule only "
@@ -179,7 +179,7 @@ def check_options(args: Namespace, vocabulary: int):
         vocabulary: size of the target dictionary.
 
     Raises:
-        InputError: naming the option and what to change.
+        InputError: a combination is impossible; the message names the option and what to change.
     """
     if args.adaptive_softmax_cutoff is not None:
         raise InputError(
@@ -220,7 +220,7 @@ def check_options(args: Namespace, vocabulary: int):
 
 
 def check_first_pass(replacement: str, with_first_pass: bool):
-    """Refuse to train the last decoder pass alone where the first one belongs to the method.
+    """Refuse training without the first pass's loss if the method needs that loss.
 
     Raises:
         InputError: ``--replacement confidence`` without the first pass's loss.

@@ -1,9 +1,9 @@
-"""Options that classifiers with latent trees share, and what is built from them."""
+"""Options of the classifiers with latent trees, and the trees and embeddings built from them."""
 
 import logging
 from argparse import Namespace
 from dataclasses import dataclass, field, fields
-from typing import Optional  # which fairseq can read; it cannot read "str | None"
+from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
 from torch import nn
@@ -20,7 +20,7 @@ BASELINE = "baseline"
 
 @dataclass
 class TreeClassifierConfig(LatentTreeConfig):
-    """How the latent tree is learned, if there is one; embeddings and sizes."""
+    """Options of the latent tree (if any), the embeddings and the sizes."""
 
     latent_method: str = field(
         default="marginals",
@@ -34,35 +34,36 @@ class TreeClassifierConfig(LatentTreeConfig):
     )
     embed_dim: int = field(default=300, metadata={"help": "size of word embeddings"})
     embed_path: Optional[str] = field(  # noqa: UP045
-        default=None, metadata={"help": "text file of word vectors to begin with, such as GloVe"}
+        default=None, metadata={"help": "text file of initial word vectors, such as GloVe"}
     )
     freeze_embeddings: bool = field(
-        default=False, metadata={"help": "leave the word embeddings as they are"}
+        default=False, metadata={"help": "do not train the word embeddings"}
     )
     train_embeddings: bool = field(
         default=False,
-        metadata={"help": "train the vectors of --embed-path, which the presets leave as they are"},
+        metadata={"help": "train the vectors of --embed-path, which the presets freeze"},
     )
     hidden_size: int = field(default=100, metadata={"help": "size of the hidden layers"})
     dropout: float = field(default=0.0, metadata={"help": "dropout probability"})
 
 
-# Options that there were checkpoints without.
+# Options that older checkpoints lack.
 LATER = {"sparsemap_steps", "pullback_weight", "train_embeddings"}
 
 
 def of_checkpoint(args) -> bool:
-    """Whether a named architecture is asked about the options of a checkpoint.
+    """Whether ``args`` are the options of a checkpoint.
 
-    Fairseq asks again when it reads one, whose options are complete but for those that it is older
-    than; these are not to become what the architecture has them to be today.
+    Fairseq calls the architecture function again when it reads a checkpoint. The checkpoint's
+    options are complete except for options that are newer than it. These must not take the values
+    that the architecture sets today.
     """
     names = {field.name for field in fields(TreeClassifierConfig)} - LATER
     return not isinstance(args, Namespace) and names <= set(args)
 
 
 def build_tree(cfg: TreeClassifierConfig) -> LatentTree | None:
-    """The latent tree that the options describe; None for the baseline.
+    """Build the latent tree that the options describe; None for the baseline.
 
     Raises:
         InputError: an unknown method, or a number out of range.
@@ -82,7 +83,7 @@ def set_thesis_steps(args, eta: float, batch: int):
     Args:
         args: options of a named architecture.
         eta: step size for the mean loss of a batch.
-        batch: sentences in it; see :mod:`fairseq_struct.structure.pullback`.
+        batch: sentences per batch; see :mod:`fairseq_struct.structure.pullback`.
     """
     if of_checkpoint(args):
         return
@@ -91,10 +92,10 @@ def set_thesis_steps(args, eta: float, batch: int):
 
 
 def build_embedding(cfg: TreeClassifierConfig, dictionary) -> nn.Embedding:
-    """Embeddings of a dictionary's words, from a file where one is given.
+    """Build embeddings of a dictionary's words, initialised from ``--embed-path`` if given.
 
     Raises:
-        InputError: a size below 1, or a file that is missing or does not fit.
+        InputError: a size below 1, a dropout out of range, or a file missing or not fitting.
     """
     if min(cfg.embed_dim, cfg.hidden_size) < 1:
         raise InputError("--embed-dim and --hidden-size must be 1 or more")
@@ -110,6 +111,6 @@ def build_embedding(cfg: TreeClassifierConfig, dictionary) -> nn.Embedding:
                 embedding.weight[dictionary.index(word)] = vector
             known = len(dictionary) - dictionary.nspecial
             logger.info(f"{cfg.embed_path} has {len(vectors)} of {known} words")
-    train = getattr(cfg, "train_embeddings", False)  # which older checkpoints lack
+    train = getattr(cfg, "train_embeddings", False)  # older checkpoints lack it
     embedding.weight.requires_grad_(train or not cfg.freeze_embeddings)
     return embedding
