@@ -1,4 +1,4 @@
-"""Averaging: the mean is the mean, what is no number stays, and mismatches are named."""
+"""Averages of checkpoints: exact means; values that are no numbers stay; mismatches are named."""
 
 import argparse
 import os
