@@ -18,7 +18,7 @@ from fairseq_struct import compat  # noqa: E402
 
 
 def pytest_report_header():
-    """Which of the builds of fairseq the tests run on."""
+    """The build of fairseq that the tests run on."""
     return f"fairseq: {', '.join(compat.installed_fairseq()) or 'from a checkout'}"
 
 
