@@ -1,15 +1,15 @@
-"""Runs Python programs in children forked from a process that has fairseq and torch imported.
+"""Run Python programs in children forked from a process that has imported fairseq and torch.
 
     python warm_server.py FOLDER
 
 listens on ``FOLDER/socket`` until its standard input ends, then removes FOLDER. A program finds
-its own arguments, folder, environment, limits and standard streams, logging as a new interpreter
-has it, new seeds of ``random`` and numpy, and a fairseq without plugins: nothing that one program
-does is seen by the next. It shares with the others what was drawn or read once, the seed of
-Python's hashes and the variables of :data:`AT_START`; programs that want those otherwise are left
-to a process of their own.
+its own arguments, folder, environment, limits and standard streams, logging as in a new
+interpreter, new seeds of ``random`` and numpy, and a fairseq without plugins. So no program sees
+what an earlier one did. All programs share the values drawn or read once: the seed of Python's
+hashes and the variables of :data:`AT_START`. Programs that need other values run in a separate
+process.
 
-The server has one thread and keeps it so: a fork copies no other.
+The server keeps to one thread, because a fork copies one thread only.
 """
 
 import array
@@ -34,20 +34,20 @@ import types
 import warnings
 from pathlib import Path
 
-# Read by the interpreter and by libraries when they start. OMP_NUM_THREADS can be changed later;
-# how threads wait, how many numpy's products take, PATH and the settings of the C library's
-# allocator make no difference to what a program does.
+# Read by the interpreter and by libraries when they start. OMP_NUM_THREADS can be changed later.
+# How threads wait, numpy's number of threads, PATH and the settings of the C library's allocator
+# do not change the results of a program.
 AT_START = re.compile(
     r"(PYTHON|LD_|LC_|LANG|OMP_|KMP_|GOMP_|MKL_|OPENBLAS_|DNNL_|ONEDNN_|ATEN_|TORCH|NUMBA_|CUDA_"
     r"|MPL|XDG_|HOME$|TMPDIR$)"
 )
 CHANGEABLE = {"OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"}
-# Rooms that register nothing with fairseq; what registers is imported by whoever asks for it.
+# Rooms that register nothing with fairseq; each program imports the others if it needs them.
 ROOMS = ("structure", "modules", "metrics", "records", "pages", "data", "evaluation")
 LIBRARIES = (
     "fairseq", "torch", "numba", "scipy.stats", "sklearn.metrics", "matplotlib.figure", "nltk",
     "entmax", "sacrebleu", "sacremoses", "sentencepiece", "subword_nmt.apply_bpe",
-    "subword_nmt.learn_bpe", "torch.distributed", "torch._dynamo",  # which optimizers import
+    "subword_nmt.learn_bpe", "torch.distributed", "torch._dynamo",  # imported by optimizers
 )  # fmt: skip
 
 
@@ -139,11 +139,11 @@ def _modules_of_rooms() -> list[str]:
 
 
 def _warm_parser_of_options() -> None:
-    """fairseq writes all its options in hydra's language, whose parser learns as it reads."""
+    """Warm the parser of hydra's language, which fairseq uses for options: it builds up a cache."""
     from fairseq import options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
-    with warnings.catch_warnings():  # which are said again afterwards
+    with warnings.catch_warnings():  # they are shown again afterwards
         warnings.simplefilter("ignore")
         parser = options.get_training_parser()
         line = ["data", "--arch=transformer", "--optimizer=adam", "--save-dir=/tmp/a_b-c.d/e"]
@@ -160,16 +160,16 @@ def _execute(path: str, main: types.ModuleType) -> None:
 
 
 class Server:
-    """Accepts requests, forks, tells how each program ended.
+    """Accepts requests, forks, and reports how each program ended.
 
     Args:
         folder: where the socket is made.
-        warm: what children start from.
+        warm: the state that children start from.
     """
 
     def __init__(self, folder: Path, warm: Warm):
         self.warm = warm
-        self.python = str(folder / "bin" / "python")  # what programs start is warm again
+        self.python = str(folder / "bin" / "python")  # children of programs start warm, too
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(folder / "socket"))
         self.listener.listen(64)
@@ -180,7 +180,7 @@ class Server:
         self.going = True
 
     def serve(self):
-        """Go on until standard input ends."""
+        """Serve requests until standard input ends."""
         while self.going:
             for key, _ in self.selector.select():
                 key.data()
@@ -243,7 +243,7 @@ class Server:
             other.close()
 
     def told(self, child):
-        """A signal to pass on, or the end of the client, which no program outlives."""
+        """Handle a signal to pass on, or the end of the client, which also ends the program."""
         if child in self.children:
             connection = self.children[child][1]
             for number in connection.recv(16) or [signal.SIGKILL]:
@@ -266,7 +266,7 @@ class Server:
 
 
 def _prepare(request, descriptors):
-    """Give this process what belongs to the program that it becomes."""
+    """Give this process the state of the program that it becomes."""
     import numpy as np
     import torch
 
@@ -334,7 +334,7 @@ def _tell(error: BaseException, report: list[int]) -> None:
 
 def main():
     folder = Path(sys.argv[1])
-    del sys.path[0]  # this script's folder, which no program of ours would look in
+    del sys.path[0]  # this script's folder, which is not on the path of other programs
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         server = Server(folder, Warm())
