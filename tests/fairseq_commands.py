@@ -74,7 +74,7 @@ def write_data_bin(folder: Path, train: int = 64, held_out: int = 8) -> Path:
 
 @contextlib.contextmanager
 def in_this_process() -> Iterator[None]:
-    """Let :func:`run` run programs in this process, some of whose objects a test has replaced."""
+    """Let :func:`run` run programs in this process, where a test has replaced some objects."""
     with mock.patch.object(sys.modules[__name__], "_here", True):
         yield
 

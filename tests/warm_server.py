@@ -79,7 +79,7 @@ class Warm:
         gc.freeze()
 
     def why_cold(self, argv: list[str], environment: dict[str, str]) -> str | None:
-        """Why a program needs an interpreter of its own, or None."""
+        """Why a program needs a separate interpreter, or None."""
         for name in sorted(environment.keys() | self.environment.keys()):
             value, ours = environment.get(name), self.environment.get(name)
             known = (ours, self.added.get(name, ours))
@@ -234,7 +234,7 @@ class Server:
         self.selector.register(connection, selectors.EVENT_READ, lambda: self.told(child))
 
     def let_go(self, connection):
-        """Close in a child what belongs to the server."""
+        """Close the server's files in a child."""
         self.selector.close()
         self.listener.close()
         connection.close()

@@ -15,7 +15,7 @@ from fairseq_struct.errors import InputError
 
 
 def save(path: Path, number: float = 0.0, maximize: bool = False, **parameters) -> Path:
-    """Write a checkpoint shaped like fairseq's, whose parameters are all ``number``."""
+    """Write a checkpoint shaped like fairseq's, with ``number`` as every parameter."""
     tied = torch.full((3, 2), number)
     model = {
         "embed.weight": tied,
