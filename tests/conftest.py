@@ -7,7 +7,7 @@ import tempfile
 # mostly wait for one another. Set before torch is imported; programs that tests start inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Processes meet at sockets in the temporary folder, whose paths may have 107 bytes at most; the
+# Processes meet at sockets in the temporary folder. Their paths have at most 107 bytes; the
 # longest that Python makes there is "/pymp-abcdefgh/listener-abcdefgh".
 if len(os.fsencode(tempfile.gettempdir())) > 107 - 32:
     tempfile.tempdir = os.environ["TMPDIR"] = "/tmp"
@@ -18,7 +18,7 @@ from fairseq_struct import compat  # noqa: E402
 
 
 def pytest_report_header():
-    """Which of the builds of fairseq the tests run on."""
+    """The build of fairseq that the tests run on."""
     return f"fairseq: {', '.join(compat.installed_fairseq()) or 'from a checkout'}"
 
 

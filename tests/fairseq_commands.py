@@ -1,7 +1,7 @@
-"""Fairseq's command-line programs, run as a user runs them but without importing fairseq anew.
+"""Fairseq's command-line programs, run as a user runs them, without a new import of fairseq.
 
-Importing fairseq takes longer than most programs that tests run. They are therefore children of a
-process that has it imported (``warm_server.py``), one for each process of pytest.
+Importing fairseq takes longer than most programs that tests run. Programs are therefore children
+of a process that has imported fairseq (``warm_server.py``), one for each process of pytest.
 """
 
 import atexit
@@ -26,9 +26,9 @@ import warm_client
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 USER_DIR = ROOT / "user_dir"
-# Of those that libraries start on import, all but one would be lost in a fork.
+# A fork keeps one thread only, so libraries must start no others on import.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-REAL = Path(sys.executable).parent  # of python and what was installed with it
+REAL = Path(sys.executable).parent  # programs installed beside python
 LOG_PREFIX = re.compile(
     r"^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \| [A-Z]+ \| [\w.]+ \| |(?:DEBUG|INFO|WARNING):[\w.]+:)",
     re.MULTILINE,
@@ -51,7 +51,7 @@ SMALL = [
     "--no-epoch-checkpoints",
     "--no-progress-bar",
     "--log-format=json",
-    # fairseq kills the workers of an epoch that it does not end, and they leave a folder each.
+    # fairseq kills the workers of an unfinished epoch; each of them leaves a folder.
     "--num-workers=0",
 ]
 
@@ -74,7 +74,7 @@ def write_data_bin(folder: Path, train: int = 64, held_out: int = 8) -> Path:
 
 @contextlib.contextmanager
 def in_this_process() -> Iterator[None]:
-    """Let :func:`run` run programs in this process, some of whose objects a test has replaced."""
+    """Let :func:`run` run programs in this process, where a test has replaced some objects."""
     with mock.patch.object(sys.modules[__name__], "_here", True):
         yield
 
@@ -83,14 +83,14 @@ _here = False
 
 
 def run(program: str, *arguments: object) -> str:
-    """Run ``fairseq-PROGRAM ARGUMENTS``; what it prints and logs comes back.
+    """Run ``fairseq-PROGRAM ARGUMENTS`` and return what it prints and logs.
 
     Log lines come without their time and place.
 
-    Within :func:`in_this_process` it runs here instead.
+    Within :func:`in_this_process` the program runs in this process.
 
     Raises:
-        SystemExit: the program ended itself with an error, as argparse does; with all it printed.
+        SystemExit: the program exited with an error, as argparse does; holds the whole output.
         Exception: whatever ended the program.
     """
     if _here:
@@ -116,12 +116,12 @@ def run(program: str, *arguments: object) -> str:
 def _run_here(program: str, *arguments: str) -> str:
     from fairseq.checkpoint_utils import save_checkpoint
 
-    # A process of its own would know no best score yet; fairseq keeps it on the function.
+    # A new process has no best score yet; fairseq keeps the score on the function.
     vars(save_checkpoint).pop("best", None)
     command = importlib.import_module(f"fairseq_cli.{program.replace('-', '_')}")
     output, root = io.StringIO(), logging.getLogger()
     handler = logging.StreamHandler(output)
-    # Other tests may have silenced fairseq's loggers; the command is to say what it says to users.
+    # Other tests may have silenced fairseq's loggers; the command must log as for users.
     levels = {logger: logger.level for logger in (root, logging.getLogger("fairseq"))}
     root.addHandler(handler)
     for logger in levels:
@@ -132,7 +132,7 @@ def _run_here(program: str, *arguments: str) -> str:
             contextlib.redirect_stdout(output), contextlib.redirect_stderr(output),
         ):  # fmt: skip
             command.cli_main()
-    except SystemExit as stop:  # from argparse, whose message would be lost
+    except SystemExit as stop:  # from argparse; its message would be lost
         raise SystemExit(output.getvalue()) from stop
     finally:
         root.removeHandler(handler)
@@ -157,9 +157,9 @@ def train(data_bin: Path, save_dir: Path, *arguments: object, arch: str | None =
 def start(*command: object, **environment: str) -> subprocess.Popen:
     """Start a program in the checkout; Python and fairseq's commands start warm.
 
-    ``python``, ``fairseq-train`` and the like, and whatever calls them, are children of the warm
-    server. A signal reaches them, ``SIGKILL`` a moment later than it ends what this returns;
-    where that matters, and for what is to be tested from the first import on, :func:`start_cold`.
+    ``python``, ``fairseq-train`` and the like, and programs that call them, are children of the
+    warm server. Signals reach them. ``SIGKILL`` ends the returned process a moment before its
+    program. Where that matters, and to test from the first import on, use :func:`start_cold`.
     """
     command = [str(part) for part in command]
     if command[0] == sys.executable:
@@ -176,7 +176,7 @@ def start_cold(*command: object, **environment: str) -> subprocess.Popen:
 
 @contextlib.contextmanager
 def warm_python() -> Iterator[None]:
-    """Let what this process calls start ``sys.executable`` warm."""
+    """Let the programs that this process calls start ``sys.executable`` warm."""
     with (
         mock.patch.object(sys, "executable", str(_programs() / "python")),
         mock.patch.dict(os.environ, PYTHONPATH=str(ROOT)),
@@ -214,7 +214,7 @@ def _stop(server: subprocess.Popen) -> None:
 
 @functools.cache
 def _server() -> Path:
-    """The folder of the warm server, which ends with this process."""
+    """The folder of the warm server; the server ends with this process."""
     folder = Path(tempfile.mkdtemp(prefix="warm"))
     (folder / "bin").mkdir()
     names = [path.name for path in REAL.glob("fairseq-*")]

@@ -1,4 +1,4 @@
-"""Trainings that are killed in the middle of a chosen write, rename or removal of a file.
+"""Run trainings and kill them in the middle of a chosen write, rename or removal of a file.
 
 No clock is involved: the child process counts what it does to the files of its ``--save-dir`` and
 sends itself SIGKILL at the n-th of these events, so the same n is always the same moment.
@@ -20,7 +20,7 @@ from fairseq_commands import in_this_process
 
 from fairseq_struct import compat
 
-OF_RUNS_ALONE = ("previous_training_time", "metrics")  # hold times of the clock
+OF_RUNS_ALONE = ("previous_training_time", "metrics")  # hold wall-clock times
 
 
 class Events:
@@ -35,7 +35,7 @@ class Events:
         self.files: dict[int, str] = {}
 
     def watch(self) -> None:
-        """Take the place of what Python writes, renames and removes with."""
+        """Replace Python's functions that write, rename and remove files."""
         real_open, real_send = builtins.open, os.sendfile
 
         def watched_open(file, mode="r", *arguments, **options):
@@ -65,7 +65,7 @@ class Events:
             setattr(os, module_function, self._twice(getattr(os, module_function)))
 
     def happened(self, kind: str, path: str) -> None:
-        """Count one event, and die of it if it is the chosen one."""
+        """Count one event; at the chosen one, kill this process."""
         self.names.append(f"{kind} {os.path.basename(path)}")
         if len(self.names) == self.kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -87,7 +87,7 @@ class Events:
 
 
 class _Counted(io.FileIO):
-    """A file whose writes stop half-way to be counted."""
+    """A file that counts each write when half of its bytes are written."""
 
     events: Events
 
@@ -99,10 +99,10 @@ class _Counted(io.FileIO):
 
 
 def in_child(train: Callable[[Path], object], save_dir: Path, kill_at: int | None = None):
-    """``train(save_dir)`` in a child process, which may be killed.
+    """Run ``train(save_dir)`` in a child process, which may be killed.
 
     Returns:
-        Its exit status, what it did to files of ``save_dir``, and its complaint.
+        The exit status, the events on files of ``save_dir``, and the error message.
     """
     reader, writer = multiprocessing.Pipe(duplex=False)
 
@@ -130,7 +130,7 @@ def in_child(train: Callable[[Path], object], save_dir: Path, kill_at: int | Non
 
 
 def state_of(path: Path) -> dict:
-    """What a checkpoint holds, but for times of the clock, and options, which name its folder."""
+    """A checkpoint's content, without wall-clock times and options (they name its folder)."""
     state = compat.load_state(path)
     state["extra_state"] = {
         name: value for name, value in state["extra_state"].items() if name not in OF_RUNS_ALONE
@@ -141,7 +141,7 @@ def state_of(path: Path) -> dict:
 
 
 def difference(first: object, second: object, where: str = "state") -> str | None:
-    """Where two states first differ in a bit, None if they do not."""
+    """The first place where two states differ in a bit; None if they are equal."""
     return next(_differences(first, second, where), None)
 
 

@@ -1,4 +1,4 @@
-"""What setup.cfg asks for."""
+"""The requirements in setup.cfg."""
 
 import configparser
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Small models and batches that several tests share."""
+"""Small scheduled-sampling models and batches, shared by several tests."""
 
 from argparse import Namespace
 
@@ -12,7 +12,7 @@ WORDS = 16
 
 
 def toy_task(words: int = WORDS) -> Namespace:
-    """Stands for fairseq's translation task: two dictionaries that are one."""
+    """Stand-in for fairseq's translation task, with one dictionary for both languages."""
     dictionary = Dictionary()
     for number in range(words):
         dictionary.add_symbol(f"w{number}")
@@ -20,7 +20,7 @@ def toy_task(words: int = WORDS) -> Namespace:
 
 
 def toy_options(**options) -> Namespace:
-    """Options of a 2+2-layer model without dropout, complete but for the given ones."""
+    """All options of a 2+2-layer model without dropout; the given ones override them."""
     sizes = {
         "encoder_layers": 2,
         "decoder_layers": 2,

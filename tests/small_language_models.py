@@ -1,4 +1,4 @@
-"""Small language models of a generated corpus, which several tests share."""
+"""Small language models of a generated corpus, shared by several tests."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Small masked language models, which several tests share."""
+"""Small masked language models, shared by several tests."""
 
 import re
 

@@ -1,7 +1,7 @@
-"""Checkpoints of every architecture as an earlier version wrote them, and what they gave then.
+"""Stored checkpoints of an earlier version, one per architecture, with their outputs.
 
-``python tests/stored_models.py`` trains them anew. That is for a new architecture only: what is
-kept shows that later versions load what this one wrote, and get the same numbers from it.
+``python tests/stored_models.py`` trains all of them again. Run it for a new architecture only: the
+stored files show that later versions load old checkpoints and compute the same numbers.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ COMMON = ["--optimizer=adam", "--lr=0.01", "--num-workers=0", "--no-progress-bar
 
 
 def outputs_of(arch: str, folder: Path = STORED) -> dict:
-    """What validation logs of a checkpoint, and what ``parse`` and ``classify`` write."""
+    """The validation log of a checkpoint, and the output of ``parse`` and ``classify``."""
     data, options = MODELS[arch]
     place = [str(folder / data / "data-bin")] if data else []
     task = [option for option in options if option.startswith(("--task", "--source", "--target",
@@ -95,7 +95,7 @@ def _said(*command: str, lines) -> tuple[int, str]:
 
 
 def make(names):
-    """Train and keep checkpoints, without what only their own machine or resuming needs."""
+    """Train and keep checkpoints, without parts that only their machine or a resume needs."""
     kept = json.loads(OUTPUTS.read_text()) if OUTPUTS.is_file() else {}
     for arch in names:
         data, options = MODELS[arch]

@@ -1,4 +1,4 @@
-"""Kinds of dependency trees, and sums over them tree by tree, that several tests share."""
+"""Kinds of dependency trees, and sums over all trees, shared by several tests."""
 
 import weakref
 
@@ -26,7 +26,7 @@ def random_scores(*shape, scale=1.0, seed=0, dtype=torch.float64):
 
 
 def decoders_of_trees(monkeypatch):
-    """Weak references to the functions that latent trees are given to learn with from now on."""
+    """Weak references to all ``decoder_loss`` functions given to latent trees from now on."""
     seen, learn = [], LatentTree.learn
 
     def spy(self, scores, lengths, decoder_loss, *rest):
@@ -46,7 +46,7 @@ class Enumerated:
         rows = torch.where(self.heads == 0, torch.arange(n), self.heads - 1)
         self.arcs = torch.zeros(len(self.heads), n, n, dtype=scores.dtype)
         self.arcs.scatter_(1, rows[:, None], 1.0)
-        # Forbidden arcs: -inf times 0 is not wanted.
+        # Forbidden arcs: avoid -inf times 0.
         self.scores = scores[rows, torch.arange(n)].sum(1)
         self.log_partition = self.scores.logsumexp(0)
         self.probabilities = (self.scores - self.log_partition).exp()

@@ -1,4 +1,4 @@
-"""``fairseq-train`` by one process or by several, forked from one that has imported everything."""
+"""Run ``fairseq-train`` in one or several processes, forked from one with all imports."""
 
 import functools
 import json
@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 import torch
 
-# What every worker would import by itself, which takes many times as long as its training here.
+# Imported here once: in each worker, the imports would take many times as long as training.
 WARM = ["torch._dynamo", "fairseq_cli.train", "fairseq_struct.models.on_lstm_lm",
         "fairseq_struct.models.udgn", "fairseq_struct.models.latent_tree_transformer",
         "fairseq_struct.tasks.structured_classification"]  # fmt: skip
 
 
 class Trained(NamedTuple):
-    """What a worker leaves.
+    """The results of a worker.
 
     Args:
-        log: what it said.
+        log: its output.
         state: of its model, buffers and extra state included.
     """
 
@@ -29,9 +29,9 @@ class Trained(NamedTuple):
     state: dict
 
     def logged(self, subset: str) -> list[dict[str, float]]:
-        """What it logged of a subset, a dictionary for each time.
+        """Its logs of a subset, one dictionary for each log line.
 
-        Left out are times, and what fairseq's criterions average over steps, not words.
+        Times are left out, and values that fairseq's criterions average over steps, not words.
         """
         lines = re.findall(rf'\{{[^{{}}]*"{subset}_loss"[^{{}}]*\}}', self.log)
         unlike = re.compile(rf"{subset}_(wps|ups|wpb|bsz|train_wall|wall|total|n_correct)|epoch")
@@ -46,7 +46,7 @@ def train(folder: Path, *options: object, workers: int = 1, ddp: str = "legacy_d
     """Train on the CPU, and wait for the end; a worker that fails ends the others.
 
     Args:
-        folder: of the checkpoints and of what the workers leave.
+        folder: for the checkpoints and the workers' results.
         options: of ``fairseq-train``.
         workers: how many processes.
         ddp: ``--ddp-backend``.
@@ -75,7 +75,7 @@ def train(folder: Path, *options: object, workers: int = 1, ddp: str = "legacy_d
             process.join()
             if process.exitcode and not failed:
                 failed.append(process)
-                for other in processes.values():  # which would wait for this one
+                for other in processes.values():  # it would wait for this process
                     other.terminate()
     logs = [(folder / f"{rank}.log").read_text() for rank in range(workers)]
     assert not failed, "\n".join(log[-3000:] for log in logs)
@@ -93,7 +93,7 @@ def _warm():
 
 
 def _work(folder: Path, rank: int, arguments: list[str]):
-    """What a worker does."""
+    """The body of a worker."""
     log = folder / f"{rank}.log"
     log.write_text("")
     try:
@@ -104,7 +104,7 @@ def _work(folder: Path, rank: int, arguments: list[str]):
 
         trainers, trainer = [], fairseq_cli.train.Trainer
         fairseq_cli.train.Trainer = lambda *given: trainers.append(trainer(*given)) or trainers[0]
-        # fairseq names a device, which torch wants for GPUs only.
+        # fairseq names a device; torch accepts one for GPUs only.
         distributed = distributed_fairseq_model.DistributedDataParallel
         distributed_fairseq_model.DistributedDataParallel = (
             lambda device_ids, output_device, **options: distributed(**options)

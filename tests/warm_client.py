@@ -1,11 +1,11 @@
-"""Stand-in for ``python`` and for fairseq's commands: has the warm server run them.
+"""Stand-in for ``python`` and fairseq's commands, which the warm server then runs.
 
     python -I -S warm_client.py SOCKET PROGRAM ARGUMENT…
 
-It hands over its arguments, folder, environment, limits and the files behind its standard streams,
-passes signals on, and ends as the program ended. What the server cannot imitate (see
-``why_cold`` there) becomes a real process in its own place. Nothing but the standard library's
-light part is imported, because starting quickly is the point.
+It sends its arguments, folder, environment, limits and the files of its standard streams to the
+server, passes signals on, and exits with the status of the program. If the server cannot imitate a
+program (see ``why_cold`` there), a real process replaces this one. The client imports only light
+modules of the standard library, because it must start quickly.
 """
 
 import array

@@ -1,4 +1,4 @@
-"""Averaging: the mean is the mean, what is no number stays, and mismatches are named."""
+"""Averages of checkpoints: exact means; values that are no numbers stay; mismatches are named."""
 
 import argparse
 import os
@@ -15,7 +15,7 @@ from fairseq_struct.errors import InputError
 
 
 def save(path: Path, number: float = 0.0, maximize: bool = False, **parameters) -> Path:
-    """Write a checkpoint shaped like fairseq's, whose parameters are all ``number``."""
+    """Write a checkpoint shaped like fairseq's, with ``number`` as every parameter."""
     tied = torch.full((3, 2), number)
     model = {
         "embed.weight": tied,

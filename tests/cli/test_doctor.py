@@ -1,4 +1,4 @@
-"""The doctor finds what is there, says what is missing, and tells the line that mends it."""
+"""``fairseq-struct doctor``: what it finds, what it reports as missing, the fix that it names."""
 
 import importlib
 import json
@@ -90,8 +90,8 @@ def test_compiler_does_not_matter_where_fairseq_has_wheels(monkeypatch):
 
 def test_build_of_fairseq_is_named(monkeypatch):
     found = compat.installed_fairseq()
-    assert len(found) == 1  # the tests run on one build or the other
-    # As make FAIRSEQ=… test hands it on; to others it is the path of a checkout.
+    assert len(found) == 1  # the tests run on either build of fairseq
+    # make FAIRSEQ=… test sets it so; elsewhere FAIRSEQ is the path of a checkout.
     if (wanted := os.environ.get("FAIRSEQ")) in compat.FAIRSEQ_BUILDS:
         assert found == [compat.fairseq_requirement(wanted)]
     assert by_name(doctor.examine())["fairseq"] == doctor.Check("fairseq", found[0])
@@ -122,7 +122,7 @@ def test_corpora_found_and_missing(tmp_path):
     for name in ("multi30k", "kftt-data-1.0", "unknown"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "train.txt").touch()
-    (tmp_path / "tanaka").mkdir()  # empty, so not there
+    (tmp_path / "tanaka").mkdir()  # empty counts as missing
 
     checks = doctor.examine(tmp_path)
 

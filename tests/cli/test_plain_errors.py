@@ -1,4 +1,4 @@
-"""What a user can put right ends in one line, whatever command and whatever file it is."""
+"""Errors that a user can fix are reported in one line, by every command and for every file."""
 
 import errno
 import os
@@ -33,7 +33,7 @@ from fairseq_struct.modules.word_vectors import read_word_vectors
 from fairseq_struct.records.results import read_results
 from fairseq_struct.records.training_log import read_log
 
-# The system refuses to read this file, whoever asks, and says that it is one.
+# The system refuses to read this file, even for root, and reports it as a regular file.
 UNREADABLE = "/proc/self/mem"
 READERS = {
     "bracket_trees": ("trees.txt", bracket_trees.read_trees),
@@ -57,7 +57,7 @@ READERS = {
     "records": ("results.jsonl", read_results),
     "training_log": ("log", read_log),
 }
-# These take bytes that are no text for letters like others, or for no pickle.
+# These read bytes that are not UTF-8 as letters, or reject them as no pickle.
 NO_TEXT = ("is_treebank", "syneval_pickle", "word_vectors", "training_log")
 
 
@@ -220,7 +220,7 @@ def test_what_is_no_file_is_written_as_it_is(tmp_path, capsys):
 def test_links_to_files_stay_links(tmp_path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "link").symlink_to("disk/file")
-    for letters in (1, 2):  # it is not there, and then it is
+    for letters in (1, 2):  # first it is missing, then it exists
         write(tmp_path / "link", letters)
         assert (tmp_path / "disk" / "file").read_bytes() == b"x" * letters
     assert (tmp_path / "link").is_symlink()

@@ -1,4 +1,4 @@
-"""The warm server runs programs as new interpreters would, and nothing that one does is left."""
+"""The warm server runs each program as a new interpreter would, without traces of earlier ones."""
 
 import os
 import re
@@ -63,7 +63,7 @@ def test_a_program_finds_the_same_world_warm_and_cold(script, status):
 )
 def test_python_is_python(arguments):
     warm, cold = (output_of(b(sys.executable, *arguments)) for b in (start, start_cold))
-    # A traceback shows, above its last line, who called.
+    # A traceback shows the caller above its last line.
     assert warm[0].splitlines()[-1:] == cold[0].splitlines()[-1:] and warm[1] == cold[1]
 
 
@@ -77,7 +77,7 @@ def test_what_one_program_does_is_not_seen_by_the_next():
     )
     seen = [output_of(start("python", "-c", look))[0] for _ in range(2)]
     assert all(text.startswith("False False [] False ") for text in seen)
-    assert seen[0] != seen[1]  # a generator that nobody seeded
+    assert seen[0] != seen[1]  # no program gets a fixed seed
 
 
 def test_what_is_read_at_start_makes_a_real_process():
@@ -98,7 +98,7 @@ def test_fairseq_says_the_same_warm_and_cold():
     warm, cold = (output_of(begin(*options)) for begin in (start, start_cold))
     last = [out.splitlines()[-1] for out, _ in (warm, cold)]
     assert last[0] == last[1] and last[0].startswith("error: no_such_data") and warm[1] == cold[1]
-    # Without the time, and what a module says when it is imported.
+    # Without the time, and without messages that modules print when they are imported.
     logged = [re.findall(r"\| INFO \| (?!fairseq\.tasks).*", out) for out, _ in (warm, cold)]
     assert logged[0] == logged[1] != []
 
@@ -125,14 +125,14 @@ def test_a_killed_command_takes_its_program_along():
 
 
 def test_the_server_outlives_whoever_asks_and_goes():
-    """Before a request, in the middle of one, and before the answer."""
+    """A client may leave before a request, in the middle of it, and before the answer."""
     server = fairseq_commands._socket()
     for said in (b"", (9).to_bytes(8, "big") + b"half"):
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(server)
             connection.sendall(said)
     with open(os.devnull) as nothing:
-        command = [sys.executable, "-B"]  # to be left to a process of its own
+        command = [sys.executable, "-B"]  # needs a separate process
         for _ in range(9):
             warm_client.submit(server, command, os.environ, [nothing.fileno()] * 3).close()
     assert run("train", "--help").startswith("usage: fairseq-train")
@@ -146,7 +146,7 @@ def test_without_a_server_nothing_is_taken_for_the_end_of_a_program():
 
 
 def test_folders_of_sockets_have_short_names(tmp_path):
-    """Wherever the temporary folder lies."""
+    """Also when the path of the temporary folder is long."""
     deep = tmp_path / ("d" * 60) / ("e" * 60)
     deep.mkdir(parents=True)
     tests = str(ROOT / "tests")
@@ -200,7 +200,7 @@ SYSTEMS = {
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_each_system_trains_the_same_from_a_cold_start(system, request, tmp_path):
-    """The one real command line of each system; what it learns shows the warm ones to be right."""
+    """Each system's real command line: a cold start gives the same training as the warm server."""
     if system == "scheduled_sampling":
         data = [write_data_bin(tmp_path)]
     elif system == "latent_clusters":

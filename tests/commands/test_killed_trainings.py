@@ -1,7 +1,7 @@
-"""A training killed while it writes: the same command goes on, and ends where it would have.
+"""A training killed while it writes: the same command resumes it and gives the same result.
 
-Each kill is in the middle of another write, copy, rename or removal of a checkpoint, at even
-distances over all that a training does. The variable KILLS says how many there are, over three
+Each kill falls into a different write, copy, rename or removal of a checkpoint. The kills are
+evenly spaced over all such events of a training. The variable KILLS sets their number, over three
 systems together; forty take minutes.
 """
 
@@ -39,7 +39,7 @@ def udgn(shared, language_folder):
 
 
 def check_kills(train, folder, kills):
-    """Kill ``train`` that many times, each in a training of its own, and compare where it ends."""
+    """Kill ``train`` ``kills`` times, each in a separate training, and compare the final states."""
     whole = folder / "whole"
     status, events, complaint = in_child(train, whole)
     assert status == 0, complaint
@@ -52,7 +52,7 @@ def check_kills(train, folder, kills):
         status, _, complaint = in_child(train, save_dir, kill_at=moment)
         assert status == KILLED, complaint
         for path in save_dir.glob("*.pt"):
-            state_of(path)  # none is torn
+            state_of(path)  # every checkpoint is complete
         status, _, complaint = in_child(train, save_dir)
         assert status == 0, f"refused after a kill at {events[moment - 1]}: {complaint}"
         for name, state in expected.items():

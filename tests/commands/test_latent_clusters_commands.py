@@ -58,7 +58,7 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(method, tmp_path):
 
 
 def test_measures_do_not_depend_on_batches(tmp_path):
-    """And fairseq keeps the checkpoint that is best by one of them."""
+    """Also, fairseq keeps the checkpoint that is best by one of the measures."""
     logs = [
         run("train", *SMALL, "--latent-method=ste_identity", "--max-update=5",
             f"--batch-size-valid={size}", "--best-checkpoint-metric=accuracy",

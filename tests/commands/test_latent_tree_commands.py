@@ -25,7 +25,7 @@ SMALL = ["--embed-dim=24", "--hidden-size=24", "--optimizer=adam", "--lr=0.02", 
 
 
 def sentences(count, seed):
-    """Sentences about a noun and its adjective, which hang from each other as one would expect."""
+    """Sentences of a noun and its adjective, with the usual arc between the two words."""
     draw = random.Random(seed)
     for _ in range(count):
         noun, (adjective, label) = draw.choice(NOUNS), draw.choice(list(ADJECTIVES.items()))
@@ -56,7 +56,7 @@ def prepared(tmp_path_factory):
 
 
 def prepare(*arguments):
-    """The status of the script, and what it says."""
+    """The exit status of the script, and its output."""
     done = start(sys.executable, ROOT / "preprocess" / "labelled_text.py", *arguments)
     said = done.communicate()[0]
     return done.returncode, said
@@ -116,7 +116,7 @@ def test_from_python(trained):
     with pytest.raises(InputError, match="--truncate has no use"):
         fairseq_struct.load(trained[0], truncate=True)
     state = torch.load(trained[0], weights_only=True)
-    for option in ("truncate", "longest_sentence"):  # as before there were such options
+    for option in ("truncate", "longest_sentence"):  # as in versions without these options
         state["cfg"]["task"].pop(option)
     older = trained[0].with_name("older.pt")
     torch.save(state, older)
@@ -278,7 +278,7 @@ def test_the_recipe_goes_from_raw_data_to_its_row(prepared, tmp_path):
     settings = {"OUT": str(tmp_path / "out"), "EPOCHS": "1", "SEEDS": "2"}
     recipe = ROOT / "recipes" / "latent_tree" / "sst.sh"
     before = (recipe.parent / "results.jsonl").read_text()
-    for data in ([tmp_path], []):  # the second call finds everything done
+    for data in ([tmp_path], []):  # the second call finds all runs finished
         done = start(recipe, "spigot", *data, **settings)
         output = done.communicate()[0]
         assert done.returncode == 0, output

@@ -39,7 +39,7 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(data_bin, tmp_path):
         "--disable-validation",
     ]
     log = train(data_bin, tmp_path / "whole", *options, "--max-update=12", "--log-interval=1")
-    # In the second epoch; and it makes no difference who loads the batches.
+    # In the second epoch. The number of workers that load the batches makes no difference.
     train(data_bin, tmp_path / "parts", *options, "--max-update=9", "--num-workers=1")
     resumed = train(data_bin, tmp_path / "parts", *options, "--max-update=12", "--log-interval=1")
     assert "Loaded checkpoint" in resumed
@@ -68,10 +68,10 @@ def test_confidence_trains_both_passes_and_resumes(data_bin, tmp_path):
     assert_same(*(parameters(tmp_path / n / "checkpoint_last.pt") for n in ("whole", "parts")))
     (loss,) = re.findall(r'"train_loss": "([\d.]+)"', log)[:1]
     (valid,) = re.findall(r'"valid_loss": "([\d.]+)"', log)[:1]
-    assert float(loss) > 1.5 * float(valid)  # two passes, and one
+    assert float(loss) > 1.5 * float(valid)  # with two passes, and with one
     with pytest.raises(InputError, match="give --criterion scheduled_sampling_cross_entropy"):
         options.remove("--criterion=scheduled_sampling_cross_entropy")
-        # Told at once, although only later updates would need it.
+        # Reported at once, although only later updates need it.
         train(data_bin, tmp_path / "other", *options, "--max-update=1",
               "--schedule-warmup-updates=9")  # fmt: skip
 
@@ -172,7 +172,7 @@ def test_update_freq_with_the_gradient_through_pass_one(data_bin, tmp_path):
 
 
 def test_it_learns_to_translate(tmp_path):
-    """Numbers read backwards, of which it has not seen those of the validation set."""
+    """The task is to read numbers backwards; the validation set has new numbers."""
     data_bin = write_data_bin(tmp_path, train=600, held_out=40)
     options = ["--max-tokens=600", "--lr=0.01", "--lr-scheduler=inverse_sqrt",
                "--warmup-updates=50", "--dropout=0", "--disable-validation", "--mix=top_k",
@@ -186,7 +186,7 @@ def test_it_learns_to_translate(tmp_path):
     assert float(re.search(r"BLEU4 = ([\d.]+)", output)[1]) > 80
 
 
-# The recipe as it is, with a smaller corpus and a smaller model.
+# The recipe unchanged, with a smaller corpus and a smaller model.
 SMALL_RECIPE = """
 python() {
     [[ $1 != */synthetic_translation.py ]] || set -- "$@" --sentences 600 40 40

@@ -1,7 +1,7 @@
-"""Two processes train and validate as one does that takes their batches one after the other.
+"""Two processes train and validate like one process that takes their batches in turn.
 
-Where that is defined: noise, dropout and coins are drawn by each process, so the options here leave
-none of them, and language models that carry a state give each process streams of its own.
+Each process draws its own noise, dropout and random replacements, so the options here switch all of
+them off. Language models that carry a state give each process separate streams.
 """
 
 import random
@@ -92,7 +92,7 @@ def similarity(language_folder, tmp_path_factory):
 
 @pytest.fixture
 def options(request):
-    """What ``fairseq-train`` takes for the task that the test is about."""
+    """Options of ``fairseq-train`` for the task under test."""
 
     def data(name):
         return request.getfixturevalue(name)
@@ -130,7 +130,7 @@ TASKS = ["scheduled_sampling", "latent_tree_translation", "latent_clusters",
 
 
 def assert_close(first, second, tolerance=1e-6):
-    """The same names, and numbers (of checkpoints' states, too) that differ by rounding only."""
+    """The same names, and numbers that differ by rounding only, checkpoints' states included."""
     assert first.keys() == second.keys()
     for name, value in first.items():
         torch.testing.assert_close(
@@ -147,7 +147,7 @@ def assert_trained_alike(one, two, subsets=("train", "valid")):
 
 @pytest.mark.parametrize("options", TASKS, indirect=True)
 def test_two_processes_make_the_updates_of_one_with_update_freq_two(options, tmp_path):
-    """Weights, what is logged of training, and validations; with batches that have no partner."""
+    """Weights, training logs and validations are the same, also with an odd number of batches."""
     one = train(tmp_path / "one", *options, *COMMON, "--max-epoch=2", "--update-freq=2")
     for ddp in BACKENDS:
         two = train(tmp_path / ddp, *options, *COMMON, "--max-epoch=2", workers=2, ddp=ddp)
@@ -155,9 +155,9 @@ def test_two_processes_make_the_updates_of_one_with_update_freq_two(options, tmp
 
 
 def test_two_processes_are_one_with_twice_the_streams(language_folder, tmp_path):
-    """And they agree on when to average weights."""
+    """The two processes also agree on when to average weights."""
     # TAR is a mean of the pairs of words in a window; the last stream's last window has fewer.
-    # Two epochs go uphill, after which it is time to average.
+    # Validation gets worse for two epochs, so that averaging starts.
     several = [language_folder / "data-bin", *RECURRENT, *NO_DROPOUT, *COMMON, "--max-epoch=5",
                "--optimizer=nt_asgd", "--non-monotone-interval=1", "--lr=1,1,-0.3,-0.3,1",
                "--temporal-regularization=0"]  # fmt: skip
@@ -173,7 +173,7 @@ def test_two_processes_are_one_with_twice_the_streams(language_folder, tmp_path)
 
 @pytest.mark.parametrize("case", ["recurrent", "score_function"])
 def test_two_processes_resume_where_they_stopped(language_folder, classification, tmp_path, case):
-    """In the middle of an epoch; states and averages of all workers are those before."""
+    """They stop in the middle of an epoch; all workers restore their states and averages."""
     options = {
         "recurrent": [language_folder / "data-bin", *RECURRENT, "--optimizer=nt_asgd", "--lr=20",
                       "--batch-size=3", "--batch-size-valid=1", "--non-monotone-interval=1"],

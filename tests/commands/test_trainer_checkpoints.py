@@ -1,4 +1,4 @@
-"""Checkpoints of trainings: whole when the disk is full, and resumed from one that is whole."""
+"""Checkpoints of trainings: complete even when the disk is full; a resume needs a complete one."""
 
 import os
 import resource
@@ -42,7 +42,7 @@ def cut(path, size):
 def test_a_torn_checkpoint_is_told_apart(language_folder, trained, copied, tmp_path):
     train(language_folder, tmp_path / "whole", *OPTIONS, "--max-update=10")
     last = copied / "checkpoint_last.pt"
-    assert last.stat().st_size > 40_000  # of this length torch complains in a way of its own
+    assert last.stat().st_size > 40_000  # for files of this length torch raises another error
     cut(last, 40_000)
     cut(copied / "checkpoint_best.pt", 100)
     output = train(language_folder, copied, *OPTIONS, "--max-update=10")
@@ -71,7 +71,7 @@ def test_nothing_stands_in_for_a_file_that_was_named(language_folder, copied):
 
 
 def test_the_newest_has_the_most_updates(trained, copied):
-    os.utime(copied / "checkpoint_1_4.pt", (2**31, 2**31))  # the date of a file says nothing
+    os.utime(copied / "checkpoint_1_4.pt", (2**31, 2**31))  # the date of a file is not used
     (copied / "checkpoint_last.pt").rename(copied / "checkpoint7.pt")
     (copied / "checkpoint_best.pt").unlink()
     (copied / "checkpoint8.pt").write_bytes(b"PK\x03\x04")
@@ -95,7 +95,7 @@ def test_every_cut_is_a_damaged_checkpoint(trained, tmp_path, old_format):
     whole = path.read_bytes()
     sizes = {0, 1, 2, 3, 100, 8_191, 8_192, 8_193, 65_535, 65_537, len(whole) - 1}
     cuts = [whole[:size] for size in sorted({*sizes, *range(0, len(whole), len(whole) // 40)})]
-    # A machine that goes down may leave a file's size, but zeros in place of what was not written.
+    # A crash of the machine may leave a file at full size, with zeros where nothing was written.
     zeros = [whole[:size] + bytes(len(whole) - size) for size in (0, 100, 8_192, len(whole) // 2)]
     for content in [*cuts, *(zeros if not old_format else zeros[:1])]:
         path.write_bytes(content)
@@ -117,7 +117,7 @@ def test_every_cut_is_a_damaged_checkpoint(trained, tmp_path, old_format):
     ],
 )
 def test_a_missing_file_that_was_named_is_an_error(language_folder, copied, option, name, hint):
-    if option != "--restore-file":  # those matter only to the first start
+    if option != "--restore-file":  # these options matter only at the first start
         (copied / "checkpoint_last.pt").unlink()
     before = contents(copied)
     with pytest.raises(InputError, match=rf"^{name}: no such file \({option}\){hint}$"):
@@ -141,7 +141,7 @@ def test_patience_goes_on_where_it_was(language_folder, tmp_path):
         return state_of(tmp_path / name / "checkpoint_last.pt")["extra_state"]["train_iterator"]
 
     whole = ends("whole")
-    assert whole["epoch"] == 4  # the one that would be next
+    assert whole["epoch"] == 4  # the next epoch
     assert ends("parts", "--max-epoch=2")["epoch"] == 3
     assert ends("parts") == whole
     assert ends("parts") == whole

@@ -1,4 +1,4 @@
-"""Files of constituency trees against each other."""
+"""Comparison of two files of constituency trees."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_files_are_compared_word_by_word(tmp_path):
 
 
 def test_right_branching_trees_without_labels(tmp_path):
-    """(a (b c)) may have a label or three words; who evaluates it knows."""
+    """(a (b c)) is two words under the label a, or three words; ``unlabelled`` decides."""
     gold, ours = tmp_path / "gold", tmp_path / "ours"
     gold.write_text("(S (DT a) (NP (NN b) (NN c)))\n")
     ours.write_text("(a (b c))\n")

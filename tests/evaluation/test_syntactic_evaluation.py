@@ -1,4 +1,4 @@
-"""Test sets as pickles, which may be anything; and what a model makes of them."""
+"""Syntactic evaluation: test sets from arbitrary pickles, and a model's scores on them."""
 
 import pickle
 
@@ -17,7 +17,7 @@ SETS = {"sing": [("the cat sings", "the cat sing")] * 3, "plur": [("cats sing", 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_pickles_of_every_protocol_are_read(tmp_path, protocol):
-    many = SETS | {str(i): [(f"a {i} b", f"a {i}")] for i in range(300)}  # frames, long places
+    many = SETS | {str(i): [(f"a {i} b", f"a {i}")] for i in range(300)}  # frames, long offsets
     (tmp_path / "x.pickle").write_bytes(pickle.dumps(many, protocol))
     assert read_test_sets(tmp_path) == {"x": [item for items in many.values() for item in items]}
 
@@ -51,7 +51,7 @@ def test_a_sentence_that_many_items_name_is_kept_once(tmp_path):
 
 
 def test_a_model_scores_every_sentence_once():
-    """A model that prefers short words, and knows no word of more than five letters."""
+    """The model prefers short words, and knows no word of more than five letters."""
     sets = {
         "simple_agrmt": [("he runs", "he run"), ("we run", "we runs"), ("she sings", "she sing")],
         "sent_comp": [("dwarves sing", "gnomes sing"), ("unicorn runs", "gnomes sings")],

@@ -1,4 +1,4 @@
-"""Number formats that cannot be trained in here end in one sentence, before training begins."""
+"""Number formats without support are refused in one sentence, before training begins."""
 
 from types import SimpleNamespace
 

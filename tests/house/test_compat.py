@@ -1,4 +1,4 @@
-"""Checkpoints: fairseq's own load although torch unpickles safely, and hostile ones never run."""
+"""Checkpoints: fairseq's own load with torch's safe unpickling; hostile ones run no code."""
 
 import argparse
 import importlib.metadata
@@ -81,7 +81,7 @@ def test_refusal_names_every_foreign_class(tmp_path, load):
 
 
 def test_the_bait_would_have_worked(tmp_path):
-    """Without the protection the command does run, so the tests above can fail."""
+    """Without the protection the command runs, so the tests above can fail."""
     marker = tmp_path / "was_run"
     pickle.loads(pickle.dumps(Hostile(marker)))
     assert marker.exists()
@@ -250,7 +250,7 @@ def test_train_resume_and_generate_with_safe_loading(tmp_path):
     )
     fairseq(tmp_path, f"{train} --max-epoch 1")
     checkpoint = tmp_path / "run" / "checkpoint_last.pt"
-    content = checkpoint.read_bytes()  # it does hold what plain torch refuses
+    content = checkpoint.read_bytes()  # it holds objects that plain torch refuses
     assert b"argparse\nNamespace" in content and b"multiarray\n_reconstruct" in content
 
     resumed = fairseq(tmp_path, f"{train} --max-epoch 2")
@@ -290,7 +290,7 @@ def fairseq(folder: Path, command: str) -> str:
 
 
 def test_numba_keeps_to_itself_what_it_compiles_unless_it_was_asked():
-    """As in fairseq-generate, where every library's debugging messages are on before a plugin."""
+    """As in fairseq-generate, which enables libraries' debugging messages before plugins load."""
     script = (
         "import logging, sys\n"
         "logging.getLogger().setLevel(logging.DEBUG)\n"

@@ -1,10 +1,10 @@
-"""Every block of code in the documentation runs as it is written, one after the other.
+"""All code blocks of the documentation run unchanged, one after the other.
 
-A reader's folder has the checkout's ``preprocess``, ``recipes`` and ``user_dir``, and small files
-of the names that the text gives to corpora. Blocks run in it in their order, unchanged, with this
-rule: programs get further arguments (:data:`SMALLER`), of which the last ones count, so that
-training takes two updates of a small model and generated corpora are small. Lines that install
-(:data:`INSTALLS`) are left to the tests of the installation.
+The blocks run in a reader's folder. It has the checkout's ``preprocess``, ``recipes`` and
+``user_dir``, and small files with the names that the text gives to corpora. Blocks run in order.
+Programs get further arguments at the end (:data:`SMALLER`), which override those of the text: a
+training takes two updates of a small model, and generated corpora are small. Lines that install
+(:data:`INSTALLS`) are left out; the tests of the installation cover them.
 """
 
 import os
@@ -32,7 +32,7 @@ TRANSLATION = (
     " --decoder-attention-heads 2"
 )
 MASKED = "--embed-dim 16 --layers 1 --channels 2 --channel-size 8 --parser-size 8"
-# By what the line of a command contains, all that fits.
+# Pattern in a command's line: arguments that are added. All patterns that match apply.
 SMALLER = {
     r"fairseq-train": "--max-update 2 --max-epoch 1 --num-workers 0 --no-progress-bar",
     r"fairseq-train.* --arch (scheduled_sampling|latent_tree)_transformer": TRANSLATION,
@@ -74,7 +74,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def command_of(block: Block, folder: Path) -> list[str]:
-    """What runs a block, or nothing if it only installs."""
+    """The command that runs a block; empty if the block only installs."""
     if block.language == "python":
         snippet = folder / "snippet.py"
         snippet.write_text(block.text)
@@ -92,7 +92,7 @@ def command_of(block: Block, folder: Path) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path):
-    """A reader's folder, with the corpora that the text names."""
+    """A reader's folder with the corpora that the documentation names."""
     for name in ("preprocess", "recipes", "user_dir"):
         (tmp_path / name).symlink_to(ROOT / name)
     words = ["the cat sleeps", "a dog in the house sings", "birds sing", "the dogs run"]
@@ -139,7 +139,7 @@ def test_every_block_runs_as_it_is_written(folder):
                 assert process.returncode == 0, f"{block.place}\n{block.text}\n{said[block.place]}"
     everything = "\n".join(said.values())
     assert "Traceback" not in everything
-    # What the reader was promised.
+    # The results that the text promises.
     assert everything.count("Generate test with beam=1: BLEU4") == 3
     assert re.search(r"^uas +[\d.]+", everything, re.M)
     assert re.search(r"^f1_sentence +[\d.]+", everything, re.M)
@@ -194,7 +194,7 @@ def anchors_of(page: Path) -> set[str]:
 
 
 def test_the_rule_reaches_each_command(folder):
-    """A line of every kind gets what it is to get, and no other."""
+    """A command gets the arguments of its patterns; a line that installs is left out."""
     block = Block("here", "sh", "fairseq-train x --arch udgn_ptb --max-update 5\nmake demo\n")
     source = subprocess.run(
         ["bash", "-c", f"command() {{ echo \"$@\"; }}; {command_of(block, folder)[2]}"],

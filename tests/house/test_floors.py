@@ -1,4 +1,4 @@
-"""The house has floors, and imports only go down; networks and inference know no fairseq."""
+"""Rooms import only from lower floors; networks and inference never load fairseq."""
 
 import ast
 import json
@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "fairseq_struct"
 
-# Room -> the rooms it may import besides itself. Anybody may import the exceptions.
+# Room -> the rooms it may import besides itself. Every room may import the exceptions.
 FLOORS = {
     "models": {"modules", "structure", "compat"},
     "tasks": {"data", "metrics", "structure", "evaluation", "compat"},
@@ -44,7 +44,7 @@ WITHOUT_FAIRSEQ = (
     "structure", "modules", "metrics", "records", "pages", "files", "errors", "processor",
     "__init__",
 )  # fmt: skip
-# What lies behind the door of a sub-room is for the room that holds it.
+# Only the enclosing room may import from inside a sub-room.
 BEHIND_DOORS = {
     "structure.dependency.projective": "structure.dependency",
     "structure.dependency.nonprojective": "structure.dependency",
@@ -72,7 +72,7 @@ def imports_of(path: Path) -> set[str]:
 
 
 def rooms_imported(path: Path) -> set[str]:
-    # The version is a plain string of the package itself, which is imported before any room.
+    # The version is a plain string of the package itself, and the package loads before any room.
     parts = [name.split(".") for name in imports_of(path) - {"fairseq_struct.__version__"}]
     inner = {name[1] for name in parts if name[0] == "fairseq_struct" and len(name) > 1}
     known = {entry.stem for entry in PACKAGE.iterdir()}
@@ -116,11 +116,11 @@ def test_rooms_are_small_enough_to_be_searched_by_eye():
     sizes = {room: len(list(room.glob("*.py"))) for room in {path.parent for path in SOURCES}}
     sizes = {str(room.relative_to(PACKAGE)): n for room, n in sizes.items() if room != PACKAGE}
     crowded = {room: n - 1 for room, n in sizes.items() if n - 1 > MOST_FILES_OF_A_ROOM}
-    assert not crowded  # less its __init__.py
+    assert not crowded  # without its __init__.py
 
 
 def test_kernels_are_made_of_kernels_alone():
-    """Of anything else their machine code is made of, its cache would not know."""
+    """The cache does not notice changes of other code that their machine code is made from."""
     kernels = [path for path in SOURCES if path.name.endswith("_kernels.py")]
     assert len(kernels) > 5
     makers = {f"fairseq_struct.structure.compiled.{name}" for name in ("compiled", "inner")}

@@ -1,4 +1,4 @@
-"""House rules: what lies at the top, how long files get, what is never written, help texts."""
+"""House rules: files at the top, lengths of files, words that are never written, help texts."""
 
 import argparse
 import ast
@@ -27,13 +27,13 @@ TOP_LEVEL = {
     "CONTRIBUTING.md",
 }
 LONGEST_FILE = 350
-# Lines of functions, their docstrings left out.
+# Lines of functions, without their docstrings.
 LONGEST_FUNCTION, NINE_OF_TEN_FUNCTIONS = 60, 24
-# What is longer all the same must not grow.
+# Functions that are longer must not grow.
 LONGER = {"add_options": 96, "latent": 71, "write_labelled_folder": 75}
 SOURCE_SUFFIXES = {".py", ".sh", ".cfg", ".toml", ""}
 
-# Put together here so that this file does not offend itself.
+# Joined here, so that this file does not break its own rule.
 NEVER_WRITTEN = {
     "the host of a package index": re.compile(r"\b(py" r"pi\.org|python" r"hosted\.org)"),
     "a path of one machine": re.compile(r"(?<![\w.])/(wo" r"rk|op" r"t|ro" r"ot)/"),
@@ -45,7 +45,7 @@ def files() -> list[Path]:
     """All files of the project: those git tracks, or would if they were added."""
     if not (ROOT / ".git").exists():
         pytest.skip("not a git checkout, so what belongs to the project is unknown")
-    # git is shy of checkouts of other users.
+    # git refuses checkouts of other users.
     command = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "--cached", "--others"]
     listed = subprocess.run(
         [*command, "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
@@ -58,7 +58,7 @@ def texts() -> list[tuple[Path, str]]:
     for path in files():
         try:
             found.append((path.relative_to(ROOT), path.read_text(encoding="utf-8")))
-        except UnicodeDecodeError:  # a picture, say
+        except UnicodeDecodeError:  # a picture, for example
             continue
     assert found
     return found

@@ -1,4 +1,4 @@
-"""Architectures in hydra's configs are those of fairseq-train, and can be chosen as groups."""
+"""Hydra's configs have the architectures of fairseq-train, selectable as groups."""
 
 import functools
 
@@ -30,7 +30,7 @@ WITH_CONFIG = [
 
 @functools.cache
 def of_fairseq_train(name: str) -> dict:
-    """A model's options as fairseq-train has them, none being given on its command line."""
+    """A model's options in fairseq-train, with none given on the command line."""
     args = options.parse_args_and_arch(options.get_training_parser(), ["data", "--arch", name])
     cfg = convert_namespace_to_omegaconf(args)
     add_defaults(cfg)
@@ -58,7 +58,7 @@ def test_what_the_config_says_goes_before_the_architecture():
 
 
 def composed(*overrides: str):
-    """Return what fairseq-hydra-train makes of its command line."""
+    """Return the config that fairseq-hydra-train composes from its command line."""
     hydra_init()
     with initialize_config_module("fairseq.config", version_base="1.1"):
         return compose("config", list(overrides))

@@ -1,7 +1,7 @@
-"""The script behind ``make install``: what it installs, what it does not repeat, what it says.
+"""The script behind ``make install``: what it installs, what it skips, and its messages.
 
-It runs here with an interpreter that makes believe: environments are empty, and pip writes down
-what it was asked for. Room on the disk, a compiler and Python's headers are made believe, too.
+Here it runs with a simulated interpreter: environments are empty, and pip only records its
+requests. Disk space, a compiler and Python's headers are simulated, too.
 """
 
 import os
@@ -60,7 +60,7 @@ match sys.argv[1:]:
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A folder with what the script reads, and an interpreter ``python-of-tests`` beside it."""
+    """A folder with the script's input files, and an interpreter ``python-of-tests`` beside it."""
     root = tmp_path / "checkout"
     (root / ".ci").mkdir(parents=True)
     shutil.copy(ROOT / ".ci" / "install.sh", root / ".ci")
@@ -84,9 +84,9 @@ def command(root, name, text):
 
 
 def install(root, verb="packages", **variables):
-    """Run the script; what pip was asked for, what was printed, and the exit status come back."""
+    """Run the script; return the requests to pip, the output, and the exit status."""
     variables = {"PYTHON": "python-of-tests", "CXX": "c++-of-tests", **variables}
-    ours = {"FAIRSEQ", "TORCH_INDEX", "TORCH_VERSION", "FAILURE"}  # as make hands them on
+    ours = {"FAIRSEQ", "TORCH_INDEX", "TORCH_VERSION", "FAILURE"}  # as make passes them on
     environment = {
         **{key: value for key, value in os.environ.items() if key not in ours},
         "PATH": f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}",
@@ -206,7 +206,7 @@ def test_shellcheck_accepts_the_scripts():
     shellcheck = shutil.which("shellcheck")
     if not shellcheck:
         pytest.skip("shellcheck is not installed")
-    # What is only sourced is looked at where that happens.
+    # Files that are only sourced are checked with the scripts that source them.
     recipes = [path for path in (ROOT / "recipes").rglob("*.sh") if path.name != "common.sh"]
     assert len(recipes) > 20
     done = subprocess.run(

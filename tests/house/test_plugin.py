@@ -1,4 +1,4 @@
-"""The plugin registers everything: from a fresh interpreter, twice, and in spawned workers."""
+"""The plugin registers everything: in a fresh interpreter, loaded twice, in spawned workers."""
 
 import json
 import os
@@ -13,8 +13,7 @@ from fairseq_struct.user_dir import FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# As fairseq's own commands do, and from a worker that starts with nothing, as theirs do on
-# several devices.
+# Imports the folder as fairseq's commands do, also in a spawned worker, as on several devices.
 SCRIPT = """
 import argparse, json, multiprocessing, sys
 
@@ -45,7 +44,7 @@ def test_user_dir_registers_in_fresh_twice_and_spawned_interpreters(tmp_path, us
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    if user_dir == FOLDER:  # which is part of the package, and does not search for it
+    if user_dir == FOLDER:  # is part of the package and does not search for it
         environment["PYTHONPATH"] = str(ROOT)
     done = subprocess.run(
         [sys.executable, script, user_dir],
@@ -78,7 +77,7 @@ def test_names_are_registered_under_our_modules():
     from fairseq.models import ARCH_MODEL_REGISTRY
 
     names = plugin.registered()
-    assert "transformer" not in names["architectures"]  # fairseq's own is none of ours
+    assert "transformer" not in names["architectures"]  # fairseq's own entry is not ours
     for name in names["architectures"]:
         assert ARCH_MODEL_REGISTRY[name].__module__.startswith("fairseq_struct.models.")
 

@@ -1,4 +1,4 @@
-"""Who installs a wheel can prepare, train and parse, without a checkout."""
+"""An installed wheel prepares, trains and parses, without a checkout."""
 
 import os
 import shutil
@@ -94,7 +94,7 @@ print(user_dir)
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """A wheel, made from a copy, for setuptools leaves folders behind."""
+    """A wheel, built from a copy, because setuptools leaves folders behind."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     caches = shutil.ignore_patterns("__pycache__")

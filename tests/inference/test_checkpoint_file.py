@@ -1,4 +1,4 @@
-"""Checkpoint files of other kinds, packed ones, and crafted ones that run no code."""
+"""Checkpoint files: other formats, packed files, and crafted files, which run no code."""
 
 import io
 import re
@@ -49,7 +49,7 @@ def arrays(path):
 
 
 def short_of_its_numbers(path):
-    """The format before zip, whose tensor has fewer numbers than it says."""
+    """A file in the format before zip, with fewer numbers than its tensor claims."""
     state = {"model": {"w": torch.zeros(1000)}}
     torch.save(state, path, _use_new_zipfile_serialization=False)
     path.write_bytes(path.read_bytes().replace(b"cpuq\x08M\xe8\x03", b"cpuq\x08J\xff\xff\xff\x7f"))

@@ -1,4 +1,4 @@
-"""What language models are used for: trees, syntactic evaluation; and preparing their data."""
+"""Tools of language models: trees, syntactic evaluation, and preparation of their data."""
 
 import io
 import json
@@ -23,7 +23,7 @@ def test_trees_of_raw_text(language_models, monkeypatch, capsys, tmp_path):
     trees = parser.parse(text)
     assert [tree.leaves() for tree in trees] == [line.split() for line in text]
     for line, tree in zip(text, trees, strict=True):
-        assert parser.parse([line]) == [tree]  # whatever else is in the batch
+        assert parser.parse([line]) == [tree]  # independent of the rest of the batch
     assert len(list(parser.trees(text))[0].distances) == 6
     for layer, split in ((1, "word"), (2, "gap")):
         other = fairseq_struct.load(checkpoint, layer=layer, split=split)

@@ -1,4 +1,4 @@
-"""Raw text: lines that are there or not yet, batches of similar lengths, and what is too long."""
+"""Raw text: lines as they arrive, batches of similar lengths, and sentences that are too long."""
 
 import io
 import os
@@ -18,7 +18,7 @@ from fairseq_struct.inference.reading import LONGEST, by_length, windows, words_
 
 
 class Pipe:
-    """A pipe whose reading end never waits: who reads what is not there finds nothing or fails."""
+    """A pipe with a reading end that never waits: without input a read returns nothing or fails."""
 
     def __init__(self):
         ends = os.pipe()
@@ -106,7 +106,7 @@ def test_the_longest_sentence():
 
 
 class Network(torch.nn.Linear):
-    """A classifier of anything."""
+    """A classifier that accepts any sentence."""
 
     sides, tree_kind = 1, None
 
@@ -151,7 +151,7 @@ def checkpoint(language_folder, tmp_path_factory):
 
 
 class Person(io.StringIO):
-    """Says the next sentence when the tree of the one before has appeared."""
+    """A person who types the next sentence when the tree of the last one has appeared."""
 
     def __init__(self, pipe, sentences):
         super().__init__()

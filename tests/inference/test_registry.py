@@ -1,4 +1,4 @@
-"""Tools are found by what models say of themselves; other packages bring models and tools."""
+"""Tools are found by the attributes of models; other packages add models and tools."""
 
 import json
 import re
@@ -31,7 +31,7 @@ TEXT = ["the cats in the house sing", "birds", "the dog runs"]
 GOLD = "(S (NP (DT the) (NNS cats) (PP (IN in) (NP (DT the) (NN house)))) (VP (VBP sing)))\n" \
        "(NP (NNS birds))\n(S (NP (DT the) (NN dog)) (VP (VBZ runs)))\n"  # fmt: skip
 
-# A stored model of ours for each ability, its data, and what it is to read.
+# For each ability: one of our stored models, its data, and its input.
 MANY = ["a b c", "a", "a b c d e a", "b b", "c d", "e"]
 TREES = [Sentence(tuple(line.split()), tuple(range(len(line.split()))),
                   relations=("dep",) * len(line.split())) for line in MANY]  # fmt: skip
@@ -58,7 +58,7 @@ def checkpoints(language_folder, tmp_path_factory):
 
 
 def command(*arguments, lines=None, folder=None):
-    """``fairseq-struct`` as a program of its own, in which nothing is registered yet."""
+    """``fairseq-struct`` as a separate program, in which nothing is registered yet."""
     words = [sys.executable, "-m", "fairseq_struct.cli.main", *arguments]
     if lines is not None:
         (folder / "text").write_text("".join(f"{line}\n" for line in lines))
@@ -69,7 +69,7 @@ def command(*arguments, lines=None, folder=None):
 
 
 def expected(checkpoint, folder, split="word"):
-    """The trees that the weights ask for, one a line."""
+    """The trees that the weights determine, one a line."""
     scores = torch.load(checkpoint, weights_only=True)["model"]["decoder.scores"]
     words = Dictionary.load(str(folder / "data-bin" / "dict.txt"))
     lines = [line.split() for line in TEXT]
@@ -82,7 +82,7 @@ def expected(checkpoint, folder, split="word"):
 def test_a_model_of_another_package_is_parsed_and_evaluated(
     checkpoints, language_folder, tmp_path, arch
 ):
-    """One by its own tool, the other by the one for our language models."""
+    """One model has its own tool; the tool for our language models serves the other."""
     output, status = command("parse", checkpoints[arch], f"--user-dir={TOY}", lines=TEXT,
                              folder=tmp_path)  # fmt: skip
     *trees, said = output.splitlines()
@@ -201,7 +201,7 @@ def test_files_that_only_training_reads_may_be_gone(arch, data, group, names, tm
 
 
 class Model:
-    """Says of itself what it is told."""
+    """A model with the given attributes."""
 
     def __init__(self, **said):
         vars(self).update(said)

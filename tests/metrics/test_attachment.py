@@ -1,4 +1,4 @@
-"""Attachment scores and chains by hand."""
+"""Attachment scores and chains, against values computed by hand."""
 
 from collections import Counter
 

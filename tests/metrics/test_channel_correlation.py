@@ -132,7 +132,7 @@ def test_table_and_picture(checkpoints, tmp_path, capsys):
     assert status == 0
     rows = [line.split() for line in out.splitlines()]
     assert rows[0] == ["type", "arcs", "channel", "correlation"]
-    assert [row[:2] for row in rows[1:]] == [["det", "3"], ["nsubj", "2"]]  # nsubj:outer is one
+    assert [row[:2] for row in rows[1:]] == [["det", "3"], ["nsubj", "2"]]  # with nsubj:outer
     header, *lines = (line.split("\t") for line in table.read_text().splitlines())
     assert header == ["type", "arcs", "1.1", "1.2", "2.1", "2.2"]
     for row, line in zip(rows[1:], lines, strict=True):

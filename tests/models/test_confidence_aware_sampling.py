@@ -1,4 +1,4 @@
-"""Inputs replaced by confidence, that of Liu et al. (2021) and our own; the first pass's loss."""
+"""Replacement of inputs by confidence (Liu et al. 2021, and our variant), and pass 1's loss."""
 
 import pytest
 import torch
@@ -28,15 +28,15 @@ def plain_loss(model, batch):
 
 
 def fed_by_confidence(replacement, batch):
-    """Inputs of the second pass with the argmax mix, and those of the first."""
+    """Inputs of the second pass with the argmax mix, and inputs of the first pass."""
     given = batch["net_input"]
     gold = given["prev_output_tokens"]
     with torch.no_grad():
         scores, _ = plain_model().double()(**given)
-    if replacement == "confidence":  # how likely is the word that position i is to predict
+    if replacement == "confidence":  # probability of the word that position i predicts
         sure = gold_confidence(scores.flatten(0, 1), batch["target"].flatten()).view(gold.shape)
     scores[..., PAD] = -torch.inf
-    if replacement == "own_confidence":  # how likely was the word that position i reads
+    if replacement == "own_confidence":  # probability of the word that position i reads
         sure = torch.zeros(gold.shape, dtype=torch.float64)
         before = scores[:, :-1].flatten(0, 1)
         sure[:, 1:] = gold_confidence(before, gold[:, 1:].flatten()).view(gold[:, 1:].shape)
@@ -66,7 +66,7 @@ def test_the_two_confidences_choose_differently():
 
 
 def test_both_passes_are_trained():
-    """The losses of two plain Transformers that share their parameters, and their gradients."""
+    """Losses and gradients equal those of two plain Transformers with shared parameters."""
     model = toy_model(mix="argmax", replacement="confidence", **CERTAIN).double()
     plain, batch = plain_model().double(), toy_batch()
     fed = {**batch["net_input"], "prev_output_tokens": fed_by_confidence("confidence", batch)}
@@ -82,7 +82,7 @@ def test_both_passes_are_trained():
 
 @pytest.mark.parametrize("gradient", [False, True])
 def test_with_coins_the_last_pass_is_the_same_with_the_first_one_s_loss(gradient):
-    """The mixes come from the whole first pass then, and not from the part that is asked for."""
+    """With the loss of pass 1, mixes come from the whole pass; without it, from the part needed."""
     options = {"mix": "softmax", "first_pass_gradient": gradient, **constant(0.3)}
     results = []
     for with_first_pass in (False, True):
@@ -110,7 +110,7 @@ def test_confidence_waits_for_its_warm_up_and_may_find_nothing():
 
 
 def test_one_pass_has_one_loss():
-    """In the warm-up, and while validating."""
+    """There is one pass in the warm-up, and in validation."""
     options = {"replacement": "confidence", "schedule_warmup_updates": 10, **CERTAIN}
     model, batch = toy_model(**options), toy_batch()
     expected = plain_loss(plain_model(), batch)

@@ -36,7 +36,7 @@ def test_default_data_are_the_papers():
 
 
 def test_every_sample_has_balanced_labels_in_every_cluster():
-    """And subsets of one sample are cut from it in order; a cluster may be missing from one."""
+    """Subsets are cut from one sample in order; a subset may lack a cluster."""
     whole = generate_mixture([{"train": 60}], clusters=40, dim=5)["train"]
     parts = generate_mixture([{"train": 50, "valid": 10}], clusters=40, dim=5)
     for name in ("inputs", "targets", "clusters"):
@@ -63,7 +63,7 @@ def test_data_have_the_stated_distribution():
         assert centre.std() == pytest.approx(1, abs=0.4)
         assert y.mean() == pytest.approx(0.5, abs=0.04)
         # Linear in the cluster: the direction that separates the means separates the labels,
-        # in the other subsets as well, whose clusters are the same.
+        # in the other subsets too, because their clusters are the same.
         direction = x[y == 1].mean(0) - x[y == 0].mean(0)
         own = test.clusters == cluster
         agree = ((test.inputs[own] - centre) @ direction > 0) == test.targets[own].bool()
@@ -115,7 +115,7 @@ def test_v_measure_of_known_tables():
 
 
 def test_without_a_look_at_the_labels_torch_refuses_what_is_out_of_range():
-    """As on accelerators, which are not waited for."""
+    """As on accelerators, where a check of the labels would wait for the device."""
     for label in (-1, 2):
         for labels in ((torch.tensor([label]), torch.tensor([0])),
                        (torch.tensor([0]), torch.tensor([label]))):  # fmt: skip
@@ -170,7 +170,7 @@ def test_every_method_gives_the_encoder_a_gradient(method):
 
 @pytest.mark.parametrize("method", LATENT)
 def test_evaluation_draws_nothing(method):
-    """Argmax methods read the best choice, relaxed ones their relaxation, without noise."""
+    """Argmax methods read the best choice, relaxed methods their relaxation, both without noise."""
     data = tiny(clusters=3, size=60)["train"]
     network = LatentClassifier(10, 3, method, temperature=0.5).eval()
     output, again = (network(**vars(data)) for _ in range(2))
@@ -188,13 +188,13 @@ def test_evaluation_draws_nothing(method):
 
 
 def _decoded(network, x, z):
-    """z' W x + b as eq. 4.15 has it, of one label less that of the other."""
+    """z' W x + b as in eq. 4.15: the score of one label minus that of the other."""
     scores = torch.einsum("bk,ykd,bd->by", z, network.decoder_weight, x) + network.decoder_bias
     return scores[:, 1] - scores[:, 0]
 
 
 def test_networks_have_the_parameters_of_the_papers():
-    """Thesis, table A.1: 2K without and 3K with an encoder."""
+    """Mihaylova's thesis, table A.1: 2K without and 3K with an encoder."""
     for method, expected in (("gold", 2_000), ("spigot", 3_000)):
         parameters = LatentClassifier(100, 10, method).parameters()
         assert sum(p.numel() for p in parameters) == pytest.approx(expected, abs=20)

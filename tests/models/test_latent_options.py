@@ -15,7 +15,7 @@ from fairseq_struct.models.shared.latent_options import (  # noqa: E402
     LatentTreeConfig,
 )
 
-OWN = {"latent_method", "pullback_step_size"}  # what these say belongs to a model
+OWN = {"latent_method", "pullback_step_size"}  # their help depends on the model
 
 
 def options_of(arch):
@@ -45,7 +45,7 @@ def test_shared_options_are_the_same_everywhere(arch, shared):
             assert action.help == option.metadata["help"]
     args = parser.parse_args(["--pullback-steps=3", "--temperature=0.5"])
     assert (args.pullback_steps, args.temperature) == (3, 0.5)
-    assert not hasattr(args, "latent_method")  # what is not given is the architecture's to fill in
+    assert not hasattr(args, "latent_method")  # filled in by the architecture
 
 
 def test_the_translation_model_takes_its_defaults_from_the_dataclass():

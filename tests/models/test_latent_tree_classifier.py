@@ -1,4 +1,4 @@
-"""Networks with latent trees against their equations written out, alone and in batches."""
+"""Networks with latent trees: compared with explicit equations, alone and in batches."""
 
 import gc
 
@@ -95,7 +95,7 @@ def test_words_read_their_heads_or_the_average_of_them():
 @pytest.mark.parametrize("make", [classifier, entailment, projected])
 @pytest.mark.parametrize("method", [*DETERMINISTIC, "baseline"])
 def test_an_instance_depends_neither_on_its_batch_nor_on_padding(make, method):
-    """Prediction, tree, and the gradient of the loss by the words' embeddings."""
+    """Compared are prediction, tree, and the gradient of the loss by the words' embeddings."""
     network, sides = make(method), 1 if make is classifier else 2
     tokens, lengths, targets = batch(sides)
     embedding = (network.encoder if make is classifier else network).embedding
@@ -129,7 +129,7 @@ def test_an_instance_depends_neither_on_its_batch_nor_on_padding(make, method):
 @pytest.mark.parametrize("projective", [True, False])
 @pytest.mark.parametrize("method", DETERMINISTIC)
 def test_nor_does_it_at_the_papers_sizes_in_single_precision(method, projective):
-    """What an untrained parser receives; last digits differ between batches, and must not count."""
+    """The gradient that an untrained parser receives is free of its scores' last digits."""
     torch.manual_seed(1)
     encoder = SentenceEncoder(torch.nn.Embedding(500, 300, 1), 100)
     tree = LatentTree(method, projective=projective, step_size=0.1)
@@ -171,7 +171,7 @@ def test_a_step_leaves_nothing_in_memory(make, method, monkeypatch):
 
 @pytest.mark.parametrize(("form", "expected"), [("thesis", 422_203), ("projected", 542_203)])
 def test_numbers_of_parameters_at_the_thesis_s_sizes(form, expected):
-    """Table A.1: 420K for SNLI and 180K for SST, and without trees 340K and 150K."""
+    """Mihaylova's table A.1: 420K for SNLI and 180K for SST, and without trees 340K and 150K."""
 
     def count(network):
         return sum(p.numel() for p in network.parameters()) - embedding.weight.numel()
@@ -186,7 +186,7 @@ def test_numbers_of_parameters_at_the_thesis_s_sizes(form, expected):
 
 
 def test_the_thesis_s_entailment_aligns_words_by_their_heads():
-    """Its equations for one pair, with a tree for each sentence."""
+    """The equations of Mihaylova's thesis for one pair, with a tree for each sentence."""
     network = entailment("spigot").eval()
     tokens, lengths = torch.tensor([[[5, 6, 7], [8, 9, 1]]]), torch.tensor([[3, 2]])
     output = network(tokens, lengths)
@@ -212,7 +212,7 @@ def test_known_heads_are_learned(method):
     generator = torch.Generator().manual_seed(2)
     gold = DependencyTrees(random_scores(4, 6, 6), lengths.squeeze(1)).sample_heads(1, generator)
     gold = gold.transpose(0, 1).clone()
-    gold[0, 0, 2] = -1  # what is not known may be anything
+    gold[0, 0, 2] = -1  # unknown heads may have any value
     optimizer = torch.optim.Adam(network.parameters(), 0.05)
     for _ in range(120):
         optimizer.zero_grad()

@@ -1,4 +1,4 @@
-"""Step sizes of the thesis in this project's convention, in presets and in recipes."""
+"""Step sizes of Mihaylova's thesis in this project's convention, in presets and recipes."""
 
 import subprocess
 from argparse import Namespace
@@ -42,11 +42,11 @@ TABLE_A1 = [
 def test_the_step_size_of_a_batch_as_one_is_that_of_an_instance_times_their_number(
     structure, scores, method, steps
 ):
-    """As the thesis has it: the mean loss of the batch, whose pulled-back losses are summed."""
+    """In Mihaylova's thesis: the mean loss of the batch, and the sum of its pulled-back losses."""
     batch, decoder = len(scores), Decoder(scores)
 
     def gradient(backward):
-        """By what the parser shares with the decoder, a factor of either."""
+        """The gradient by a factor that the parser shares with the decoder."""
         shared = torch.ones((), dtype=torch.float64, requires_grad=True)
         backward(scores * shared, lambda value: decoder(value) * shared)
         return shared.grad
@@ -94,7 +94,7 @@ def test_recipes_have_the_step_sizes_of_table_a1():
     assert done.returncode == 0, done.stderr
     for line, (*_, eta, batch) in zip(done.stdout.splitlines(), TABLE_A1, strict=True):
         assert float(line) == pytest.approx(eta / batch, rel=1e-9)
-    # Clusters: 0.1 for each SPIGOT, and all 5000 instances in one batch.
+    # Clusters: eta 0.1 for each SPIGOT, and all 5000 instances in one batch.
     calls = "step_size_of spigot; step_size_of spigot_ce"
     script = f"source recipes/latent_clusters/methods.sh; {calls}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=ROOT)
@@ -102,7 +102,7 @@ def test_recipes_have_the_step_sizes_of_table_a1():
 
 
 def entailment(without=(), **changes):
-    """The model of a checkpoint's options, but those that the checkpoint is older than."""
+    """The model from a checkpoint's options, without options newer than the checkpoint."""
     options = {**vars(LatentTreeEntailmentConfig()), "_name": "latent_tree_entailment_snli",
                "embed_dim": 6, "hidden_size": 4, **changes}  # fmt: skip
     options = {name: value for name, value in options.items() if name not in without}

@@ -119,7 +119,7 @@ def test_every_method_teaches_the_parser(trained, data_bin, method, monkeypatch)
     assert size == sample["ntokens"] and logged["total"] == size
     del loss
     gc.collect()
-    assert decoders[0]() is None  # nor anything else of the step is left in memory
+    assert decoders[0]() is None  # the step leaves nothing else in memory either
     model.eval()
     assert criterion(model, sample)[0].isfinite()
 

@@ -1,4 +1,4 @@
-"""What all masked language models have in common: half precision, parsers alone, sizes."""
+"""Properties of all masked language models: half precision, the parser alone, sizes."""
 
 from types import SimpleNamespace
 

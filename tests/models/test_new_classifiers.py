@@ -1,4 +1,4 @@
-"""A new encoder of sentences is a module and a file in models/: toys of a plugin of somebody's."""
+"""A new sentence encoder is one module and one file in models/: toy encoders of a plugin."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.modules.classification import VectorClassifier, pair_features, perceptron
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS, ConstituentSpans
 
-# The module: a bag of words beside trees that branch to the right, or a vector of the gold tree.
+# The module: a bag of words with right-branching trees, or a vector of the gold tree.
 NETWORK = """
 import torch
 from torch import nn
@@ -112,7 +112,7 @@ def last(log, name):
 
 
 def command(folder, *arguments, lines=()):
-    """What ``fairseq-struct`` says as a program of its own, with the plugin named."""
+    """Output of ``fairseq-struct`` as a separate program, with ``--user-dir`` for the plugin."""
     (folder / "text").write_text("".join(f"{line}\n" for line in lines))
     words = ["python", "-m", "fairseq_struct.cli.main", *map(str, arguments)]
     done = start("bash", "-c", f"{shlex.join(words)} < {shlex.quote(str(folder / 'text'))}")
@@ -135,14 +135,14 @@ def test_a_bag_of_words_is_trained_validated_and_used(folder):
     (folder / "gold").write_text("(S (X (A a) (B so)) (C bad))\n(S (A film))\n")
     (folder / "predicted").write_text("".join(f"{tree}\n" for tree in trees))
     (scores,) = command(folder, "evaluate", folder / "gold", folder / "predicted", "--json")
-    assert json.loads(scores)["f1_corpus"] == 0  # the bracket within is another one
+    assert json.loads(scores)["f1_corpus"] == 0  # the inner bracket is another one
     model = fairseq_struct.load(given[0], user_dir=folder / "toy_plugin")
     assert model.parse(["a so bad"])[0].leaves() == ["a", "so", "bad"]
     assert model.classify(["a bad"]) == ["1"]
 
 
 def test_a_model_that_takes_gold_trees_is_given_those_of_the_folder(folder):
-    """Whose labels of the root are those to be found; the words say nothing to this model."""
+    """The target is the label of the tree's root; this model ignores the words."""
     assert last(train(folder, "trees", "toy_gold"), "accuracy") == 100
     with pytest.raises(InputError, match=r"valid\.trees1: no such file, .* --trees keeps them"):
         train(folder, "plain", "toy_gold")
@@ -158,7 +158,7 @@ def test_gold_heads_are_refused_by_models_of_other_trees(folder, arch):
 
 
 class Sum(VectorClassifier):
-    """Sums of embeddings; the trees are single brackets."""
+    """Sums of embeddings; each tree is a single bracket."""
 
     tree_kind, gold_kind = CONSTITUENTS, CONSTITUENTS
 

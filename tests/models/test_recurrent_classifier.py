@@ -86,7 +86,7 @@ def test_lstm_layers_are_torchs():
 
 @pytest.fixture(scope="module")
 def formulas(tmp_path_factory):
-    """Whether two formulas are the same: a miniature of the corpus."""
+    """A miniature corpus; the label says whether two formulas are the same."""
     folder = tmp_path_factory.mktemp("logic")
     for kind, shift in (("train", 0), ("test", 3)):
         for number in range(3):

@@ -125,7 +125,7 @@ def test_averaging_begins_when_validation_gets_worse(language_folder, tmp_path):
     group = state["last_optimizer_state"]["param_groups"][0]
     assert len(state["model"]["_extra_state"]["losses"]) == 8
     assert group["averaged"] > 0 and group["swapped"]
-    # The checkpoint has the averages, its optimizer the weights that training goes on from.
+    # The checkpoint has the averages; its optimizer has the weights with which training continues.
     raw = [state["last_optimizer_state"]["state"][i]["average"] for i in group["params"]]
     averages = [value for value in state["model"].values() if isinstance(value, torch.Tensor)]
     assert not any(torch.equal(own, mean) for own in raw for mean in averages)

@@ -1,4 +1,4 @@
-"""The two-pass model against a direct computation that leaves nothing out."""
+"""The two-pass model against a direct computation at all positions."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from fairseq_struct.modules.scheduled_sampling.input_replacement import (
 
 
 def two_passes_written_out(model, batch, coins, gradient):
-    """Scores of the second pass, with every position computed and nothing left out."""
+    """Scores of the second pass, computed at every position."""
     inputs = batch["net_input"]["prev_output_tokens"]
     encoder_out = model.encoder(
         batch["net_input"]["src_tokens"], batch["net_input"]["src_lengths"]
@@ -21,7 +21,7 @@ def two_passes_written_out(model, batch, coins, gradient):
     scores = scores if gradient else scores.detach()
     scores = scores.index_fill(2, torch.tensor([model.decoder.padding_idx]), -torch.inf)
     table = model.decoder.embed_tokens.weight
-    # A stateful generator would tie the check to the order of draws: deterministic mixes only.
+    # Deterministic mixes only: with random ones the check would depend on the order of draws.
     mixed = model.mix(scores.flatten(0, 1), table).view(*inputs.shape, -1)
     candidates = torch.zeros_like(mixed)
     candidates[:, 1:] = mixed[:, :-1]  # the prediction made at i - 1 is a candidate for i
@@ -55,7 +55,7 @@ def assert_equals_the_computation_written_out(probability, gradient, **options):
 @pytest.mark.parametrize("gradient", [False, True])
 @pytest.mark.parametrize("mix", ["top_k", "softmax", "sparsemax", "entmax15"])
 def test_two_passes_equal_the_computation_written_out(mix, gradient, probability):
-    """Also covers what the model leaves out: idle sentences, the tail, unasked projections."""
+    """Also covers the parts that the model skips: idle sentences, the tail, unused projections."""
     assert_equals_the_computation_written_out(
         probability, gradient, mix=mix, mix_alpha=0.8, mix_top_k=3
     )

@@ -1,4 +1,4 @@
-"""The two-pass model against direct computations, and what it shares with fairseq's own."""
+"""The two-pass model against direct computations, and against fairseq's own Transformer."""
 
 from argparse import Namespace
 
@@ -75,7 +75,7 @@ def test_the_shift_in_three_tokens():
         scores[..., toy_task().target_dictionary.pad()] = -torch.inf
         best = scores[0].argmax(1).tolist()
         fed = [bos, best[0], best[1]]
-        assert fed != gold  # else the test could not fail
+        assert fed != gold  # otherwise the test could not fail
         expected, _ = plain_model()(**{**batch, "prev_output_tokens": torch.tensor([fed])})
     torch.testing.assert_close(ours, expected)
 
@@ -100,7 +100,7 @@ def test_pass_one_stores_no_graph_unless_asked(mix, monkeypatch):
 
 
 def test_as_many_passes_as_words_are_the_sequential_procedure():
-    """With fixed coins and argmax, pass n settles position n (Duckworth et al., 2019)."""
+    """With fixed replacements and argmax, pass n settles position n (Duckworth et al., 2019)."""
     length = 6
     model = toy_model(mix="argmax", decoder_passes=length, **constant(0.4)).double()
     batch = toy_batch(target_lengths=(length, 4), source_lengths=(5, 3))["net_input"]

@@ -1,4 +1,4 @@
-"""Checkpoints of every architecture that an earlier version wrote load, and give what they gave."""
+"""Checkpoints of an earlier version, one per architecture, load and give the same outputs."""
 
 import json
 import re

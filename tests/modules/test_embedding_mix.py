@@ -158,7 +158,7 @@ def test_gradients_reach_scores_and_embeddings(name):
 @pytest.mark.parametrize("scale_noise", [False, True])
 @pytest.mark.parametrize("name", ["softmax", "gumbel_softmax"])
 def test_scores_without_gradient_give_the_same_vectors_and_embedding_gradients(name, scale_noise):
-    """They take another way, which may use the scores' memory, but only with permission."""
+    """They take another path, which may overwrite the scores' memory, but only with permission."""
     scores, embeddings = scores_and_embeddings()
     mix = EmbeddingMix(name, alpha=3.0, scale_noise=scale_noise)
     results = []
@@ -178,7 +178,7 @@ def test_scores_without_gradient_give_the_same_vectors_and_embedding_gradients(n
 
 
 def test_noise_is_finite_even_where_the_uniform_variable_is_zero(monkeypatch):
-    """A zero comes up once in 2^24 draws, so in every long training."""
+    """A zero occurs once in 2^24 draws, so in every long training."""
     monkeypatch.setattr(torch, "rand", lambda shape, **_: torch.zeros(shape))
     assert gumbel_noise(torch.empty(3)).isfinite().all()
     scores, embeddings = scores_and_embeddings(torch.float32)
@@ -219,7 +219,7 @@ def test_an_excluded_word_gets_no_weight_and_rows_are_independent(name):
         mix(scores, table, torch.Generator().manual_seed(1)) for table in (embeddings, moved)
     ]
     torch.testing.assert_close(*results)
-    if name not in ("sample", "gumbel_softmax"):  # whose noise depends on the row's place
+    if name not in ("sample", "gumbel_softmax"):  # its noise depends on the row's position
         single = torch.cat([mix(row.unsqueeze(0), embeddings) for row in scores])
         torch.testing.assert_close(results[0], single)
 

@@ -1,4 +1,4 @@
-"""Which positions are replaced, and that replacements arrive where they should."""
+"""Which positions are replaced, and where the replacements are placed."""
 
 import pytest
 import torch
@@ -35,7 +35,7 @@ def test_coins_are_independent_across_sentences_and_positions():
     for first, second in ((coins[0::2], coins[1::2]), (coins[:, 0::2], coins[:, 1::2])):
         together = torch.stack([first.flatten(), second.flatten()])
         assert abs(torch.corrcoef(together)[0, 1].item()) < 0.02
-    # The same draws for all sentences would make the columns' means 0 or 1.
+    # If all sentences shared their draws, the columns' means would be 0 or 1.
     assert coins.mean(0).std() < 0.05 and coins.mean(1).std() < 0.05
 
 

@@ -1,4 +1,4 @@
-"""What networks with a latent structure share: how it is read, and the mean of past losses."""
+"""Shared parts of networks with a latent structure: reading it, and the mean of past losses."""
 
 import pytest
 import torch

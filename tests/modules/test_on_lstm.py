@@ -1,4 +1,4 @@
-"""ON-LSTM against its equations written out one number at a time, alone and in batches."""
+"""ON-LSTM against its equations, computed one number at a time, alone and in batches."""
 
 import math
 

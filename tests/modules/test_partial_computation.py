@@ -1,4 +1,4 @@
-"""Computing once, and computing at some positions, against computing all there is."""
+"""Computation once, and at some positions only, against the full computation."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The mean of past losses, which batches and workers may share in any way."""
+"""The mean of past losses does not depend on the split into batches and workers."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from fairseq_struct.structure.pullback import MovingAverage
 
 
 def step(past, average, losses, weight=1.0):
-    """What the losses of a batch are compared with; they count with their gradient."""
+    """The value that the losses of a batch are compared with; the backward pass adds the losses."""
     losses = torch.tensor(losses, requires_grad=True)
     compared = past.before(average)(losses)
     differentiated = losses * 1
@@ -35,9 +35,9 @@ def test_it_makes_no_difference_how_an_update_is_cut_into_batches():
             past.set_num_updates(number)
             before = float(average)
             for losses in batches:
-                past.set_num_updates(number)  # fairseq says so before every batch
+                past.set_num_updates(number)  # as fairseq does before every batch
                 compared = step(past, average, losses)
-                if number:  # as it was before the update, in each of its batches
+                if number:  # in each batch of an update: the value before the update
                     assert compared == before
                 else:
                     assert compared == pytest.approx(sum(losses) / len(losses))
@@ -49,7 +49,7 @@ def test_made_up_batches_and_broken_losses_do_not_count():
     past, average = PastLosses(0.5), unknown_loss()
     past.set_num_updates(0)
     step(past, average, [2.0, 4.0])
-    step(past, average, [9.0], weight=0.0)  # how fairseq ends an epoch of too few batches
+    step(past, average, [9.0], weight=0.0)  # fairseq ends an epoch with too few batches so
     step(past, average, [float("nan"), float("inf"), 6.0])
     assert float(average) == 4
     past.set_num_updates(1)
@@ -73,10 +73,10 @@ def test_it_goes_on_from_a_checkpoint():
 
 
 def test_losses_of_all_workers_count(monkeypatch):
-    others = torch.tensor([10.0, 3.0], dtype=torch.float64)  # sum and number
+    others = torch.tensor([10.0, 3.0], dtype=torch.float64)  # sum and count
     monkeypatch.setattr(past_losses, "sum_over_workers", lambda own: own + others)
     past, average = PastLosses(), unknown_loss()
-    assert step(past, average, [2.0]) == 2  # before there is an average, a batch's own mean
+    assert step(past, average, [2.0]) == 2  # without an average yet: the batch's own mean
     assert float(average) == 3
     assert step(past, average, [50.0]) == 3
 
@@ -90,7 +90,7 @@ def test_workers_draw_noise_of_their_own(monkeypatch):
         assert (generator is None) == (number == 0)
         drawn.append(torch.rand(3, generator=generator))
     torch.manual_seed(7)
-    assert torch.equal(drawn[0], torch.rand(3))  # one process draws as ever
+    assert torch.equal(drawn[0], torch.rand(3))  # one process draws as before
     assert torch.equal(drawn[1], drawn[3])
     assert not torch.equal(drawn[0], drawn[1]) and not torch.equal(drawn[1], drawn[2])
 
@@ -105,7 +105,7 @@ def test_the_sum_of_the_workers_tables_has_the_rows_of_all(monkeypatch):
         monkeypatch.setattr("torch.distributed.get_rank", lambda rank=rank: rank)
         tables.append(rows_among_workers(own, 3))
     torch.testing.assert_close(present_rows(sum(tables)), torch.cat(rows))
-    # fairseq takes the numbers of a worker without a batch for 0.
+    # fairseq takes the numbers of a worker without a batch as 0.
     torch.testing.assert_close(present_rows(tables[0] + 0 * tables[1]), rows[0])
     with pytest.raises(ValueError, match="3 rows, where 2 were said to be the most"):
         rows_among_workers(torch.zeros(3, 1), 2)

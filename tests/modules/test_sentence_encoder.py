@@ -1,4 +1,4 @@
-"""Words in context beside torch's LSTM of packed sentences."""
+"""Words in context, against torch's LSTM of packed sentences."""
 
 import pytest
 import torch

@@ -21,7 +21,7 @@ def values():
 
 
 def by_the_equations(distances, heights, n):
-    """Span by span."""
+    """The probabilities from the equations, span by span."""
     result = [[0.0] * n for _ in range(n)]
     for i in range(n):
         alpha = [1 / (1 + math.exp(distances[g] - heights[i])) for g in range(n - 1)]

@@ -1,4 +1,4 @@
-"""LSTMs in half precision, on this processor and on one without instructions for it."""
+"""LSTMs in half precision, on processors with and without instructions for it."""
 
 import os
 import platform
@@ -32,7 +32,7 @@ def language_model_states(lengths):
 
 
 def with_gradients(make, lengths, dtype):
-    """What comes out, and the gradients of all weights, under autocast if there is a type."""
+    """The outputs, and the gradients of all weights; under autocast if a type is given."""
     module, run = make(lengths)
     with torch.autocast("cpu", dtype or torch.bfloat16, enabled=dtype is not None):
         found = run()
@@ -64,7 +64,7 @@ def test_a_processor_without_half_precision_does_the_same():
     if all(os.environ.get(name) == value for name, value in OLD_PROCESSOR.items()):
         assert not has_lstm(torch.bfloat16) and not has_lstm(torch.float16)
         return
-    # OneDNN reads its variable when torch begins, so this needs a process of its own.
+    # OneDNN reads its variable when torch starts, so this needs a separate process.
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", __file__],
         env=os.environ | OLD_PROCESSOR, cwd=Path(__file__).parents[2], capture_output=True,

@@ -1,4 +1,4 @@
-"""What every recipe has from ``recipes/common.sh``, with stand-ins for fairseq's programs."""
+"""Functions of ``recipes/common.sh``, shared by all recipes, with stand-ins for fairseq."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from fairseq_commands import ROOT
 
-# A recipe of two seeds, as short as one can be.
+# The shortest possible recipe with two seeds.
 RECIPE = f"""
 source {ROOT}/recipes/common.sh
 usage="toy.sh one|two [DATA]"
@@ -39,7 +39,7 @@ echo "python $(basename "$1") ${*:2}"
 
 @pytest.fixture
 def recipe(tmp_path):
-    """Runs the recipe: its status, what it says, and the folder of its runs."""
+    """Runs the recipe and returns its status and output; has the folders of its runs."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, text in PROGRAMS.items():
@@ -99,13 +99,13 @@ def test_a_run_with_other_options_is_not_taken_for_this_one(recipe):
     recipe("one", "raw")
     status, said = recipe("one", WIDTH="9")
     assert status == 2 and "seed_1 was trained with other options" in said
-    # One that was kept before recipes wrote their options down counts as it is.
+    # A run kept by a version that did not write options down is accepted.
     (recipe.folder / "options").unlink()
     assert recipe("one", WIDTH="9", SEED="1")[0] == 0
 
 
 def scored(said):
-    """What is recorded of the scored runs: whether, their scale, and the command."""
+    """What is recorded of the scored runs: whether to record, their scale, and the command."""
     found = []
     for line in said.splitlines():
         if line.startswith("python score.py"):

@@ -113,7 +113,7 @@ def test_translations_come_in_the_order_of_the_test_set(demo):
         "S-2\ta\tb\nT-2\tA\nD-2\t-1.5\t\nGenerate test with beam=5: BLEU4 = 0\n"
     )
     first, second = demo.translations_in(log)
-    assert first.reference == "A" and first.hypothesis == ""  # nothing is a translation, too
+    assert first.reference == "A" and first.hypothesis == ""  # an empty line is a translation, too
     assert second == demo.Translation("c d", "C D", "x y")
     for broken in ("", log.replace("T-2", "t-2"), "S-1\ta\nT-1\tb\n"):
         with pytest.raises(InputError, match="no sources, references and translations"):
@@ -154,7 +154,7 @@ LOG = [
     line("train", loss=6),
     line("train_inner", 20, loss=3),
     line("train", 20, loss=4.5),  # of the epoch
-    line("train", 30, loss=2),  # of one so short that nothing was told within it
+    line("train", 30, loss=2),  # of an epoch too short for a log line
 ]  # fmt: skip
 
 
@@ -178,7 +178,7 @@ def test_on_a_terminal_a_bar_that_goes_on_where_a_training_was_resumed():
     bars = [text for text in shown if "/100 [" in text]
     assert re.match(r"training: +0%.* 0/100 \[\d\d:\d\d<\?", bars[0])
     assert re.match(r"training: +40%.* 40/100 \[", bars[-1]) and "loss=2.5" in bars[-1]
-    # Only after two of them is a speed known, that of the updates between them.
+    # The speed is known after two log lines: that of the updates between them.
     assert any(re.search(r" 20/100 \[\d\d:\d\d<\?, loss=3", text) for text in bars)
     assert re.search(r" 40/100 \[\d\d:\d\d<\d\d:\d\d, ", bars[-1])
 

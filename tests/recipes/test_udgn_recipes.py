@@ -1,4 +1,4 @@
-"""The recipes of UDGN: what they refuse, and that one of them runs from end to end."""
+"""The recipes of UDGN: inputs that they refuse, and one run from end to end."""
 
 import json
 
@@ -9,7 +9,7 @@ RECIPES = ROOT / "recipes" / "udgn"
 
 
 def run(out, recipe, *arguments, **settings):
-    """A recipe's status, and what it says."""
+    """The status of a recipe, and its output."""
     done = start("bash", RECIPES / f"{recipe}.sh", *arguments, OUT=str(out), **settings)
     said = done.communicate()[0]
     return done.returncode, said

@@ -1,4 +1,4 @@
-"""Records of results, and BLEU."""
+"""Records of results, BLEU, and names of devices."""
 
 import json
 from pathlib import Path

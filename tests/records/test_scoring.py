@@ -1,4 +1,4 @@
-"""What the scoring scripts of recipes print and record."""
+"""Outputs and records of the recipes' scoring scripts."""
 
 from fairseq_commands import ROOT, start
 

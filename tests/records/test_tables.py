@@ -89,7 +89,7 @@ def test_a_record_over_several_runs_has_its_error_in_the_cell():
     assert in_words(row) == (
         "toy top_k: accuracy 80.00 ± 0.50  lost_stderr 1.00  (paper: accuracy 82.00 ± 0.25)"
     )
-    assert "seed" not in markdown_table([result(metrics=metrics)])  # the data tells of them
+    assert "seed" not in markdown_table([result(metrics=metrics)])  # the data names the seeds
 
 
 def test_what_is_constant_goes_into_the_sentence():

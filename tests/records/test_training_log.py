@@ -1,4 +1,4 @@
-"""Reading what fairseq-train has logged."""
+"""The reader of fairseq-train's logs."""
 
 import pytest
 

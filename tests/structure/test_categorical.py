@@ -100,7 +100,7 @@ def test_bad_input_is_refused(call, message):
 
 
 def test_it_projects_as_other_structures_do():
-    """SparseMAP of a target near the marginals, without what is not possible."""
+    """SparseMAP of a target near the marginals, without impossible choices."""
     choices = Categorical(torch.tensor([[0.3, 0.1, -torch.inf], [0.0, 2.0, 1.0]]))
     possible = choices.scores > -torch.inf
     target = choices.marginals + torch.tensor([[0.2, 0.0, 0.0], [0.0, -0.1, 0.4]])

@@ -1,4 +1,4 @@
-"""Constituency trees from distances, trivial ones, brackets, and their scores."""
+"""Constituency trees: from distances, trivial trees, brackets, and scores."""
 
 import math
 
@@ -34,7 +34,7 @@ WORDS = "the cat sat on a mat".split()
 
 
 def recursive(words, distances, split):
-    """The two definitions, word for word."""
+    """The two definitions of the paper, written as recursions."""
     if len(words) == 1:
         return words[0]
     if split == "gap":
@@ -171,7 +171,7 @@ def test_scores_of_hand_made_trees():
     scores = BracketingScores()
     gold = [(0, 6), (0, 2), (2, 6), (3, 6), (4, 6)]
     assert scores.add(gold, gold, 6) == 100
-    # (0, 2) and (4, 6) of the four counted on either side.
+    # (0, 2) and (4, 6) match, of four predicted and three gold brackets that count.
     f1 = scores.add([(0, 6), (0, 2), (2, 4), (4, 6), (2, 6)], [(0, 6), (0, 2), (4, 6), (3, 6)], 6,
                     [("NP", (0, 2)), ("NP", (3, 6)), ("PP", (4, 6)), ("S", (0, 6))])  # fmt: skip
     precision, recall = 2 / 4, 2 / 3
@@ -182,7 +182,7 @@ def test_scores_of_hand_made_trees():
     assert scores.f1_corpus == pytest.approx(200 * 6 / 15)
     assert scores.recall_of("NP") == 50 and scores.recall_of("PP") == 100
     assert scores.recall_of("S") is None
-    # Nothing to find: recall is 100, precision only if nothing is claimed.
+    # No gold bracket: recall is 100, precision is 100 only if none is predicted.
     assert scores.add([(0, 2)], [(0, 2)], 2) == 100
     assert scores.add([(0, 3), (0, 2)], [(0, 3)], 3) == 0
     assert scores.add([(0, 3)], [(0, 3), (1, 3)], 3) == 0

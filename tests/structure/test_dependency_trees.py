@@ -1,4 +1,4 @@
-"""Every sum, maximum and sample over trees against all trees written out, and their gradients."""
+"""Sums, maxima, samples over trees and gradients, against an enumeration of all trees."""
 
 import copy
 import pickle
@@ -143,7 +143,7 @@ def test_arcs_are_sampled_as_often_as_their_marginals_say(kind, backend):
 
 
 def test_walks_that_get_lost_are_sampled_word_by_word():
-    """Two words that all but choose each other: a random walk circles for e^40 steps."""
+    """Two words almost surely choose each other, so a random walk circles for e^40 steps."""
     scores = torch.zeros(1, 3, 3, dtype=torch.float64)
     scores[0, 0, 1] = scores[0, 1, 0] = 40.0
     for single_root in (False, True):
@@ -232,7 +232,7 @@ def test_masks_that_are_finite_leave_the_best_tree_exact(mask, backend):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.values[0]["projective"]])
 def test_best_trees_of_float32_scores_are_best_up_to_rounding(kind):
-    """They are found in float32, unless the scores are too large for it."""
+    """Best trees are found in float32, unless the scores are too large for it."""
     for scale in (1e-3, 1.0, 1e3, 1e37):
         scores = random_scores(40, 40, 40, scale=scale, dtype=torch.float32)
         lengths = torch.arange(1, 41)

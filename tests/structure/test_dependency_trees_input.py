@@ -1,4 +1,4 @@
-"""Whatever form scores come in, trees are the same, and what cannot be is refused."""
+"""The form of the scores does not change the trees, and impossible input is refused."""
 
 import pytest
 import torch
@@ -81,7 +81,7 @@ def test_samples_in_inference_mode(backend):
 
 
 def test_small_differences_beside_large_ones_decide_in_float32():
-    """Two words, one of which the root must take: both choices cost 1e8, and one a little more."""
+    """The root must take one of two words: both choices cost 1e8, and one a little more."""
     scores = torch.tensor([[[-1e8, 0.0], [1.0, -1e8]]])
     for kind in ({"projective": True}, {"projective": False}, {"single_root": True}):
         for backend in BACKENDS:
@@ -105,7 +105,7 @@ def test_verbs_can_be_differentiated_one_after_the_other():
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("mask", [-1e9, -1e14, -1e20, -3e38])
 def test_finite_masks_of_any_size_act_as_forbidden_arcs(kind, backend, mask):
-    """In rows, in columns (whose word then has any head), and where every tree needs one."""
+    """Masks in rows, in columns (the word then has any head), and where every tree needs one."""
     scores = random_scores(1, 4, 4)
     row = scores.clone()
     row[0, 1, [0, 2, 3]] = mask
@@ -129,7 +129,7 @@ def test_finite_masks_of_any_size_act_as_forbidden_arcs(kind, backend, mask):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("mask", "difference"), [(-1e10, 1.0), (-1e20, 0.0)])
 def test_a_mask_that_every_tree_needs_is_no_prohibition(backend, mask, difference):
-    """Two words with a single root: an arc from word to word, which both are masked."""
+    """Two words with a single root need an arc from word to word; both such arcs are masked."""
     scores = torch.tensor([[[difference, mask], [mask, 0.0]]], dtype=torch.float64)
     for projective in (True, False):
         trees = DependencyTrees(scores, projective=projective, single_root=True, backend=backend)

@@ -1,4 +1,4 @@
-"""Compiled kernels: kept from process to process, told about once, and compiled when asked for."""
+"""Compiled kernels: kept between processes, announced once, and compiled ahead on request."""
 
 import errno
 import importlib.util
@@ -24,14 +24,14 @@ from fairseq_struct.structure.dependency import DependencyTrees
 
 @pytest.fixture
 def announcement(monkeypatch):
-    """As in a process that has said nothing yet."""
+    """The announcement's state, as in a process without announcements yet."""
     for name in ("_said", "complained", "muted"):
         monkeypatch.setattr(kernel_cache.announcement, name, False)
     return kernel_cache.announcement
 
 
 def successor():
-    """A function that nobody has compiled."""
+    """A function that no process has compiled yet."""
 
     def kernel(x):
         return x + 1
@@ -49,16 +49,16 @@ def kernels() -> list[CPUDispatcher]:
 
 
 def signatures() -> set[tuple[str, str]]:
-    """What this process has compiled or loaded, of all kernels."""
+    """The signatures that this process has compiled or loaded, of all kernels."""
     return {
         (kernel.__name__, str(signature)) for kernel in kernels() for signature in kernel.signatures
     }
 
 
 def test_two_processes_on_an_empty_cache_and_a_third(tmp_path):
-    """At once, and without a home; inference needs no fairseq, and says nothing the third time.
+    """Two start at once, without a home folder; fairseq is not needed, and the third is silent.
 
-    (Where one of two is held up, it may find all that the other one has compiled.)
+    (If one of the two is delayed, it may find all kernels compiled by the other.)
     """
     script = (
         "import sys, torch\n"
@@ -74,7 +74,7 @@ def test_two_processes_on_an_empty_cache_and_a_third(tmp_path):
     command = [sys.executable, "-c", script]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     both = [subprocess.Popen(command, env=environment, text=True, **pipes) for _ in range(2)]
-    for process in both:  # they begin when both are there
+    for process in both:  # they begin when both are ready
         assert process.stdout.readline() == "here\n", process.communicate()
     for process in both:
         process.stdin.write("\n")
@@ -113,7 +113,7 @@ def test_no_process_can_hide_what_another_one_keeps(tmp_path):
 
 
 def test_code_of_an_earlier_text_is_replaced(tmp_path):
-    """A folder does not grow with each change of a kernel; what is of other kinds stays."""
+    """The folder does not grow when a kernel changes; files of other kinds stay."""
     files, another = (kernel_cache._Files(str(tmp_path), name, None) for name in ("f", "f_2"))
     for number, text in enumerate(("first", "second", "first")):
         files.save(key("float32", text), number)
@@ -138,7 +138,7 @@ def test_a_function_keeps_its_file_when_lines_are_added_above_it(monkeypatch, tm
 
 
 def test_older_names_in_numba_are_known(monkeypatch):
-    """Those of 0.60 and 0.61."""
+    """The names in Numba 0.60 and 0.61."""
     older = [type(f"_{name}", (one,), {}) for name, one in kernel_cache.LOCATORS.items()]
     monkeypatch.setattr(caching.CacheImpl, "_locator_classes", older)
     for name in kernel_cache.LOCATORS:
@@ -153,7 +153,7 @@ def test_older_names_in_numba_are_known(monkeypatch):
 
 
 def test_functions_of_others_are_compiled_as_ever(announcement, capsys):
-    """Also those that Numba lifts loops out of."""
+    """Also functions from which Numba lifts loops."""
 
     @numba.jit(forceobj=True, looplift=True)
     def total(count):
@@ -223,7 +223,7 @@ def test_a_user_without_a_home_gets_no_folder_of_that_name(monkeypatch, tmp_path
 
 
 def test_another_nested_kernel_is_another_key(tmp_path):
-    """In a copy of the package, kernel by kernel; other files do not count."""
+    """Checked in a copy of the package, kernel by kernel; other files do not change the key."""
     copy = tmp_path / "fairseq_struct"
     shutil.copytree(kernel_cache.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     key_of = kernel_cache.text_of_kernels.__wrapped__
@@ -260,7 +260,7 @@ def test_compiling_ahead_of_time_leaves_nothing_to_compile(announcement, capsys)
             trees.solve_sparsemap(start=trees.sparse_distribution)
     on_lstm.ONLSTM(4, [4, 6], chunk_size=2)(torch.randn(3, 2, 4))[0].sum().backward()
     assert signatures() == known
-    # A field that changed its place would not change a signature.
+    # A signature would not change if the fields of a named tuple were reordered.
     given = {part for kernel in kernels() for signature in kernel.signatures for part in signature}
     tuples = {part.instance_class for part in given if isinstance(part, types.BaseNamedTuple)}
     assert tuples and all(each.__module__.endswith("_kernels") for each in tuples)

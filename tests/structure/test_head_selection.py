@@ -1,4 +1,4 @@
-"""Heads that words select, each by itself and together as a tree."""
+"""Heads that words select: each word separately, and all together as a tree."""
 
 import torch
 
@@ -13,7 +13,7 @@ def test_best_heads_are_those_of_columns():
     assert spanning_trees(scores[None], torch.tensor([3])).tolist() == [[2, 3, 0]]
     lengths = torch.tensor([2, 3])
     both = torch.stack([scores, scores])
-    both[0, 2] = both[0, :, 2] = 99.0  # behind the end
+    both[0, 2] = both[0, :, 2] = 99.0  # beyond the end
     assert best_heads(both, lengths, root=True).tolist() == [[2, 1, 0], [2, 1, 0]]
     assert best_heads(both, lengths).tolist() == [[2, 1, 0], [2, 1, 2]]
     assert spanning_trees(both, lengths).tolist() == [[2, 0, 0], [2, 3, 0]]

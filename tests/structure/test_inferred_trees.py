@@ -1,4 +1,4 @@
-"""Trees of either kind, as criterion and tools ask for them."""
+"""Trees of both kinds, in the form that criterion and tools request."""
 
 import torch
 from tree_kinds import random_scores
@@ -16,7 +16,7 @@ def test_dependencies_are_the_best_heads_of_each_sentence_without_padding():
         return DependencyTrees(given, sizes).heads
 
     trees = DependencyHeads(scores.requires_grad_(), lengths, best)
-    assert trees.kind == "dependencies" and not calls  # nobody has asked yet
+    assert trees.kind == "dependencies" and not calls  # not requested yet
     expected = DependencyTrees(scores, lengths).heads
     assert trees.heads() == [
         tuple(row[:n].tolist()) for row, n in zip(expected, lengths, strict=True)

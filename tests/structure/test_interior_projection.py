@@ -35,7 +35,7 @@ def test_inner_points_need_no_search(monkeypatch):
     )
     monkeypatch.setattr(DependencyTrees, "sparsemap", property(lambda self: pytest.fail("search")))
     made = trees.project(target, trees.within)
-    # There, only what words cannot trade among their heads is lost.
+    # There, the projection only removes the mean of each word's move.
     move = target - trees.marginals
     words = trees.within.sum(1, keepdim=True).clamp_min(1)
     centred = (move - move.sum(1, keepdim=True) / words) * trees.within
@@ -44,7 +44,7 @@ def test_inner_points_need_no_search(monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_arcs_that_go_to_zero_need_no_search(monkeypatch, kind):
-    """The target lies outside of the polytope, its projection on the side without some arcs."""
+    """The target lies outside of the polytope; its projection lies on a face without some arcs."""
     scores = random_scores(3, 10, 10, scale=0.7)
     lengths = torch.tensor([10, 10, 10])
 
@@ -70,7 +70,7 @@ def test_what_cannot_be_shown_is_searched_for(monkeypatch):
 
 
 def test_a_gradient_of_flat_scores_depends_on_no_last_digit():
-    """The active set method would be cut off, where it stands by chance."""
+    """The active set method would be cut off at an arbitrary point."""
     lengths = torch.tensor([30, 24])
     gamma = random_scores(2, 30, 30, seed=5, dtype=torch.float32)
     gradients = []

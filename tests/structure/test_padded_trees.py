@@ -13,7 +13,7 @@ VERBS = ("heads", "argmax", "max", "log_partition", "marginals", "entropy", "spa
 
 
 def fuzzed(scale, masked, dtype):
-    """Scores of sentences, and anything behind their ends."""
+    """Scores of sentences, with arbitrary values beyond their ends."""
     scores = random_scores(len(LENGTHS), N, N, scale=scale, dtype=dtype)
     if masked:
         forbidden = random_scores(len(LENGTHS), N, N, seed=1) > 0.8
@@ -66,7 +66,7 @@ def test_a_sentence_in_a_padded_batch_is_that_sentence_alone(kind, dtype, scale,
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scale", [1.0, 400.0])
 def test_so_are_samples_from_the_same_seed(kind, scale):
-    """Large scores of crossing arcs lead random walks astray, so that words are drawn singly."""
+    """With large scores of crossing arcs random walks circle, so words are drawn singly."""
     scores = fuzzed(scale, False, torch.float64)
     for b, n in enumerate(LENGTHS.tolist()):
         one, generator = scores[b : b + 1], torch.Generator()
@@ -79,7 +79,7 @@ def test_so_are_samples_from_the_same_seed(kind, scale):
 
 @pytest.mark.parametrize("low", [-1e6, -1e13])
 def test_scores_of_others_do_not_decide_how_a_best_tree_is_looked_for(low):
-    """Two trees that are as good in float32, beside trees that are looked for in float64."""
+    """Two trees tie in float32; the batch also has a sentence that is searched in float64."""
     tie = torch.tensor([[0.0, 1.0], [1.0, 1e-9]])
     needed = torch.tensor([[0.0, low], [low, 0.0]])
     kind = {"projective": True, "single_root": True}

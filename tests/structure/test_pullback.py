@@ -1,4 +1,4 @@
-"""Surrogate gradients against their equations, written out, for choices and for trees alike."""
+"""Surrogate gradients against their explicit equations, for choices and for trees."""
 
 import pytest
 import torch
@@ -91,7 +91,7 @@ def test_labels_stay_away_from_what_is_forbidden(structure, scores, method):
     scores = scores.clone()
     scores[2].view(-1)[1] = -torch.inf
 
-    def loss(value):  # which would like the forbidden part best
+    def loss(value):  # prefers the forbidden part
         return -100 * value.flatten(1)[:, 1]
 
     got = pulled_back_gradient(scores, structure, method, loss, 1.0, 2)
@@ -219,7 +219,7 @@ def test_the_loss_is_needed_where_the_decoder_is_called(method, steps):
 
 def test_moving_average_comes_before_the_losses_it_is_compared_with():
     baseline = MovingAverage(0.5)
-    assert baseline(torch.tensor([2.0, 4.0])) == 3.0  # nothing before: their own mean
+    assert baseline(torch.tensor([2.0, 4.0])) == 3.0  # no losses before: their own mean
     assert baseline(torch.tensor([5.0])) == 3.0
     assert baseline(torch.tensor([0.0])) == 4.0
     assert baseline.average == 2.0
@@ -238,8 +238,8 @@ def test_what_is_known_joins_the_losses(structure, scores):
     ).losses
     expected = structure(scores).log_partition - structure(scores).observe(known).log_partition
     torch.testing.assert_close(both, plain + 2.0 * expected)
-    assert both[1] == plain[1]  # nothing is known there
-    # Following the gradient makes what is known likely.
+    assert both[1] == plain[1]  # no known part there
+    # Following the gradient makes the known part likely.
     moved = scores.clone()
     for _ in range(200):
         moved.requires_grad_()

@@ -66,7 +66,7 @@ def test_the_gradient_is_exact_and_can_be_differentiated(kind):
 
 
 def test_trees_of_tiny_weight_count_in_the_gradient():
-    """Scores whose search, ended at a gap of 1e-8, left one tree out and its part of the face."""
+    """For these scores, a search that ended at a gap of 1e-8 missed one tree of the face."""
     for seed in (23, 39):
         torch.manual_seed(seed)
         scores, weights = 0.3 * torch.randn(1, 9, 9).double(), torch.randn(9, 9).double()
@@ -105,7 +105,7 @@ def test_a_solution_at_hand_is_a_start():
     again = DependencyTrees(scores).solve_sparsemap(most_steps=1, start=solution)
     assert (again.gaps <= 1e-8).all()
     near = DependencyTrees(scores + 1e-3 * random_scores(6, 15, 15, seed=9))
-    # What it takes many steps to find from nothing is found within a few.
+    # The search takes many steps from an empty start, and few from the old solution.
     assert (near.solve_sparsemap(most_steps=6, start=solution).gaps <= 1e-8).all()
     assert (near.solve_sparsemap(most_steps=6).gaps > 1e-8).any()
 
@@ -122,7 +122,7 @@ def test_scores_beyond_float32_are_solved_as_well():
 
 @pytest.mark.parametrize("projective", [True, False])
 def test_arcs_that_all_trees_need_do_not_hide_the_others(projective):
-    """A single root's arcs may score what they like: a constant of all trees."""
+    """The arcs of a single root may have any scores: they are a constant of all trees."""
     scores = 0.05 * random_scores(1, 12, 12)
     weights = random_scores(1, 12, 12, seed=1)
     gradients = []
@@ -137,7 +137,7 @@ def test_arcs_that_all_trees_need_do_not_hide_the_others(projective):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scale", [1e-3, 1e-2, 0.1, 1.0])
 def test_last_digits_of_the_scores_do_not_change_the_gradient(kind, scale):
-    """Near 0 the mean is one of hundreds of trees; found must be all that the gradient needs."""
+    """Near 0 the mean is one of hundreds of trees; all that the gradient needs must be found."""
     scores = scale * random_scores(2, 18, 18, seed=2)
     gradients = []
     for noise in (0.0, 1e-7 * scale):
@@ -145,13 +145,13 @@ def test_last_digits_of_the_scores_do_not_change_the_gradient(kind, scale):
         trees = DependencyTrees(leaf, torch.tensor([18, 13]), **kind)
         gradients += torch.autograd.grad(trees.sparsemap, leaf, random_scores(2, 18, 18, seed=4))
     # Hundreds of trees are an ill-conditioned basis of a face (1e8), whichever are found; a tree
-    # that is missing would be a matter of 1e-1.
+    # that is missing would change the gradient by 1e-1.
     torch.testing.assert_close(*gradients, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("seed", [9, 30, 51])
 def test_a_face_is_completed_when_its_search_first_ends_for_want_of_room(seed):
-    """Its trees are as many as positive arcs allow: one sum for each word and one for the root."""
+    """The number of trees is what positive arcs allow: one sum per word and one for the root."""
     leaf = (0.05 * random_scores(2, 18, 18, seed=seed)).requires_grad_()
     for noise in (0.0, 5e-9):
         scores = leaf + noise * random_scores(2, 18, 18, seed=900)
@@ -164,7 +164,7 @@ def test_a_face_is_completed_when_its_search_first_ends_for_want_of_room(seed):
 def test_inside_the_polytope_the_gradient_is_that_of_the_affine_space():
     """Flat scores project to the inside of the polytope: all directions within it count.
 
-    They are those that leave each word's arcs, and the root's, at a sum of one.
+    These directions leave the sum of each word's arcs, and of the root's arcs, at one.
     """
     n = 16
     sums = torch.zeros(n + 1, n, n, dtype=torch.float64)
@@ -178,13 +178,13 @@ def test_inside_the_polytope_the_gradient_is_that_of_the_affine_space():
     outside = torch.linalg.lstsq(sums.T, weights.view(-1, 1)).solution
     expected = weights.flatten() - (sums.T @ outside).flatten()
     torch.testing.assert_close(gradient.flatten(), expected)
-    # Means of fewer trees than there are directions are just as near.
+    # Means of fewer trees than directions are equally near.
     assert trees.sparse_distribution.sizes < n * (n - 1)
 
 
 @pytest.mark.parametrize("weighted", [0, -1, None])
 def test_any_weights_are_a_start(weighted):
-    """Also those of trees that depend on others, which are left out."""
+    """Also the weights of linearly dependent trees; these trees are left out."""
     trees = DependencyTrees(random_scores(1, 3, 3, scale=0.3), projective=False)
     (heads,) = trees.enumerate()
     weights = torch.zeros(1, len(heads), dtype=torch.float64)
@@ -199,7 +199,7 @@ def test_any_weights_are_a_start(weighted):
 
 def test_a_start_that_does_not_fit_is_refused():
     scores = random_scores(2, 5, 5)
-    heads = torch.tensor([[3, 4, 0, 0, 1], [0, 1, 2, 3, 4]])  # the first: two roots, crossing arcs
+    heads = torch.tensor([[3, 4, 0, 0, 1], [0, 1, 2, 3, 4]])  # first: two roots, crossing arcs
     ones = torch.ones(2, 1, dtype=torch.float64)
     start = SparseDistribution(heads[:, None], ones, torch.tensor([1, 1]), torch.zeros(2))
     for kind in ({"single_root": True}, {"projective": True}):

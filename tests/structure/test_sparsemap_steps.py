@@ -1,4 +1,4 @@
-"""How many steps SparseMAP takes: all it needs unless it is told otherwise, and what it says."""
+"""The number of steps of SparseMAP: unlimited unless given, with a warning when cut off."""
 
 import warnings
 
@@ -12,7 +12,7 @@ from fairseq_struct.structure.dependency import DependencyTrees
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [20, 30])
 def test_of_small_scores_the_gradient_is_exact_too(kind, n):
-    """Hundreds of steps, and no face is left out."""
+    """The search takes hundreds of steps, and the face is complete."""
     scores = random_scores(1, n, n, scale=0.1, seed=n).requires_grad_()
     direction = random_scores(1, n, n, seed=n + 1)
 
@@ -72,7 +72,7 @@ def test_a_sentence_that_is_given_up_on_does_not_depend_on_its_batch():
 
 @pytest.mark.filterwarnings("ignore:SparseMAP is not exact")
 def test_nor_if_it_is_given_up_on_with_many_trees():
-    """More than a search has room for at first, beside a longer sentence."""
+    """More trees than a search has room for at first, next to a longer sentence."""
     lengths = torch.tensor([12, 10, 24])
     scores = random_scores(3, 24, 24, scale=0.001, seed=6)
     trees = DependencyTrees(scores, lengths, projective=False, sparsemap_steps=120)

@@ -1,4 +1,4 @@
-"""Inference at scores of every size, in workers and threads, and on any number of them."""
+"""Inference at scores of every size, in workers, and with any number of threads."""
 
 import multiprocessing
 import threading
@@ -11,7 +11,7 @@ from fairseq_struct.structure import compiled
 from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.dependency.nonprojective import matrix_tree_torch
 
-AN_HOUR = 3600  # nothing waits that long, however busy the machine is
+AN_HOUR = 3600  # no wait is that long, even on a busy machine
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,7 +65,7 @@ def test_elimination_is_exact_where_lu_is_not(deviation, single_root):
 @pytest.mark.parametrize("single_root", [False, True])
 @pytest.mark.parametrize("deviation", [5.0, 20.0, 100.0, 1000.0])
 def test_projective_sums_hold_in_every_range(deviation, single_root):
-    """From where one shift does through where another does to where only logarithms do."""
+    """From ranges where one shift suffices, or another, to ranges that need logarithms."""
     lengths = torch.tensor([40, 25, 33, 7])
     scores = random_scores(4, 40, 40, scale=deviation)
     kind = {"projective": True, "single_root": single_root}
@@ -111,7 +111,7 @@ def same(ours, theirs):
 
 @pytest.fixture
 def threads_for_little(monkeypatch):
-    """As many threads as there are, however little there is to do."""
+    """All threads are used, even for little work."""
     monkeypatch.setattr(compiled, "STEPS_WORTH_A_THREAD", 1.0)
 
 
@@ -140,7 +140,7 @@ def test_the_number_of_threads_changes_nothing(threads_for_little):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("backend", ["compiled", "torch"])
 def test_marginals_are_probabilities(kind, backend):
-    """Rounding leaves nothing below 0."""
+    """Rounding leaves no value below 0."""
     for scale in (20.0, 100.0, 400.0):
         scores = random_scores(20, 9, 9, scale=scale)
         marginals = DependencyTrees(scores, **kind, backend=backend).marginals

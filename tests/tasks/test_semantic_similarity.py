@@ -50,7 +50,7 @@ def test_rank_correlation_is_that_of_all_scores():
 
 @pytest.fixture(scope="module")
 def pretrained(tmp_path_factory):
-    """A folder of pairs, those about the same animal alike, and checkpoints by architecture."""
+    """A folder of pairs (similar if about the same animal), and checkpoints by architecture."""
     corpus = make_folder(tmp_path_factory.mktemp("corpus"))
     folder = tmp_path_factory.mktemp("pairs")
     draw = random.Random(2)
@@ -124,7 +124,7 @@ def test_rounding_changes_no_rank(pretrained, tmp_path, arch):
     )
     task.load_dataset("all")
     data = task.datasets["all"]
-    task.largest_batch = len(data)  # which its iterator of batches finds out
+    task.largest_batch = len(data)  # otherwise set by the iterator of batches
     criterion = SemanticSimilarityCriterion(task)
 
     def scores(size):
@@ -137,7 +137,7 @@ def test_rounding_changes_no_rank(pretrained, tmp_path, arch):
 
     alone = scores(1)
     assert alone == scores(7) == scores(len(data))
-    assert alone[60:80] == alone[:20]  # a pair the other way round
+    assert alone[60:80] == alone[:20]  # the same pair in reverse order
     assert alone[80:] == [1.0] * 40
     plain = model.double()
     for pair, score in zip(pairs[:5], alone, strict=False):

@@ -58,7 +58,7 @@ def test_the_treebank_is_scored_at_every_validation(folder, treebank, tmp_path, 
         assert len(values) == 2 and all(0 <= value <= 100 for value in values)
     best = torch.load(tmp_path / "checkpoint_best.pt", weights_only=True)
     assert best["extra_state"]["best"] == max(logged(output, "valid_uuas"))
-    # The last of them, of the words alone, anew.
+    # The last score, computed again from the words alone.
     parser = fairseq_struct.load(tmp_path / "checkpoint_last.pt")
     sentences, gold = ["the cat sings", "the dogs run"], [(2, 3, 0), (2, 3, 0)]
     found = list(parser.readings(sentences))
@@ -71,7 +71,7 @@ def test_the_treebank_is_scored_at_every_validation(folder, treebank, tmp_path, 
         for name in ("uas", "uuas"):
             value = pytest.approx(getattr(scores, name), abs=0.01)
             assert logged(output, f"valid_{name}{kind}")[-1] == value
-    # What training logs is of training alone.
+    # Training logs have training data only.
     assert not re.search(r'"train_uas"', output)
 
 

@@ -1,4 +1,4 @@
-"""Task, model and criterion that do not fit are told in one sentence, before training begins."""
+"""Task, model and criterion that do not fit together are refused before training begins."""
 
 import pytest
 from fairseq_commands import USER_DIR, run

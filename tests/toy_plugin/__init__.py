@@ -1,4 +1,4 @@
-"""A folder for ``--user-dir`` as somebody else would write it: two files, and this one."""
+"""An example folder for ``--user-dir``, as a user would write it: two files, and this one."""
 
 from fairseq_struct import plugin
 

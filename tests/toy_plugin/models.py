@@ -1,4 +1,4 @@
-"""Language models of single words, which take a sentence apart at its rarest word first."""
+"""Unigram language models; their trees split a sentence at its rarest word first."""
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import FairseqDecoder, FairseqLanguageModel, register_model
@@ -8,7 +8,7 @@ from fairseq_struct.structure.spans import tree_of_distances
 
 
 class Unigrams(FairseqDecoder):
-    """p(word), whatever stands before it."""
+    """p(word), independent of the words before it."""
 
     def __init__(self, dictionary):
         super().__init__(dictionary)
@@ -22,7 +22,7 @@ class Unigrams(FairseqDecoder):
 
 
 class UnigramModel(FairseqLanguageModel):
-    """What both models are."""
+    """The base of both models."""
 
     @classmethod
     def build_model(cls, cfg, task):
@@ -31,7 +31,7 @@ class UnigramModel(FairseqLanguageModel):
 
 @register_model("toy_distances", dataclass=FairseqDataclass)
 class ToyDistances(UnigramModel):
-    """Has distances, as our own language models: no tool is needed."""
+    """A model with distances, like our language models: it needs no tool."""
 
     tree_layers = best_tree_layer = 1
 
@@ -41,7 +41,7 @@ class ToyDistances(UnigramModel):
 
 @register_model("toy_spans", dataclass=FairseqDataclass)
 class ToySpans(UnigramModel):
-    """Has spans, which no tool of ours knows."""
+    """A model with spans, which none of our tools serves."""
 
     def spans(self, indices, split):
         return tree_of_distances((-self.decoder.scores[indices]).tolist(), split)

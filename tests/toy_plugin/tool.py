@@ -1,4 +1,4 @@
-"""A tool for models with ``spans``, and an option of its own."""
+"""A tool for models with ``spans``, with an extra option."""
 
 from fairseq_struct.inference import Option, register_tool
 from fairseq_struct.inference.tools import SPLIT

@@ -1,4 +1,4 @@
-"""Data that fairseq-preprocess made numbers of, and what has become of them since."""
+"""Data binarised by fairseq-preprocess, intact or damaged since."""
 
 import pytest
 import torch

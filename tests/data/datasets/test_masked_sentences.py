@@ -1,4 +1,4 @@
-"""What is hidden, how often, and what becomes of it in a batch."""
+"""Masked sentences: which words are hidden, how often, and how they are batched."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The generated corpus of dependencies, its folder, and what is learnt from it."""
+"""The generated corpus of dependencies, its folder, and a model trained on it."""
 
 from collections import Counter, defaultdict
 
@@ -106,7 +106,7 @@ def test_a_treebank_loses_punctuation_case_numbers_and_rare_words(tmp_path, caps
 
 
 def test_dependencies_are_learnt_from_hidden_words(tmp_path):
-    """UUAS of a UDGN rises from below that of chains, which is 46, to far above it."""
+    """UUAS of a UDGN rises from below 46, the UUAS of chains, to far above it."""
     out = tmp_path / "out"
     prepare("generated", out, "--sentences", 2500, 120, 10)
     output = run(

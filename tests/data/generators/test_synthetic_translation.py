@@ -1,4 +1,4 @@
-"""The generated corpus is what it says: trees, agreement, one translation for each sentence.
+"""The generated corpus has the stated trees, agreement, and one translation for each sentence.
 
 Agreement is checked on the written files by the endings of the words, not by the grammar's tables.
 """
@@ -151,7 +151,7 @@ def test_source_agreement(parsed, corpus):
 
 
 def test_agreement_is_often_at_a_distance(parsed):
-    """A noun of another number stands between subject and verb in a fair part of the sentences."""
+    """Many sentences have a noun of another number between subject and verb."""
     misled = 0
     for words in parsed["tgt"]:
         for i in verbs(words):
@@ -195,7 +195,7 @@ def test_no_word_has_two_parts_of_speech_but_that():
 
 
 def test_source_determines_tree_and_translation():
-    """With one word of each kind the same sentence turns up again and again."""
+    """With one word of each kind the same sentence occurs many times."""
     lexicon = {key: entries[:1] for key, entries in build_lexicon().items()}
     grammar = Grammar.parse(RULES, lexicon, DOMAINS, RECURSIVE)
     generator, known, repeated = random.Random(3), {}, 0

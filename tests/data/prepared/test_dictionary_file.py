@@ -1,4 +1,4 @@
-"""What fairseq takes for a dictionary is what we take for one."""
+"""Our reader and fairseq accept the same files as dictionaries."""
 
 import pytest
 from fairseq.data import Dictionary

@@ -1,4 +1,4 @@
-"""Prepared folders: whole or not there, one decision for all, nothing of anybody else's lost."""
+"""Prepared folders: complete or absent, checked as a whole, and no foreign file is lost."""
 
 import errno
 import os
@@ -102,7 +102,7 @@ def test_all_preparers_decide_alike(write, tmp_path, no_fairseq):
 
     (out / "checkpoints").mkdir()
     (out / "checkpoints" / "checkpoint_best.pt").write_text("weeks of work")
-    assert write(source, out) == manifest  # what is not touched may hold anything
+    assert write(source, out) == manifest  # a folder that is not written may hold anything
     with pytest.raises(InputError, match=r"holds checkpoints/checkpoint_best\.pt, which"):
         write(source, out, overwrite=True)
     assert (out / "checkpoints" / "checkpoint_best.pt").read_text() == "weeks of work"
@@ -183,7 +183,7 @@ def test_what_stepped_aside_comes_back(tmp_path):
     assert prepare(tmp_path / "out", 1)["options"] == {"number": 1}
     assert os.listdir(tmp_path) == ["out"]
     (tmp_path / "out").rename(tmp_path / ".out.old")
-    with pytest.raises(InputError, match="another number"):  # what came back was not made by this
+    with pytest.raises(InputError, match="another number"):  # the restored folder has 1
         prepare(tmp_path / "out", 2)
 
 
@@ -203,7 +203,7 @@ def test_a_file_that_comes_meanwhile_stays(tmp_path):
 
 
 def test_of_two_processes_one_waits(tmp_path):
-    """Not the number of a process tells whether it lives, but the lock that it holds."""
+    """The lock shows whether the other process is alive; its process number does not."""
     begun, waiting, lines = threading.Event(), threading.Event(), []
 
     def fill(folder):
@@ -246,7 +246,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path):
     with pytest.raises(InputError, match="No space left"):
         write_prepared_folder(tmp_path / "out", {}, fill, overwrite=True)
     assert prepare(tmp_path / "out")["count"] == 1
-    with pytest.raises(FileNotFoundError):  # nothing that this could explain
+    with pytest.raises(FileNotFoundError):  # other errors pass unchanged
 
         def read(folder):
             return {"text": (tmp_path / "missing").read_text()}

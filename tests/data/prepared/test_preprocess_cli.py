@@ -48,7 +48,7 @@ def plain(folder, *options):
 
 
 def inodes(folder):
-    """Return what a folder and each of its files have as long as they are not made anew."""
+    """Return the inodes of a folder and its files; they change when a file is written again."""
     return {path: path.stat().st_ino for path in (folder, *folder.rglob("*"))}
 
 
@@ -57,7 +57,7 @@ def read(path):
 
 
 def test_end_to_end_with_fairseq(corpus, tmp_path):
-    """The one test that runs the installed script's whole way, from another directory."""
+    """The only test that runs the whole installed script, from another directory."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     with warm_python():

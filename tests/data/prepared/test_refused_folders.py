@@ -1,4 +1,4 @@
-"""Folders that no preparation may write: refused before any work, and nothing in them is lost."""
+"""Folders that preparations refuse before any work; their files stay."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Texts with fairseq's own symbols as words, at every door."""
+"""Texts with fairseq's special symbols as words, for every command and function that reads text."""
 
 import re
 from types import SimpleNamespace
@@ -134,7 +134,7 @@ def test_trained_models_read_words_that_they_do_not_know(dictionary, symbol):
 
 
 class Seen(Exception):
-    """What a network was given to read."""
+    """Raised by the network, with the tokens that it reads."""
 
 
 class Network(torch.nn.Linear):

@@ -62,7 +62,7 @@ def test_loading_restores_the_encoder(kind, loader, text, tmp_path):
 
 
 def test_exactly_the_merges_asked_for(text):
-    assert BytePairEncoding.learn(text, 30).codes.count("\n") == 31  # and the version line
+    assert BytePairEncoding.learn(text, 30).codes.count("\n") == 31  # plus the version line
 
 
 def test_frequent_pairs_merge_first():

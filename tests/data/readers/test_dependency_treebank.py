@@ -1,4 +1,4 @@
-"""Reading treebanks, and taking punctuation out of their trees."""
+"""Readers of treebanks, and the removal of punctuation from their trees."""
 
 import sys
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_words_move_up_when_punctuation_goes():
     # 2 hangs from the comma 3, which hangs from the dash 4, which hangs from the root 5.
     heads, kept = [2, 3, 4, 5, 0], [True, True, False, False, True]
     assert heads_of_kept(heads, kept) == [2, 3, 0]
-    assert heads_of_kept([2, 0], [True, False]) == [0]  # below a root that goes
+    assert heads_of_kept([2, 0], [True, False]) == [0]  # below a root that is removed
 
 
 def test_words_with_spaces_stay_words(tmp_path):

@@ -78,7 +78,7 @@ def test_blank_line_is_for_training_text_only(write, blank):
         ("  a\t b\u00a0\u3000c \r", "a b c"),
         ("Mu\u0308ller", "Müller"),
         ("soft\u00adhyphen\u200b \ufeffmark", "softhyphen mark"),
-        ("می\u200cخواهم", "می\u200cخواهم"),  # the zero-width non-joiner is spelling
+        ("می\u200cخواهم", "می\u200cخواهم"),  # the zero-width non-joiner is part of the spelling
         ("full\u2028stop\x85\x00.", "full stop ."),
         ("“quoted”", "“quoted”"),
     ],

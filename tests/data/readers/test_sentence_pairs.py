@@ -1,4 +1,4 @@
-"""Readers of semantic textual similarity, and how its text is prepared."""
+"""Readers of semantic textual similarity, and the preparation of its text."""
 
 import os
 import random
@@ -44,7 +44,7 @@ def sts(tmp_path):
     (year / "STS.gs.b.txt").write_text("4.2\n\n")
     (year / "STS.input.a.txt").write_text('He said "no"\tIt isn\'t\n')
     (year / "STS.gs.a.txt").write_text("0\n")
-    (year / "STS.gs.SMT.txt").write_text("1\n")  # whose sentences are not there
+    (year / "STS.gs.SMT.txt").write_text("1\n")  # scores without sentences
     (folder / "dict.txt").write_text("a 3\n")
     return folder
 
