@@ -39,17 +39,17 @@ def generate_mixture(
     z ~ Categorical(1/K), x ~ Normal(m_z, sigma I), y = sign(w_z' x + b_z).
 
     The details that Mihaylova's thesis does not give follow the generator published with the
-    SPIGOT paper (Mihaylova et al., 2020). m_z and w_z are standard normal. sigma is the standard
-    deviation. It is 0.1, so that the clusters lie far apart and only learning limits how well a
-    model finds them. b_z is minus the mean of w_z' x over the cluster's instances in a sample,
-    so that the two labels are about equally frequent in every cluster. Training and validation
-    set are one sample, the test set is another. Dimension 100 is the hidden size in table A.1 of
-    Mihaylova's thesis.
+    paper of this experiment (Mihaylova et al., 2020). m_z and w_z are standard normal. sigma is
+    the standard deviation. It is 0.1, so that the clusters lie far apart and only learning limits
+    how well a model finds them. b_z is minus the mean of w_z' x over the cluster's instances in a
+    sample, so that the two labels are about equally frequent in every cluster. Training and
+    validation set are one sample, the test set is another. Dimension 100 is the hidden size in
+    table A.1 of Mihaylova's thesis.
 
     The numbers are drawn in the order of that generator, and its seed is the default. So these
-    are the data of the SPIGOT paper. A linear model, whose training has only one optimum, gets
-    68.1 % of the test set with 3 clusters and 59.9 % with 10 (recipes/latent_clusters; paper:
-    68.05 and 60.00).
+    are the data of Mihaylova et al. (2020). A linear model, whose training has only one optimum,
+    gets 68.1 % of the test set with 3 clusters and 59.9 % with 10 (recipes/latent_clusters; their
+    paper: 68.05 and 60.00).
 
     Args:
         samples: for each sample, in drawing order, the names of its subsets and the number of

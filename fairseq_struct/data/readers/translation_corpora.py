@@ -284,10 +284,7 @@ def _read_iwslt_set(folder: Path, name: str, languages: Pair) -> list[Pair]:
 
 
 def _read_segments(path: Path) -> dict[Pair, str]:
-    """Return the sentences of an evaluation file by document and segment id.
-
-    The file is not parsed as XML, because it contains bare ampersands.
-    """
+    """Return the sentences of an evaluation file by ids; bare ampersands rule out XML parsers."""
     document, segments = "", {}
     for number, line in enumerate(read_lines(path), start=1):
         if match := _XML_DOCUMENT.search(line):
