@@ -67,7 +67,7 @@ class LanguageModelScorer:
         self.vocabulary = Vocabulary(words)
 
     def known(self, word: str) -> bool:
-        """Whether the word is in the model's dictionary."""
+        """Whether the model's dictionary has the word or one of its other forms."""
         return self.vocabulary.index(word) != self.words.unk()
 
     def log_probabilities(
