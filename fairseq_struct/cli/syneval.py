@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print accuracies next to those of table 3 of the ON-LSTM paper, in its two groups.
+    """Print accuracies next to the accuracies of the ON-LSTM paper, in the groups of its table 3.
 
     The test sets are a folder of the released .pickle files, or a .tsv file. Its columns are test
     set, condition, better sentence, worse sentence; negative polarity items have three sentences.

@@ -54,7 +54,7 @@ def compare_dependencies(
     else:
         ours = read_treebank(path)
         if len(ours) != len(theirs) and not keep_punctuation:
-            theirs = [tree for tree in theirs if any(kept_words(tree))]  # of words alone, too
+            theirs = [tree for tree in theirs if any(kept_words(tree))]  # drop wordless ones
         if len(ours) != len(theirs):
             raise InputError(f"{path}: {len(ours)} trees, but {gold} has {len(theirs)} of them")
     scores, count = AttachmentScores(), 0

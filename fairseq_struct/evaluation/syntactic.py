@@ -23,7 +23,7 @@ class Row:
         long: whether other words separate the two words that depend on each other.
         cases: test sets of the row.
         better, worse: indices of the two sentences in the tuples of the test sets.
-        on_lstm, lstm: the paper's accuracies, 0 to 100.
+        on_lstm, lstm: accuracies in the ON-LSTM paper, 0 to 100.
     """
 
     name: str
