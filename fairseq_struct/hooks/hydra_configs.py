@@ -37,7 +37,7 @@ def register() -> None:
 
 
 def _ours() -> dict[str, str]:
-    """The family of each architecture of this package, except architectures that are families."""
+    """The family of each architecture of this package; families themselves are left out."""
     from fairseq.models import ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY
     from fairseq.models import MODEL_DATACLASS_REGISTRY as FAMILIES
 

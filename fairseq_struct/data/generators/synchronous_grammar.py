@@ -152,8 +152,8 @@ class Grammar:
         """Assemble a grammar.
 
         Args:
-            rules: how categories are rewritten.
-            lexicon: the entries of each category of words, by the values of its features.
+            rules: rewriting rules of the categories.
+            lexicon: entries of each word category, by the values of its features.
             domains: the values of a variable, by the first letter of its name.
             recursive: categories that add one level of depth.
         """

@@ -18,7 +18,7 @@ from fairseq_struct.files.text_files import read_lines
 
 Span = tuple[int, int]
 _TOKEN = re.compile(r"\(|\)|[^\s()]+")
-# Label of constituents without a label; with it, readers recognise a file of labelled trees.
+# Written in place of a missing label, so that readers recognise the file as labelled.
 NO_LABEL = "X"
 
 

@@ -96,7 +96,7 @@ def check_heads(path: Path, rows: Sequence[tuple[int, str]]) -> list[int]:
         if found is None or found > len(rows) or found == place:
             raise InputError(f"{path}:{number}: {head[:99]!r} is no head of word {place}")
         heads.append(found)
-    reached_from = [0] * (len(rows) + 1)  # the first word with this one above it
+    reached_from = [0] * (len(rows) + 1)  # first word whose path to the root has this one
     for place in range(1, len(rows) + 1):
         above = place
         while above and not reached_from[above]:
