@@ -1,11 +1,11 @@
 """fairseq-struct: models with latent discrete structure, as a plugin for fairseq.
 
-Trees, segmentations, clusters and partially decoded sequences that a model has to infer while it
-learns something else. The networks in ``fairseq_struct.modules`` and the inference routines in
-``fairseq_struct.structure`` are plain PyTorch; ``--user-dir user_dir`` registers everything with
+The models infer trees, segmentations, clusters or partially decoded sequences while they learn
+another task. The networks in ``fairseq_struct.modules`` and the inference routines in
+``fairseq_struct.structure`` are plain PyTorch. ``--user-dir user_dir`` registers everything with
 fairseq's command-line tools.
 
-Importing this package is cheap and does not import fairseq.
+Importing this package is fast and does not import fairseq.
 """
 
 __version__ = "0.1.0"

@@ -1,11 +1,11 @@
 """The only file that knows about versions of fairseq, torch and numpy.
 
 Since torch 2.6, ``torch.load`` unpickles with ``weights_only=True``: it builds tensors and plain
-containers and refuses every other class or function, so a checkpoint cannot run code. fairseq was
-written before that. It stores its options as an ``argparse.Namespace`` and, once a metric such as
-BLEU was computed with numpy, numpy numbers; training still works, but resuming and generating do
-not. The remedy here is the narrow one: allow exactly those harmless types, and keep refusing the
-rest with a message that names the file and the culprit.
+containers and refuses every other class or function, so a checkpoint cannot run code. fairseq is
+older. It stores its options as an ``argparse.Namespace``, and it stores numpy numbers if it has
+computed a metric such as BLEU with numpy. Then training works, but resuming and generating do not.
+This module allows exactly these harmless types. Everything else is refused, with a message that
+names the file and the refused class.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from fairseq_struct.files import checkpoint_file
 from fairseq_struct.hooks import trainer_checkpoints
 
 TORCH_MINIMUM = (2, 6)
-# All builds of fairseq are imported as ``fairseq``. Of the two that work, one has wheels, for these
-# interpreters on x86-64 Linux only, and the other one its source.
+# All builds of fairseq are imported as ``fairseq``. Two builds work. One has wheels, but only for
+# these interpreters on x86-64 Linux. The other one has only its source.
 FAIRSEQ_BUILDS = {"ve-fairseq": "ve-fairseq==0.12.3", "fairseq-fixed": "fairseq-fixed==0.12.3.1"}
 PYTHONS_WITH_WHEELS = ((3, 11), (3, 12))
 
@@ -41,7 +41,7 @@ def fairseq_requirement(build: str = "") -> str:
     """Name the fairseq to install here, as ``setup.cfg`` does by environment markers.
 
     Args:
-        build: one of ``FAIRSEQ_BUILDS``; empty: the one that has wheels, where it has.
+        build: one of ``FAIRSEQ_BUILDS``; if empty, the build with wheels, if they fit here.
     """
     has_wheels = (
         sys.version_info[:2] in PYTHONS_WITH_WHEELS
@@ -54,7 +54,7 @@ def fairseq_requirement(build: str = "") -> str:
 def installed_fairseq() -> list[str]:
     """Name all distributions of fairseq that are installed, as ``name==version``.
 
-    They overwrite each other's files, so more than one is an installation to mend.
+    They overwrite each other's files, so an installation with more than one needs a repair.
     """
     found = []
     for name in (*FAIRSEQ_BUILDS, "fairseq"):
@@ -77,7 +77,7 @@ def _install_line(requirement: str) -> str:
 
 
 INSTALL_LINE = _install_line(fairseq_requirement())
-# Every distribution of fairseq shares one import name, so the broken one has to go first.
+# All distributions of fairseq share one import name, so the broken one is removed first.
 REINSTALL_LINE = f"pip uninstall -y fairseq fairseq-fixed ve-fairseq && {INSTALL_LINE}"
 
 
@@ -121,15 +121,15 @@ def load_state(path: str | Path) -> dict[str, Any]:
         The dictionary that was saved.
 
     Raises:
-        InputError: the file is missing, damaged, holds something else than a dictionary, or asks
-            for a class or function that checkpoints have no need of.
+        InputError: the file is missing or damaged, does not hold a dictionary, or requests a class
+            or function that checkpoints do not need.
     """
     allow_checkpoint_types()
     torch = _import_torch()
     checkpoint_file.look_at(path)
     try:
         with checkpoint_file.refusing(path):
-            # Said explicitly, so that no environment variable of torch can turn it off.
+            # Explicit, so that no environment variable of torch can turn it off.
             state = torch.load(path, map_location="cpu", weights_only=True)
     except InputError:
         raise
@@ -157,7 +157,7 @@ def _import_torch() -> ModuleType:
 
 
 def _restore_numpy_names():
-    """Fairseq's data sets ask for ``np.compat.long``, which numpy 2 has no more."""
+    """Restore ``np.compat.long``, which fairseq's datasets need and numpy 2 removed."""
     numpy = importlib.import_module("numpy")
     if not hasattr(numpy, "compat"):
         numpy.compat = SimpleNamespace(long=int)
@@ -196,8 +196,8 @@ def _describe_broken_fairseq(error: Exception) -> str:
         official = importlib.metadata.version("fairseq")
     except importlib.metadata.PackageNotFoundError:
         return f"fairseq is installed but cannot be imported ({reason})"
-    # Its config classes use mutable dataclass defaults, an error since Python 3.11; the
-    # maintained builds are distributions of other names.
+    # Its config classes use mutable dataclass defaults, an error since Python 3.11. The maintained
+    # builds have other distribution names.
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     return f"the official fairseq {official} cannot be imported on Python {python} ({reason})"
 
@@ -207,27 +207,27 @@ def _numpy_globals() -> list[Any]:
         np = importlib.import_module("numpy")
     except ImportError as error:
         raise DependencyError(f"numpy cannot be imported ({error})", "pip install numpy") from error
-    # Asking the objects themselves finds numpy's two private constructors in any version.
+    # The objects themselves give numpy's two private constructors in any version.
     constructors = (np.float64(0).__reduce__()[0], np.zeros(0).__reduce__()[0])
-    # numpy 2 moved its core, and a checkpoint carries the name of the numpy that wrote it.
+    # numpy 2 moved its core; a checkpoint has the module name of the numpy that wrote it.
     named = [
         (constructor, f"{module}.{constructor.__name__}")
         for constructor in constructors
         for module in ("numpy._core.multiarray", "numpy.core.multiarray")
     ]
-    # torch also checks the class of every dtype it restores. Numbers and truth values only: an
-    # array of objects has no business in a checkpoint.
+    # torch also checks the class of every dtype it restores. Only numbers and booleans are allowed:
+    # a checkpoint needs no arrays of objects.
     kinds = "? b h i l q B H I L Q e f d".split()
     dtype_classes = list(dict.fromkeys(type(np.dtype(kind)) for kind in kinds))
     return [*named, np.ndarray, np.dtype, *dtype_classes]
 
 
 def _with_clear_messages(load: Callable[..., Any]) -> Callable[..., Any]:
-    # fairseq leaves weights_only at torch's default. That is on, unless a variable of torch's says
-    # otherwise; for checkpoints nothing may.
+    # fairseq leaves weights_only at torch's default. The default is on, unless an environment
+    # variable of torch turns it off. For checkpoints it must stay on.
     @functools.wraps(load)
     def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
-        if os.path.exists(path):  # elsewhere, fairseq fetches it or says what is missing
+        if os.path.exists(path):  # otherwise fairseq downloads it or reports it
             checkpoint_file.look_at(path)
         unforced = _without_variable("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
         try:
@@ -236,15 +236,15 @@ def _with_clear_messages(load: Callable[..., Any]) -> Callable[..., Any]:
         except InputError:
             raise
         except (*_OF_BYTES, RuntimeError):
-            load_state(path)  # says so, if this is no checkpoint
+            load_state(path)  # raises a clear error if this is not a checkpoint
             raise
 
     return load_checkpoint_to_cpu
 
 
 def _as_safe_as_files(workers: ModuleType) -> Callable[..., Any]:
-    # With several workers the first one reads the checkpoint and sends it to the others. What they
-    # take is held to the rules of files, in which options are plain containers.
+    # With several workers, the first one reads the checkpoint and sends it to the others. Received
+    # objects follow the same rules as files: options are plain containers.
     broadcast, torch = workers.broadcast_object, _import_torch()
     omega = importlib.import_module("omegaconf").OmegaConf
 
@@ -272,5 +272,5 @@ def _without_variable(name: str) -> Iterator[None]:
             os.environ[name] = value
 
 
-# What torch makes of text, or of other bytes, that it takes for a pickle.
+# Errors of torch for text or other bytes that it reads as a pickle.
 _OF_BYTES = (LookupError, ValueError, TypeError, AttributeError, AssertionError, struct.error)

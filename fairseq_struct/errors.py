@@ -1,4 +1,4 @@
-"""What a user can put right: our own exceptions, and commands that tell it in one line."""
+"""Exceptions for errors that a user can fix, and commands that report them in one line."""
 
 import contextlib
 import difflib
@@ -8,26 +8,26 @@ import sys
 from collections.abc import Callable, Iterable
 from types import TracebackType
 
-# What stops a program that reads or writes without Python knowing the name of the file.
+# Errors of reading or writing for which Python does not know the name of the file.
 OF_STREAMS = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS, errno.EIO}
 
 
 class InputError(ValueError):
-    """Bad input from the user; the message is one sentence saying what is wrong and where.
+    """Bad input from the user; the message is one sentence that says what is wrong and where.
 
-    Commands print it as ``error: …`` and exit with status 2; Python users may catch it as the
-    ``ValueError`` it is.
+    Commands print it as ``error: …`` and exit with status 2. Python users may catch it as a
+    ``ValueError``.
     """
 
 
 class DependencyError(InputError, ImportError):
-    """A package this one builds on is missing, broken or too old.
+    """A required package is missing, broken or too old.
 
-    It is an ``ImportError`` as well, because it usually surfaces from an ``import`` statement.
+    It is also an ``ImportError``, because it usually comes from an ``import`` statement.
 
     Args:
         problem: what is wrong.
-        remedy: the exact line that mends it; appended to the message.
+        remedy: the exact command that fixes it; appended to the message.
     """
 
     def __init__(self, problem: str, remedy: str = ""):
@@ -37,25 +37,25 @@ class DependencyError(InputError, ImportError):
 
 
 class DamagedCheckpoint(InputError):
-    """A file that is no checkpoint, or one that was cut short; nothing in it asks for trust."""
+    """A file that is not a checkpoint, or is truncated; it requests no unsafe class or function."""
 
 
 def suggestion(word: object, known: Iterable[str]) -> str:
-    """``; did you mean 'parse'?`` for the known word that is most like this one, or nothing."""
+    """``; did you mean 'parse'?`` with the most similar known word; empty if none is similar."""
     alike = difflib.get_close_matches(str(word), list(known), n=1)
     return f"; did you mean {alike[0]!r}?" if alike else ""
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
-    """What to say of a name that is none of the known ones: which they are, and the most alike."""
+    """The message for an unknown name, with the known names and the most similar one."""
     known = list(known)
     return f"unknown {kind} {name!r}; choose one of {', '.join(known)}{suggestion(name, known)}"
 
 
 def plain_message(error: BaseException) -> str | None:
-    """What to say of an error that is no bug of ours: bad input, an unusable file, no memory.
+    """The message for an error that is not a bug: bad input, an unusable file, no memory.
 
-    None for every other one, whose traceback is of use.
+    None for all other errors: their traceback is useful.
     """
     if isinstance(error, InputError):
         return str(error)
@@ -69,27 +69,28 @@ def plain_message(error: BaseException) -> str | None:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error of Python, numpy or torch says that there is not enough memory."""
+    """Whether an error of Python, numpy or torch means that there is not enough memory."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     return isinstance(error, RuntimeError) and "allocate memory" in str(error)
 
 
 def run_plainly(work: Callable[[], int | None]) -> int:
-    """Run a command, and end it in one line where :func:`plain_message` has one to say.
+    """Run a command; print its error in one line if :func:`plain_message` has a message for it.
 
-    Output counts as written only once it is flushed: to a full disk, that is where it fails.
+    Output is flushed before the command counts as successful, because writing to a full disk fails
+    only then.
 
     Args:
         work: the command; it returns its exit status, None for 0.
 
     Returns:
-        That status; 2 after an error that was told, 130 after Ctrl-C. Whoever read our output and
-        went away (``| head``) has seen enough: 0.
+        The exit status of the command; 2 after a printed error, 130 after Ctrl-C. If the reader of
+        the output has closed the pipe (``| head``), this is not an error: 0.
 
     Raises:
-        Exception: every error that is none of the user's.
-        SystemExit: the command's own.
+        Exception: every error without such a message.
+        SystemExit: a ``SystemExit`` of the command.
     """
     status, told, stop = 0, None, None
     try:
@@ -117,10 +118,10 @@ def run_plainly(work: Callable[[], int | None]) -> int:
 
 
 def report_plainly() -> None:
-    """Let an uncaught :class:`InputError` end the program with its sentence, not a traceback.
+    """Report an uncaught :class:`InputError` or file error in one line, without a traceback.
 
-    For programs that are not ours to wrap, such as ``fairseq-train``; so do files that cannot be
-    read or written. Every other exception is reported as before. Calling it again changes nothing.
+    This is for programs of other packages, such as ``fairseq-train``. All other exceptions are
+    reported as before. Calling this again has no effect.
     """
     if getattr(sys.excepthook, "reports_plainly", False):
         return
@@ -138,13 +139,13 @@ def report_plainly() -> None:
 
 
 def _flush_output() -> str | None:
-    """Write what waits to be written; what cannot be goes nowhere, and why is returned."""
+    """Flush the output; return the message if this fails, and discard the rest of the output."""
     try:
-        # Where the caller has closed it, there is none.
+        # The caller may have closed standard output.
         if sys.stdout is not None and not sys.stdout.closed:
             sys.stdout.flush()
     except OSError as error:
-        # Or the interpreter would try once more at its end, and complain in its own way.
+        # Otherwise the interpreter would flush again at exit, and print its own error.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return None if isinstance(error, BrokenPipeError) else plain_message(error)

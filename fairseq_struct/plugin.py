@@ -13,17 +13,17 @@ ROOMS = ("models", "tasks", "criterions", "optim")
 
 
 def load() -> list[str]:
-    """Import every module that registers something, after making fairseq fit for use.
+    """Prepare fairseq, then import every module that registers something.
 
-    Registering happens on import, as everywhere in fairseq, so adding a file to one of the rooms
-    is all it takes; calling this again registers nothing twice.
+    As everywhere in fairseq, a module registers its parts when it is imported. So a new file in one
+    of the rooms is registered without further changes. Calling this again has no effect.
 
     Returns:
         The names of the imported modules.
 
     Raises:
         DependencyError: fairseq is missing or broken.
-        Exception: whatever one of the modules raises while being imported; nothing is swallowed.
+        Exception: any error of an imported module; no error is suppressed.
     """
     compat.prepare()
     before_training.install()
@@ -47,13 +47,13 @@ def registering_modules() -> list[str]:
         if spec is None:
             continue
         modules = pkgutil.iter_modules(spec.submodule_search_locations)
-        # A folder in a room, such as models/shared, holds what registers nothing.
+        # Folders in a room, such as models/shared, register nothing.
         found += sorted(f"{package}.{module.name}" for module in modules if not module.ispkg)
     return found
 
 
 def registered() -> dict[str, list[str]]:
-    """Name what this package adds to fairseq, after :func:`load`.
+    """Call :func:`load`, and return the names that this package adds to fairseq.
 
     Returns:
         The sorted names under ``architectures``, ``tasks``, ``criterions``, ``optimizers`` and

@@ -1,15 +1,15 @@
-"""The directory to give to fairseq: ``fairseq-train … --user-dir user_dir``.
+"""The user directory for fairseq: ``fairseq-train … --user-dir user_dir``.
 
-fairseq imports a user directory under its last name, here ``user_dir``, which has to be unique
-among everything that is importable. Should another plugin of yours be called the same, make a
-link with a name of its own (``ln -s user_dir struct_plugin``) and pass that.
+fairseq imports a user directory under its last name, here ``user_dir``. This name must be unique
+among all importable modules. If another plugin has the same name, make a link with a unique name
+(``ln -s user_dir struct_plugin``) and pass the link.
 """
 
 import importlib.util
 import sys
 from pathlib import Path
 
-# A checkout that was not installed: its root is then the only place to find the package.
+# In a checkout without installation, the package is found only in the root of the checkout.
 if importlib.util.find_spec("fairseq_struct") is None:
     sys.path.append(str(Path(__file__).resolve().parent.parent))
 

@@ -1,4 +1,4 @@
-"""Average the parameters of several checkpoints of one training into a new checkpoint."""
+"""Average the parameters of several checkpoints of one training run into a new checkpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NAME = "average-checkpoints"
 HELP = "average the parameters of several checkpoints"
 
-# The names that fairseq gives to its files; the last group is what they are ordered by.
+# Names of fairseq's checkpoint files; the last group determines their order.
 FILE_NAMES = {
     "epochs": re.compile(r"checkpoint(\d+)\.pt"),
     "updates": re.compile(r"checkpoint_\d+_(\d+)\.pt"),
@@ -40,13 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser: the verb's own parser.
     """
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--inputs", nargs="+", metavar="FILE", help="these checkpoints")
-    which.add_argument("--last", type=int, metavar="N", help="the newest N of --directory")
+    which.add_argument("--inputs", nargs="+", metavar="FILE", help="checkpoints to average")
+    which.add_argument("--last", type=int, metavar="N", help="the newest N files of --directory")
     which.add_argument(
         "--best",
         type=int,
         metavar="N",
-        help="the best N of --directory by the training's --best-checkpoint-metric",
+        help="the best N files of --directory by --best-checkpoint-metric of the training",
     )
     parser.add_argument("--directory", metavar="DIR", help="the --save-dir of the training")
     parser.add_argument(
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--upper-bound",
         type=int,
         metavar="N",
-        help="with --last: none newer than this epoch or update",
+        help="with --last: leave out checkpoints newer than this epoch or update",
     )
     parser.add_argument("--output", required=True, metavar="FILE", help="checkpoint to write")
 
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         0.
 
     Raises:
-        InputError: nothing suitable to average, or the output cannot be written.
+        InputError: no suitable checkpoints are found, or the output cannot be written.
     """
     paths = _selected(args)
     require(files=paths)
@@ -90,8 +90,8 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
     """Average checkpoints of the same architecture.
 
     Every floating-point parameter becomes its arithmetic mean, summed in float32 (float64 for
-    float64) and cast back; integer buffers and everything around the model come from the last
-    checkpoint. The optimizer's state is dropped, because it belongs to no averaged model.
+    float64) and cast back. Integer buffers and everything outside the model come from the last
+    checkpoint. The optimizer's state is dropped, because it does not fit the averaged model.
 
     Args:
         paths: the files, oldest first.
@@ -101,8 +101,8 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
         A checkpoint that fairseq loads like any other.
 
     Raises:
-        InputError: no paths; a file is unreadable, unsafe or no checkpoint; or the models differ
-            in the name or shape of a parameter.
+        InputError: there are no paths; a file is unreadable, unsafe or not a checkpoint; or the
+            models differ in the name or shape of a parameter.
     """
     import torch
     from tqdm import tqdm
@@ -114,7 +114,7 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
         state = compat.load_state(path)
         model = parameters_of(state, path)
         if not sums:
-            # Kept for comparing with what follows; the numbers themselves change.
+            # Kept to compare with the next checkpoints; the values change, the shapes do not.
             shapes = {name: tuple(value.shape) for name, value in model.items()}
         _check_same(model, path, shapes, paths[0])
         for name, value in model.items():
@@ -126,7 +126,7 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
                     sums[name] = wide.clone()
     state["model"] = _means(model, sums, len(paths))
     state.pop("last_optimizer_state", None)
-    # A moving average of the last checkpoint is none of the averaged model.
+    # The moving average of the last checkpoint does not belong to the averaged model.
     extra = state.get("extra_state")
     state["extra_state"] = {
         name: value
@@ -139,19 +139,19 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
 def checkpoints_of(
     directory: str | Path, count: int, by: str = "epochs", upper_bound: int | None = None
 ) -> list[Path]:
-    """Find the newest, or the best, checkpoints of a training.
+    """Find the newest or the best checkpoints of a training run.
 
     Args:
-        directory: the training's ``--save-dir``.
-        count: how many.
+        directory: the ``--save-dir`` of the training run.
+        count: number of checkpoints.
         by: ``epochs``, ``updates`` or ``best``.
-        upper_bound: leave out newer ones than this epoch or update.
+        upper_bound: leave out checkpoints newer than this epoch or update.
 
     Returns:
         Their paths; newest or best last.
 
     Raises:
-        InputError: the directory does not exist or has fewer of them.
+        InputError: the directory does not exist or has fewer checkpoints.
     """
     directory = Path(directory)
     if count < 1:
@@ -174,11 +174,11 @@ def checkpoints_of(
 
 
 def write_atomically(state: dict[str, Any], path: str | Path) -> None:
-    """Write a checkpoint such that a crash leaves either the whole file or none.
+    """Write a checkpoint so that a crash leaves either the whole file or no file.
 
     Args:
-        state: what to save.
-        path: where to; missing folders are made.
+        state: the checkpoint.
+        path: file to write; missing folders are created.
 
     Raises:
         InputError: the file cannot be written.
@@ -233,7 +233,7 @@ def _means(
     for name, total in sums.items():
         value = model[name]
         mean = (total / count).to(value.dtype)
-        # Tied parameters, an embedding and an output layer say, stay one tensor in the new file.
+        # Tied parameters, such as embedding and output layer, stay one tensor in the new file.
         twin = first_with.setdefault((value.data_ptr(), value.shape, value.stride()), name)
         means[name] = means[twin] if twin != name and mean.equal(means[twin]) else mean
     return means

@@ -1,4 +1,4 @@
-"""``fairseq-struct channels``: which channels of a masked language model carry which arcs."""
+"""``fairseq-struct channels``: correlates channels of masked language models with arc types."""
 
 import argparse
 from pathlib import Path
@@ -23,23 +23,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--types", type=int, default=6, metavar="N",
-        help="the most frequent types of arcs, so many (default: 6, as the thesis prints)",
+        help="number of the most frequent arc types to show (default: 6, as in Shen's thesis)",
     )  # fmt: skip
     parser.add_argument(
-        "--subtypes", action="store_true", help="tell nsubj:pass from nsubj (default: do not)"
+        "--subtypes", action="store_true", help="distinguish nsubj:pass from nsubj (default: no)"
     )
     parser.add_argument(
-        "--keep-punctuation", action="store_true", help="leave punctuation in the sentences"
+        "--keep-punctuation", action="store_true", help="keep punctuation in the sentences"
     )
     parser.add_argument(
-        "--table", type=Path, metavar="TSV", help="write the correlations with all channels there"
+        "--table", type=Path, metavar="TSV", help="write the correlations of all channels to TSV"
     )  # fmt: skip
-    parser.add_argument("--png", type=Path, help="draw them there: blue above 0, red below")
+    parser.add_argument("--png", type=Path, help="draw them to this file: blue above 0, red below")
     add_tool_options(parser, NAME)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the channel that goes best with each of the most frequent types of arcs (table 8).
+    """Print the channel with the highest correlation for each frequent arc type.
+
+    The source is table 8 of Shen's thesis, chapter 4.
 
     Raises:
         InputError: the checkpoint, the treebank or an option cannot be used.
@@ -87,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _draw(file: BinaryIO, types: list[str], channels: list[str], values, title: str):
-    """A heat map with a column for each channel, layers apart."""
+    """Draw a heat map with one column per channel and lines between the layers."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,4 +1,4 @@
-"""``fairseq-struct classify``: labels of sentences, or of pairs of them."""
+"""``fairseq-struct classify``: labels of sentences or sentence pairs."""
 
 import argparse
 import sys
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", type=Path, help="a trained classifier")
     parser.add_argument(
         "--trees", type=Path, metavar="FILE",
-        help="write the latent trees, too: CoNLL-U, or brackets of constituents",
+        help="also write the latent trees to FILE: CoNLL-U, or brackets of constituents",
     )  # fmt: skip
     parser.add_argument(
         "--data", type=Path, help="data-bin with the dictionaries, if it was moved since training"
@@ -27,10 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Classify standard input, an instance per line, its words separated by spaces.
+    """Classify standard input, one instance per line; spaces separate the words.
 
-    The two sentences of a pair are separated by a tab. Each line of output is the label, a tab, and
-    the labels' probabilities, written as soon as there is nothing more to read at the moment.
+    A tab separates the two sentences of a pair. Each line of output is the label, a tab, and the
+    probabilities of all labels. Output appears as soon as no more input is waiting.
 
     Raises:
         InputError: an instance or the checkpoint cannot be used.
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _trees(number: int, one) -> Iterator[str]:
-    """An instance's trees: brackets of constituents, CoNLL-U of dependencies."""
+    """Write the trees of an instance: brackets of constituents, CoNLL-U of dependencies."""
     from fairseq_struct.data.readers.bracket_trees import line_of
     from fairseq_struct.data.readers.conllu import to_conllu
 

@@ -1,4 +1,4 @@
-"""Look over this machine: is everything here that training needs, and if not, what mends it?"""
+"""Check whether this machine has everything that training needs, and report how to fix it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fairseq_struct.errors import DependencyError, InputError
 NAME = "doctor"
 HELP = "tell whether this machine can train, and what would mend it"
 
-# What setup.cfg asks for, except torch and fairseq, which have checks of their own.
+# Requirements of setup.cfg, except torch and fairseq, which have separate checks.
 PACKAGES = (
     "numpy",
     "sentencepiece",
@@ -41,7 +41,7 @@ PACKAGES = (
     "matplotlib",
 )
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
-# What fairseq-struct prepare parallel can read, and the folders it is commonly kept in.
+# Corpora that fairseq-struct prepare parallel can read, and their usual folders.
 CORPORA = {
     "multi30k": ("multi30k",),
     "iwslt17_de_en": ("iwslt17_de_en", "de-en"),
@@ -53,13 +53,13 @@ ROOMY_DISK_GB = 5
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """One thing looked at.
+    """One check and its result.
 
     Attributes:
-        name: what was looked at.
-        finding: what was found.
-        status: ``ok``, ``note`` (worth knowing; training works) or ``fail`` (it does not).
-        remedy: the line that mends it, when there is something to mend.
+        name: name of the check.
+        finding: result of the check.
+        status: ``ok``, ``note`` (training works, but see the finding) or ``fail`` (it does not).
+        remedy: command or advice that fixes the problem, if there is one.
     """
 
     name: str
@@ -78,14 +78,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         metavar="DIR",
         default=os.environ.get("DATA") or None,
-        help="folder of corpora to look through (default: the environment variable DATA)",
+        help="folder to search for corpora (default: the environment variable DATA)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object, for programs")
     parser.add_argument(
         "--compile", nargs="?", const="", metavar="USE",
-        help="compile all kernels for this processor, so that nobody waits for them later on, "
-        "print how many seconds each use took, and look at nothing else; with USE only what has "
-        "this in its name, for example 'best projective trees'",
+        help="compile all kernels for this processor, so that later runs do not wait for them, "
+        "print the seconds of each use, and check nothing else; with USE, compile only uses with "
+        "this text in their names, for example 'best projective trees'",
     )  # fmt: skip
 
 
@@ -99,13 +99,13 @@ def run(args: argparse.Namespace) -> int:
         0 when training would work, 1 otherwise.
 
     Raises:
-        InputError: the folder of corpora does not exist, or there is none to keep kernels in.
+        InputError: the folder of corpora or a writable folder for kernels does not exist.
     """
     require(folders=[args.data])
     if args.compile is not None:
         compile_kernels(args.compile)
         return 0
-    # fairseq sets up logging while being imported; a report should hold nothing but itself.
+    # fairseq logs messages while it is imported; the report should have only the checks.
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     checks = examine(args.data)
     healthy = all(check.status != "fail" for check in checks)
@@ -117,13 +117,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def compile_kernels(wanted: str = "") -> None:
-    """Compile all kernels that are not compiled yet, and print how many seconds each use took.
+    """Compile all kernels that are not compiled yet, and print the seconds of each use.
 
     Args:
-        wanted: part of the names of the uses to compile for.
+        wanted: compile only uses with this text in their names.
 
     Raises:
-        InputError: there is no folder to keep them in, they could not be kept, or no such use.
+        InputError: no folder is writable, the kernels could not be saved, or no use matches.
     """
     from fairseq_struct.modules import on_lstm
     from fairseq_struct.structure import ahead_of_time, kernel_cache
@@ -155,13 +155,13 @@ def examine(data: str | Path | None = None) -> list[Check]:
     """Run all checks.
 
     Args:
-        data: folder of corpora to look through.
+        data: folder to search for corpora.
 
     Returns:
         The checks in the order of the report.
 
     Raises:
-        InputError: ``data`` is given and is no folder.
+        InputError: ``data`` is given and is not a folder.
     """
     if data is not None and not Path(data).is_dir():
         raise InputError(f"{data}: no such folder of corpora")
@@ -237,8 +237,8 @@ def _check_plugin() -> Iterator[Check]:
     try:
         names = plugin.registered()
     except DependencyError:
-        return  # the check of fairseq has told already
-    except Exception as error:  # any module may fail in any way, and this is where to hear of it
+        return  # the check of fairseq has reported this already
+    except Exception as error:  # any module may fail in any way; report it here
         yield Check("plugin", f"{type(error).__name__}: {error}", "fail", "reinstall: make install")
         return
     for kind, found in names.items():
@@ -246,9 +246,9 @@ def _check_plugin() -> Iterator[Check]:
 
 
 def _check_compilers() -> Iterator[Check]:
-    # Needed for building fairseq only, so whoever can import it may do without.
+    # The compiler is needed only to build fairseq, so its absence is a note, not a failure.
     if compat.fairseq_requirement() == compat.FAIRSEQ_BUILDS["ve-fairseq"]:
-        return  # which has wheels here
+        return  # this build has wheels here
     compiler = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("c++")
     if compiler:
         yield Check("C++ compiler", compiler)

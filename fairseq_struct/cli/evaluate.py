@@ -1,4 +1,4 @@
-"""``fairseq-struct evaluate``: compare predicted trees with gold ones."""
+"""``fairseq-struct evaluate``: compares predicted trees with gold trees."""
 
 import argparse
 import json
@@ -25,26 +25,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "balanced, random; for dependencies: right_chain, left_chain, random",
     )  # fmt: skip
     parser.add_argument(
-        "--longest", type=int, help="only sentences of at most so many words (10: WSJ10)"
+        "--longest", type=int, help="maximum number of words of a sentence (10 for WSJ10)"
     )
     parser.add_argument(
         "--unlabelled", nargs="+", choices=("gold", "predicted"), default=(),
-        help="whose brackets have no labels: (a (b c)) is of three words then, else two "
-        "words with the label a; found out by itself where a bracket begins with another one",
+        help="which file has unlabelled brackets. Unlabelled, (a (b c)) is three words; labelled, "
+        "it is two words under the label a. Detected if a bracket opens directly with another",
     )  # fmt: skip
     parser.add_argument(
         "--keep-punctuation", action="store_true",
-        help="dependencies: count punctuation, too; without it what hangs from it moves up",
+        help="dependencies: count punctuation; by default, punctuation is removed and its "
+        "dependents move up",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=1, help="of random trees (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of random trees (default: 1)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print both F1s, recall of some labels and the mean depth, or UAS and UUAS; and the policy.
+    """Print the scores of predicted trees and the scoring policy.
+
+    Scores of brackets are sentence and corpus F1, precision, recall, recall of some labels, and
+    the mean depth. Scores of dependencies are UAS and UUAS.
 
     Raises:
-        InputError: a file is missing or malformed, or the files hold other sentences.
+        InputError: a file is missing or malformed, or the files hold different sentences.
     """
     if not 0 <= args.seed < 2**63:
         raise InputError(f"--seed must be a number from 0 to 2^63 - 1, not {args.seed}")

@@ -1,4 +1,4 @@
-"""Train as ``fairseq-hydra-train`` does, with the groups of this package to choose from."""
+"""Train as ``fairseq-hydra-train`` does, with the config groups of this package."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser: the verb's own parser.
     """
     parser.add_argument(
-        "overrides", metavar="…", nargs=argparse.REMAINDER, help="what fairseq-hydra-train takes"
+        "overrides", metavar="…", nargs=argparse.REMAINDER, help="arguments of fairseq-hydra-train"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train from a config: fairseq-hydra-train reads its command line before its user directory.
+    """Train from a config with the models, tasks and criterions of this package.
 
-    So that there only a config file can name what this package adds, as ``criterion: {_name: …}``.
-    Here ``model=udgn_tiny task=structured_masked_lm criterion=structured_masked_lm`` works, too.
+    fairseq-hydra-train reads its command line before its user directory. So with that command, only
+    a config file can name parts of this package, such as ``criterion: {_name: …}``. Here,
+    ``model=udgn_tiny task=structured_masked_lm criterion=structured_masked_lm`` also works.
 
     Args:
         args: the parsed arguments.
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     plugin.load()
     from fairseq_cli.hydra_train import cli_main
 
-    # Other processes that training starts load the package themselves.
+    # Worker processes of the training load the package through this folder.
     overrides = args.overrides
     if not any(one.lstrip("+").startswith("common.user_dir=") for one in overrides):
         overrides = [*overrides, f"common.user_dir={FOLDER}"]

@@ -1,4 +1,4 @@
-"""Entry point of the command ``fairseq-struct``: finds the verb, runs it, reports bad input."""
+"""Entry point of the command ``fairseq-struct``: it runs a verb and reports bad input."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb.
 
     Args:
-        argv: the arguments after the command's name; the process's own when None.
+        argv: the arguments after the command's name; None for the arguments of the process.
 
     Returns:
-        The exit status: that of the verb, or as :func:`.run_plainly` says.
+        The exit status of the verb, or of an error as in :func:`.run_plainly`.
 
     Raises:
         SystemExit: from argparse, for ``--help``, ``--version`` and unknown arguments.
@@ -43,21 +43,21 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says which known name is most like one that is not known.
+    """Parser that suggests the most similar known name for an unknown name.
 
-    ``before_parsing`` of a verb's parser gets the words that it is to parse; it may add options.
+    ``before_parsing`` of a verb's parser receives the words to parse; it may add options.
     """
 
     before_parsing: Callable[[Sequence[str]], None] | None = None
 
     def parse_known_args(self, args=None, namespace=None):
-        """As argparse's own, which all other ways of parsing come by."""
+        """Parse as argparse does, after ``before_parsing``; all parsing methods call this one."""
         if self.before_parsing is not None:
             self.before_parsing(args)
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str):
-        """As argparse's own, which prints the message and ends the program."""
+        """Add a suggestion to the message; argparse prints it and ends the program."""
         wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         known = [name.strip("' ") for name in wrong[2].split(",")] if wrong else ()
         super().error(message + (suggestion(wrong[1], known) if wrong else ""))
@@ -67,7 +67,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Build the parser with all verbs.
 
     Returns:
-        A parser whose result has ``run``, the verb's function, where a verb was named.
+        A parser; its result has ``run``, the verb's function, if a verb was given.
     """
     parser = _Parser(
         prog="fairseq-struct", description="Tools for models with latent discrete structure."
@@ -86,7 +86,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _what_it_does(run: Callable) -> str:
-    """What a verb's function says of itself, without what it raises."""
+    """The docstring of a verb's function up to its arguments, for ``--help``."""
     return re.split(r"\n\n(?:Args|Returns|Raises):", inspect.getdoc(run))[0].replace("``", "")
 
 

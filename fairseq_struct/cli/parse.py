@@ -19,8 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=("brackets", "conllu", "html"),
-        help="what to write to standard output (default: brackets of constituency trees, CoNLL-U "
-        "of dependency trees)",
+        help="output format (default: brackets for constituency trees, CoNLL-U for dependency "
+        "trees)",
     )
     parser.add_argument(
         "--data", type=Path, help="data-bin with the dictionaries, if it was moved since training"
@@ -29,12 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Parse standard input, a sentence per line, words separated by spaces.
+    """Parse standard input, one sentence per line; spaces separate the words.
 
-    The mean depth of the trees goes to standard error: of dependency trees the most arcs between
-    root and a word, of constituency trees the mean number of constituents that a word is in.
+    The mean depth of the trees goes to standard error. The depth of a dependency tree is the
+    maximum number of arcs from the root to a word. The depth of a constituency tree is the mean
+    number of constituents around a word.
 
-    Trees are written as soon as there is nothing more to read at the moment.
+    Output appears as soon as no more input is waiting.
 
     Raises:
         InputError: a sentence, an option or the checkpoint cannot be used.
@@ -66,14 +67,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 class Writer(NamedTuple):
-    """How trees of a kind are written.
+    """Functions that write one kind of trees.
 
     Args:
         lines: the format other than ``html``.
-        line: a tree's number, from 1, and the tree in that format, with the end of its last line.
-        row: a tree as ``page`` takes it.
-        page: all rows and a title as one page.
-        depth: of a tree.
+        line: maps a tree's number, from 1, and the tree to this format, line end included.
+        row: maps a tree to a row of ``page``.
+        page: maps all rows and a title to an HTML page.
+        depth: maps a tree to its depth.
     """
 
     lines: str
@@ -112,5 +113,5 @@ def _dependencies() -> Writer:
     return Writer("conllu", line, row, tree_page, lambda tree: tree.depths[0])
 
 
-# By the kinds of trees that tools say they give.
+# Writers by ``tree_kind`` of the tools.
 WRITERS = {"constituents": _constituents, "dependencies": _dependencies}

@@ -1,4 +1,4 @@
-"""Are the files there that a command is to read? Asked before heavy packages are imported."""
+"""Checks that the paths of a command can be read or written, before heavy packages are imported."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,14 +11,14 @@ def require(
     folders: Iterable[str | Path | None] = (),
     either: Iterable[str | Path | None] = (),
 ):
-    """Complain about the first path that does not exist; None stands for an option not given.
+    """Check that paths exist; None stands for an option that is not given.
 
     Args:
-        files, folders: what have to be such.
-        either: what may be a file or a folder.
+        files, folders: paths of files, and of folders.
+        either: paths of files or folders.
 
     Raises:
-        InputError: with the path.
+        InputError: a path does not exist or is of the wrong kind; the message names the first one.
     """
     for path in filter(None, either):
         if not Path(path).exists():
@@ -34,10 +34,10 @@ def require(
 
 
 def require_room(*paths: Path | None):
-    """Complain about the first path at which no file can be written; None is an option not given.
+    """Check that files can be written at paths; None stands for an option that is not given.
 
     Raises:
-        InputError: it is a folder, or in one that is not there.
+        InputError: a path is a folder, or its folder does not exist.
     """
     for path in filter(None, paths):
         if path.is_dir():
@@ -47,10 +47,10 @@ def require_room(*paths: Path | None):
 
 
 def require_or_one_of(path: str | Path, names: Iterable[str]):
-    """As :func:`require` for a file or a folder, where a name may stand in its place.
+    """Check that an argument is an existing file or folder, or one of the names.
 
     Raises:
-        InputError: with the path, and the name that was perhaps meant.
+        InputError: it is neither; the message suggests a similar name.
     """
     names = list(names)
     if str(path) in names or Path(path).exists():

@@ -1,4 +1,4 @@
-"""``fairseq-struct report``: write the result tables again from the records."""
+"""``fairseq-struct report``: rebuilds the result tables from the records."""
 
 import argparse
 import sys
@@ -16,8 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         type=Path,
-        help="Markdown files with marked tables (default: README.md and, of the recipes, README.md "
-        "and each RESULTS.md)",
+        help="Markdown files with marked tables (default: README.md, and README.md and every "
+        "RESULTS.md of the recipes)",
     )
     parser.add_argument(
         "--recipes",
@@ -38,10 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Renew or check the tables.
+    """Rebuild or check the tables.
 
     Raises:
-        InputError: a file is missing, or a table asks for records that do not exist.
+        InputError: a file is missing, or a table needs records that do not exist.
     """
     require(files=[] if args.show else args.files)
     from fairseq_struct.files.text_files import read_text

@@ -24,12 +24,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print accuracies beside those of table 3 of the ON-LSTM paper, in its two groups.
+    """Print accuracies next to the accuracies of the ON-LSTM paper, in the groups of its table 3.
 
-    The sets are a folder of the released .pickle files, or a .tsv file with the columns test set,
-    condition, better sentence, worse sentence (with negative polarity items three sentences).
-    A sentence's score is the log-probability of its words and its end. ``apart`` is the share of
-    pairs that differ in words the model knows; of the others both scores are equal, which is wrong.
+    The test sets are a folder of the released .pickle files, or a .tsv file. Its columns are test
+    set, condition, better sentence, worse sentence; negative polarity items have three sentences.
+    The score of a sentence is the log-probability of its words and its end. ``apart`` is the share
+    of pairs that differ in words the model knows. In other pairs both scores are equal, which
+    counts as wrong.
 
     Raises:
         InputError: the checkpoint or the test sets cannot be used.

@@ -1,4 +1,4 @@
-"""What verbs for trained models have in common: the options of tools, and loading."""
+"""Shared parts of the verbs for trained models: the options of tools, and loading."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fairseq_struct.inference.registry import COMMON, Option, options_for
 
 
 def add_tool_options(parser: argparse.ArgumentParser, ability: str):
-    """Add the options of all tools with an ability, and those of every tool.
+    """Add the options of all tools with an ability, and the common options of tools.
 
-    A folder that ``--user-dir`` names is imported first, and may register tools with more options.
+    The folder of ``--user-dir`` is imported first; it may register tools with more options.
     """
     parser.add_argument(
         "--user-dir", type=Path, metavar="FOLDER",
@@ -46,7 +46,7 @@ def _add(parser: argparse.ArgumentParser, options: Iterable[Option]):
 
 
 def load_tool(args: argparse.Namespace, ability: str):
-    """The tool that serves the model of ``args.checkpoint``, with the options that were named.
+    """Load the tool for the model of ``args.checkpoint``, with the options of the command line.
 
     Raises:
         InputError: as for :func:`fairseq_struct.inference.load`.

@@ -1,4 +1,4 @@
-"""Print the directory that fairseq's commands are to be given."""
+"""Print the directory for ``--user-dir`` of fairseq's commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HELP = "print the directory for --user-dir of fairseq's commands"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """This verb takes no arguments.
+    """Add no arguments: this verb has none.
 
     Args:
         parser: the verb's own parser.
@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the directory with which fairseq finds this package's models, tasks and criterions.
 
-    ``fairseq-train DATA --user-dir $(fairseq-struct user-dir) …`` works in a checkout as after an
-    installation.
+    ``fairseq-train DATA --user-dir $(fairseq-struct user-dir) …`` works both in a checkout and
+    after an installation.
 
     Args:
         args: the parsed arguments.

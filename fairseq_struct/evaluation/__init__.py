@@ -1,1 +1,1 @@
-"""Predictions against gold: trees and pairs of sentences, of files or of a model in training."""
+"""Evaluation of predicted trees and sentence pairs, from files or from a model in training."""

@@ -1,4 +1,4 @@
-"""Predicted constituency trees against gold ones."""
+"""Evaluation of predicted constituency trees against gold trees."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def compare_brackets(
         gold: file of gold trees.
         predicted: file of trees of the same sentences in the same order, or one of
             ``TRIVIAL_BRACKETS``.
-        longest: only sentences of at most so many words.
-        seed: of random trees.
-        unlabelled: ``gold``, ``predicted`` or both, whose brackets have no labels.
+        longest: maximum number of words of a sentence; longer sentences are left out.
+        seed: seed of random trees.
+        unlabelled: files with unlabelled brackets: ``gold``, ``predicted`` or both.
 
     Raises:
-        InputError: a file is missing or malformed, the files hold other sentences, or no sentence
-            is left.
+        InputError: a file is missing or malformed, the files hold different sentences, or no
+            sentence is left.
     """
     labels = [False if name in unlabelled else None for name in ("gold", "predicted")]
     theirs = read_trees(gold, labels[0])
@@ -71,13 +71,13 @@ def compare_brackets(
 
 
 def add_tree(scores: BracketingScores, spans: Sequence[Span], gold: Tree, length: int) -> float:
-    """Add a sentence's predicted spans to the scores; their mean depth is returned.
+    """Add the predicted spans of a sentence to the scores, and return their mean depth.
 
     Args:
-        scores: to add to.
-        spans: of the predicted tree.
-        gold: tree.
-        length: words of the sentence.
+        scores: scores to update.
+        spans: spans of the predicted tree.
+        gold: gold tree.
+        length: number of words of the sentence.
     """
     labelled = spans_of(gold)
     scores.add(spans, [span for _, span in labelled], length, labelled)
@@ -86,11 +86,11 @@ def add_tree(scores: BracketingScores, spans: Sequence[Span], gold: Tree, length
 
 
 def trivial_spans(name: str, seed: int = 1) -> Callable[[int], list[Span]]:
-    """What makes the trees of ``TRIVIAL_BRACKETS`` from numbers of words.
+    """Return the function that makes trivial trees, given the number of words.
 
     Args:
-        name: one of them.
-        seed: of random trees, of which each call makes another.
+        name: one of ``TRIVIAL_BRACKETS``.
+        seed: seed of random trees; each call makes a different tree.
     """
     if name == "random":
         generator = torch.Generator().manual_seed(seed)

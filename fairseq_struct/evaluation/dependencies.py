@@ -1,4 +1,4 @@
-"""Predicted dependency trees against gold ones: of files, and of a parser in training."""
+"""Evaluation of dependency trees against gold trees, from files or from a parser in training."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def compare_dependencies(
 ) -> tuple[AttachmentScores, int]:  # fmt: skip
     """Scores of predicted trees, and the number of sentences.
 
-    Punctuation is told by the gold trees' tags; what hung from it hangs from its nearest ancestor
-    that stays, in both trees. Predicted trees may also be of the words alone.
+    The tags of the gold trees determine the punctuation. In both trees, dependents of punctuation
+    move to its nearest kept ancestor. Predicted trees may also lack punctuation.
 
     Args:
         gold: file of gold trees, or folder of .dp files.
         predicted: trees of the same sentences in the same order, or one of ``TRIVIAL_HEADS``.
         keep_punctuation: count all tokens.
-        longest: only sentences of at most so many words (that count).
-        seed: of random trees.
+        longest: maximum number of counted words of a sentence; longer sentences are left out.
+        seed: seed of random trees.
 
     Raises:
-        InputError: a file is missing or malformed, the files hold other sentences, or no sentence
-            is left.
+        InputError: a file is missing or malformed, the files hold different sentences, or no
+            sentence is left.
     """
     theirs = read_treebank(gold)
     path = file_of(predicted, TRIVIAL_HEADS)
@@ -54,7 +54,7 @@ def compare_dependencies(
     else:
         ours = read_treebank(path)
         if len(ours) != len(theirs) and not keep_punctuation:
-            theirs = [tree for tree in theirs if any(kept_words(tree))]  # of words alone, too
+            theirs = [tree for tree in theirs if any(kept_words(tree))]  # drop wordless ones
         if len(ours) != len(theirs):
             raise InputError(f"{path}: {len(ours)} trees, but {gold} has {len(theirs)} of them")
     scores, count = AttachmentScores(), 0
@@ -83,14 +83,14 @@ def score_parser(
     device: torch.device | str = "cpu",
     batch_words: int = BATCH_WORDS,
 ) -> dict[str, float]:
-    """:func:`.scores_of_readings` of what a parser believes, 0 to 100.
+    """Evaluate a parser's arc scores: :func:`.scores_of_readings`, 0 to 100.
 
     Args:
-        arc_scores: of tokens (batch, n) and their lengths (batch,), (batch, n, n).
-        gold: words as integers, and their heads, 1-based, 0 the root.
-        padding: what stands behind the words of shorter sentences.
-        device: where the tokens go.
-        batch_words: most words at once, padding counted.
+        arc_scores: maps tokens (batch, n) and lengths (batch,) to arc scores (batch, n, n).
+        gold: words as integers, and their heads, 1-based, 0 for the root.
+        padding: index of the padding symbol.
+        device: device of the tokens.
+        batch_words: maximum number of words of a batch, padding included.
     """
     heads, found = [], []
     for batch in similar_lengths([len(words) for words, _ in gold], batch_words):
@@ -106,11 +106,11 @@ def score_parser(
 
 
 def trivial_heads(name: str, seed: int = 1) -> Callable[[int], list[int]]:
-    """What makes the heads of ``TRIVIAL_HEADS`` from numbers of words.
+    """Return the function that makes trivial heads, given the number of words.
 
     Args:
-        name: one of them.
-        seed: of random trees, of which each call makes another.
+        name: one of ``TRIVIAL_HEADS``.
+        seed: seed of random trees; each call makes a different tree.
     """
     if name == "random":
         generator = torch.Generator().manual_seed(seed)
@@ -124,7 +124,7 @@ def _heads_of(own: Sentence, tree: Sentence, kept: Sequence[bool]) -> list[int] 
     if ours == theirs:
         return heads_of_kept(own.heads, kept)
     left = [word for word, stays in zip(theirs, kept, strict=True) if stays]
-    # Language models have N for numbers.
+    # The text of language models has N for numbers.
     same = len(ours) == len(left) and all(
         word in (other, "n") for word, other in zip(ours, left, strict=True)
     )

@@ -1,4 +1,4 @@
-"""What predictions may be: files, or the names of trivial trees. Nothing heavy is imported here."""
+"""Kinds of predictions: files, or names of trivial trees. This module imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TRIVIAL_HEADS = ("right_chain", "left_chain", "random")
 
 
 def is_treebank(path: Path) -> bool:
-    """Whether this is a folder, or a file of dependency trees, by its ending or its first line."""
+    """Whether a path is a folder or a file of dependency trees, by its suffix or first line."""
     if path.is_dir() or path.suffix in (".conllu", ".dp"):
         return True
     if not path.is_file():
@@ -25,10 +25,10 @@ def is_treebank(path: Path) -> bool:
 
 
 def file_of(predicted: Path | str, trivial: Sequence[str]) -> Path | None:
-    """The path of predicted trees; None for the name of trivial ones.
+    """The path of predicted trees; None for the name of trivial trees.
 
     Raises:
-        InputError: there is nothing there; with the name of trivial trees that may be meant.
+        InputError: the path does not exist; the message suggests a similar name of trivial trees.
     """
     if str(predicted) in trivial:
         return None

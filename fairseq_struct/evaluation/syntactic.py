@@ -1,6 +1,7 @@
 """Targeted syntactic evaluation: which of two sentences a language model finds more likely.
 
-The test sets are those of Marvin and Linzen (2018), the table is table 3 of the ON-LSTM paper.
+The test sets are from Marvin and Linzen (2018). The rows are those of table 3 of the ON-LSTM
+paper.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ class Row:
     """A row of table 3 of the ON-LSTM paper.
 
     Attributes:
-        name: of the results.
-        long: whether something stands between the two words that depend on each other.
-        cases: test sets it is of.
-        better, worse: places of the two sentences in the sets' tuples.
-        on_lstm, lstm: the paper's accuracies, 0 to 100.
+        name: name of the result.
+        long: whether other words separate the two words that depend on each other.
+        cases: test sets of the row.
+        better, worse: indices of the two sentences in the tuples of the test sets.
+        on_lstm, lstm: accuracies in the ON-LSTM paper, 0 to 100.
     """
 
     name: str
@@ -64,12 +65,12 @@ ROWS = (
 
 
 class Accuracy(NamedTuple):
-    """What a model makes of a row.
+    """A model's result for a row.
 
     Args:
         accuracy: share of pairs whose better sentence has the higher score, 0 to 100.
-        pairs: their number.
-        apart: pairs whose sentences the model can tell apart.
+        pairs: number of pairs.
+        apart: number of pairs whose sentences the model can distinguish.
     """
 
     accuracy: float
@@ -82,12 +83,12 @@ def evaluate_syntax(
     log_probabilities: Callable[[list[tuple[str, ...]]], Iterable[float]],
     index: Callable[[str], int],
 ) -> dict[str, Accuracy]:
-    """:func:`accuracies` of a language model, which scores every sentence once.
+    """Compute the :func:`accuracies` of a language model; it scores every sentence once.
 
     Args:
-        sets: of :func:`.read_test_sets`.
-        log_probabilities: of sentences, each a tuple of words.
-        index: of a word; all that the model does not know have the same.
+        sets: test sets of :func:`.read_test_sets`.
+        log_probabilities: maps sentences, each a tuple of words, to their log-probabilities.
+        index: maps a word to its index; all unknown words have the same index.
 
     Raises:
         InputError: as for :func:`accuracies`.
@@ -110,12 +111,12 @@ def accuracies(
     A pair counts as right if the better sentence has the higher score; equal scores are wrong.
 
     Args:
-        sets: of :func:`.read_test_sets`; rows without all of their sets are left out.
-        scores: of every sentence.
-        told_apart: whether a model can tell the two sentences from each other at all.
+        sets: test sets of :func:`.read_test_sets`; rows with a missing set are left out.
+        scores: score of every sentence.
+        told_apart: whether the model can distinguish two sentences.
 
     Raises:
-        InputError: the sets of no row are there, or items lack the third sentence.
+        InputError: no row has all its sets, a set is empty, or items lack the third sentence.
     """
     result = {}
     for row in ROWS:
@@ -136,11 +137,11 @@ def accuracies(
 
 
 def share_told_apart(found: Mapping[str, Accuracy]) -> float:
-    """Share of all rows' pairs that the model can tell apart, 0 to 100."""
+    """Share of the pairs of all rows that the model can distinguish, 0 to 100."""
     return 100 * sum(row.apart for row in found.values()) / sum(row.pairs for row in found.values())
 
 
 def sets_of_no_row(sets: Iterable[str], rows: Iterable[str]) -> list[str]:
-    """Names of test sets that none of the named rows is of."""
+    """Names of test sets that are in none of the named rows."""
     rows = set(rows)
     return sorted(set(sets) - {case for row in ROWS if row.name in rows for case in row.cases})

@@ -1,1 +1,1 @@
-"""Files as they are read, written whole, and checked before they are trusted."""
+"""Reading files, checking untrusted files, and writing files completely or not at all."""

@@ -1,7 +1,7 @@
-"""What checkpoint files may hold: looked at before anything is read, and before anything is used.
+"""Checks of checkpoint files, before they are unpacked and before their contents are used.
 
-torch's safe unpickler runs no code of a file. It does not ask, however, how much memory a file
-takes once it is unpacked, and what it returns may be any tensors and containers.
+torch's safe unpickler runs no code of a file. But it does not limit the memory of the unpacked
+file, and it may return any tensors and containers.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from fairseq_struct.files.text_files import reading
 if TYPE_CHECKING:
     from torch import Tensor
 
-# What torch says of files that end too soon, in its zip format and the one before.
+# Parts of torch's errors for truncated files, in its zip format and in the older format.
 _OF_CUT_FILES = ("PytorchStreamReader", "unexpected EOF", "wrong byte size")
 _ZIP = b"PK\x03\x04"
 _PICKLE = b"\x80"
-# How pickles name the one thing which torch takes for safe whose size is a mere number in the file.
+# Pickles of a bytearray: torch considers it safe, but the file may request any size of it.
 _OF_ANY_SIZE = b"\nbytearray\n"
-# How often the numbers of a file may stand in its model's parameters: tied ones share theirs.
+# Limit of parameter bytes per byte of the file: tied parameters share their bytes.
 _MOST_SHARED = 16
 
 
 def look_at(path: str | Path) -> None:
-    """Look at a file from outside, without unpacking anything.
+    """Check a file without unpacking it.
 
     Raises:
-        InputError: it cannot be read, is of another kind (TorchScript, numpy, tar), or would be
-            larger in memory than on disk, which no file is that torch has written.
+        InputError: the file cannot be read, is of another kind (TorchScript, numpy, tar), or would
+            be larger in memory than on disk; torch writes no such file.
     """
     path, large = Path(path), False
     with reading(path), path.open("rb") as file:
@@ -54,7 +54,7 @@ def look_at(path: str | Path) -> None:
                 large = any(_OF_ANY_SIZE in archive.read(name) for name in names)
             except InputError:
                 raise
-            except Exception:  # what damaged archives raise is anything
+            except Exception:  # damaged archives may raise any exception
                 raise no_checkpoint(path) from None
         elif begins[:1] == _PICKLE and size:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
@@ -85,28 +85,28 @@ def _look_at_entries(path: Path, entries: list[zipfile.ZipInfo], size: int):
 def _is_tar(file) -> bool:
     try:
         with tarfile.open(fileobj=file, mode="r:") as archive:
-            return archive.next() is not None  # zeros are an empty archive, or a torn file
+            return archive.next() is not None  # zeros are an empty archive, or a truncated file
     except (tarfile.TarError, EOFError, ValueError):
         return False
 
 
 @contextmanager
 def refusing(path: str | Path) -> Iterator[None]:
-    """Around torch's reading of a file: what fails becomes one error that names it.
+    """Turn errors of torch's reading inside the block into one error that names the file.
 
-    torch's own message advises users to switch the protection off, and does not name the file; the
-    chain of exceptions is cut so that this advice is not printed above ours.
+    torch's own message does not name the file, and advises users to switch the protection off. The
+    chain of exceptions is cut, so that this advice is not printed above the error.
 
     Raises:
-        InputError: the file is damaged, no checkpoint, or asks for a class or function that
-            checkpoints have no need of.
+        InputError: the file is damaged, not a checkpoint, or requests a class or function that
+            checkpoints do not need.
     """
     try:
         yield
     except pickle.UnpicklingError as error:
         raise _refusal(path, error) from None
     except OSError as error:
-        if error.errno not in (None, errno.EINVAL):  # which torch has for files cut short
+        if error.errno not in (None, errno.EINVAL):  # torch raises these two for truncated files
             raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
         raise no_checkpoint(path) from None
     except (EOFError, RuntimeError, MemoryError) as error:
@@ -118,20 +118,20 @@ def refusing(path: str | Path) -> Iterator[None]:
 
 
 def no_checkpoint(path: str | Path) -> DamagedCheckpoint:
-    """The error of a file that torch makes nothing of."""
+    """The error for a file that torch cannot read."""
     return DamagedCheckpoint(f"{path}: not a checkpoint, or one that was cut short")
 
 
 def parameters_of(state: dict[str, Any], path: str | Path) -> dict[str, Tensor]:
-    """The parameters of a checkpoint's model, without what modules keep beside them.
+    """The parameters of a checkpoint's model, without the extra state of modules.
 
     Args:
-        state: what the file holds.
-        path: of the file.
+        state: the content of the file.
+        path: path of the file.
 
     Raises:
-        InputError: there is no model; or one of its parameters is no tensor, has not all of its
-            numbers (sparse, quantized, nested, without data), or more of them than the file.
+        InputError: there is no model; or a parameter is not a tensor, is not dense (sparse,
+            quantized, nested, without data), or the parameters have more bytes than the file.
     """
     import torch
 
@@ -157,22 +157,22 @@ def parameters_of(state: dict[str, Any], path: str | Path) -> dict[str, Tensor]:
 
 
 def options_of(state: dict[str, Any], path: str | Path, *groups: str) -> Mapping[str, Any]:
-    """The options that a checkpoint was trained with, in groups such as ``task`` and ``model``.
+    """The training options of a checkpoint, in groups such as ``task`` and ``model``.
 
     Args:
-        state: what the file holds.
-        path: of the file.
-        groups: that are needed.
+        state: the content of the file.
+        path: path of the file.
+        groups: names of required groups.
 
     Raises:
-        InputError: there are none (fairseq before 0.11 wrote ``args``), a group is missing, or
-            task or model, if needed, has no name.
+        InputError: there are no options (fairseq before 0.11 wrote ``args``), a group is missing,
+            or a required task or model has no name.
     """
     options = state.get("cfg")
     if not isinstance(options, Mapping) or not options:
         raise InputError(f"{path}: has no options ('cfg'), as checkpoints of fairseq 0.11 or later")
     for group in groups:
-        # A model whose options were an argparse.Namespace keeps them as one.
+        # The options of a model may also be an argparse.Namespace.
         kinds = Mapping | Namespace if group == "model" else Mapping
         if not isinstance(options.get(group), kinds):
             raise InputError(f"{path}: its options ('cfg') have no group {group!r}")
@@ -183,7 +183,7 @@ def options_of(state: dict[str, Any], path: str | Path, *groups: str) -> Mapping
 
 
 def name_in(group: Mapping | Namespace) -> str | None:
-    """The name of the task, the model and so on that a group of options is of; None without."""
+    """The name of the task, model or other component of an option group; None if it has none."""
     values = vars(group) if isinstance(group, Namespace) else group
     name = values.get("_name")
     return name if isinstance(name, str) else None
@@ -207,6 +207,6 @@ def _foreign_globals(path: str | Path, error: pickle.UnpicklingError) -> list[st
 
     try:
         names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
-    except Exception:  # files older than torch's zip format: only the message tells
+    except Exception:  # in files older than torch's zip format, only the message has the name
         names = []
     return sorted(names) or re.findall(r"GLOBAL (\S+)", str(error))[:1]

@@ -1,4 +1,4 @@
-"""Text files, and what to say of one that cannot be read."""
+"""Reading text files, with clear errors for unreadable ones."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fairseq_struct.errors import InputError
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[None]:
-    """Around reading a file in any way: what fails becomes one error that names it.
+    """Turn read errors inside the block into one error that names the file.
 
     Raises:
-        InputError: the file is missing or cannot be read, as a folder.
+        InputError: the file is missing or cannot be read, for example because it is a folder.
     """
     try:
         yield
@@ -44,8 +44,8 @@ def read_text(path: str | Path) -> str:
 def read_lines(path: str | Path) -> list[str]:
     r"""Read a UTF-8 text file as a list of lines, split at ``\n`` only.
 
-    Python's own line iteration also breaks at a lone carriage return, and ``str.splitlines`` at
-    exotic separators; inside one half of a parallel corpus either would shift the alignment.
+    Python's line iteration also splits at a lone carriage return, and ``str.splitlines`` at rare
+    Unicode separators. In one side of a parallel corpus, such a split would shift the alignment.
 
     Args:
         path: the file; a byte-order mark and carriage returns before ``\n`` are removed.
@@ -54,6 +54,6 @@ def read_lines(path: str | Path) -> list[str]:
         InputError: as for :func:`read_text`.
     """
     lines = read_text(path).split("\n")
-    if lines[-1] == "":  # what follows the final newline is not a line
+    if lines[-1] == "":  # the text after the final newline is not a line
         lines.pop()
     return [line.removesuffix("\r") for line in lines]

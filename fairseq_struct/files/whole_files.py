@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Writing files so that they appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from fairseq_struct.errors import InputError
 
 @contextmanager
 def whole_file(path: str | Path, through_link: bool = True) -> Iterator[BinaryIO]:
-    """Yield a file to write, which takes the place of ``path`` when the block has succeeded.
+    """Yield a file to write; it replaces ``path`` when the block succeeds.
 
-    The bytes go to ``PATH.tmp`` beside it, are sent to the disk, and only then the file is renamed,
-    which happens in one step. So a reader sees the old file or the new one, whenever the writer is
-    killed; what a killed writer leaves of ``PATH.tmp`` the next one overwrites. A device or a pipe
-    is written as it is.
+    The bytes go to ``PATH.tmp`` in the same folder and are flushed to disk. Only then the file is
+    renamed, in one atomic step. So a reader sees either the old file or the new file, even if the
+    writer is killed. The next writer overwrites the ``PATH.tmp`` of a killed writer. A device or a
+    pipe is written directly.
 
     Args:
-        path: where the file shall appear.
-        through_link: a symbolic link stays, and the file appears where it leads to; else the file
-            takes the place of the link.
+        path: the file to write.
+        through_link: keep a symbolic link and write the file that it points to; otherwise the file
+            replaces the link.
 
     Raises:
-        InputError: the file cannot be written, because the disk is full, say; what stood there is
-            as it was.
+        InputError: the file cannot be written, for example because the disk is full; the old file
+            is unchanged.
     """
     path = Path(path)
     with _telling(path):
@@ -57,12 +57,12 @@ def _telling(path: Path) -> Iterator[None]:
         cause = _of_the_disk(error)
         if cause is None:
             raise
-        # The chain is cut, because what follows a failed write says nothing more.
+        # The chain is cut: errors that follow a failed write add no information.
         raise InputError(f"{path}: cannot be written ({cause.strerror or cause})") from None
 
 
 def _of_the_disk(error: BaseException) -> OSError | None:
-    """The refusal of a write behind an error; torch puts one of its own on top."""
+    """The failed write that caused an error; torch raises its own error on top of it."""
     if isinstance(error, RuntimeError):
         error = error.__cause__ or error.__context__ or error
     return error if isinstance(error, OSError) else None

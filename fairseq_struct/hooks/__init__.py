@@ -1,1 +1,1 @@
-"""What the plugin changes in fairseq's own programs, and looks at before they begin."""
+"""Changes that the plugin makes to fairseq's own programs, and its checks before training."""

@@ -1,7 +1,7 @@
-"""What fairseq's trainer is made to look at before training begins.
+"""Checks that fairseq's trainer makes before training begins.
 
-That is, whether task, model, criterion and optimizer fit one another, and whether this machine can
-train in the number format that is asked for. fairseq would begin, and end in a traceback.
+They check whether task, model, criterion and optimizer fit one another, and whether this machine
+supports the requested number format. Without them, fairseq would begin and end in a traceback.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from fairseq_struct.errors import InputError
 
 @functools.cache
 def install() -> None:
-    """Let fairseq's trainer ask before it does anything; once is enough.
+    """Install the checks in fairseq's trainer; calling it again has no effect.
 
-    It calls :func:`check` and, where they are there, the criterion's ``check_model(model)``, the
-    model's ``check_criterion(criterion)`` and the optimizer's ``check_task(task, common)``: fairseq
-    builds none of them for the other, so that they first see each other here.
+    The trainer first calls :func:`check`. Then it calls, if they exist, the criterion's
+    ``check_model(model)``, the model's ``check_criterion(criterion)`` and the optimizer's
+    ``check_task(task, common)``. fairseq builds these objects independently, so this is the first
+    place where they can check each other.
     """
     from fairseq.optim import OPTIMIZER_REGISTRY
 
@@ -28,7 +29,7 @@ def install() -> None:
 
     @functools.wraps(begin)
     def checked(self, cfg, task, model, criterion, *args, **kwargs):
-        common = getattr(cfg, "common", cfg)  # from Python it may be the command line's namespace
+        common = getattr(cfg, "common", cfg)  # Python callers may pass a namespace
         check(common)
         if hasattr(criterion, "check_model"):
             criterion.check_model(model)
@@ -43,15 +44,16 @@ def install() -> None:
 
 
 def check(common) -> None:
-    """Refuse what cannot be trained in.
+    """Refuse number formats that this machine cannot train in.
 
-    ``--fp16`` keeps its float32 weights on a CUDA device; ``--bf16`` means a TPU to this fairseq.
+    ``--fp16`` keeps its float32 weights on a CUDA device. ``--bf16`` means a TPU in this version of
+    fairseq.
 
     Args:
-        common: fairseq's options of that group.
+        common: fairseq's option group ``common``.
 
     Raises:
-        InputError: the device or the package that an option needs is not there.
+        InputError: the device or the package that an option needs is missing.
     """
     import torch
 

@@ -1,8 +1,8 @@
-"""Architectures in the configs of hydra, as ``fairseq-hydra-train`` reads them.
+"""Makes architectures available in the hydra configs of ``fairseq-hydra-train``.
 
-``fairseq-train`` lets the function of an architecture fill in what the command line leaves open.
-From a config, fairseq fills in the family's own defaults first, after which that function finds
-nothing open: ``model: {_name: udgn_tiny}`` would be as large as ``udgn``.
+In ``fairseq-train``, the function of an architecture sets the options that the command line leaves
+unset. With a config, fairseq first sets all defaults of the model family, so that this function
+finds no unset option: ``model: {_name: udgn_tiny}`` would be as large as ``udgn``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from fairseq_struct.errors import InputError
 
 
 def register() -> None:
-    """Let our architectures apply in configs, and be chosen there by ``model=ARCHITECTURE``.
+    """Apply this package's architectures in configs, and allow ``model=ARCHITECTURE`` there.
 
-    Those of families without a config class, whose options only a command line can give, refuse
-    configs instead. Calling it again changes nothing.
+    Model families without a config class have options only on the command line. Their
+    architectures refuse configs. Calling this again has no effect.
     """
     from fairseq.dataclass import utils
     from fairseq.models import ARCH_CONFIG_REGISTRY
@@ -37,7 +37,7 @@ def register() -> None:
 
 
 def _ours() -> dict[str, str]:
-    """The family of each architecture of ours that is more than a family's defaults."""
+    """The family of each architecture of this package; families themselves are left out."""
     from fairseq.models import ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY
     from fairseq.models import MODEL_DATACLASS_REGISTRY as FAMILIES
 
@@ -58,19 +58,19 @@ def _nodes() -> dict[str, Any]:
             values = _set_by(ARCH_CONFIG_REGISTRY[name], FAMILIES[family])
             nodes[name] = FAMILIES[family](**values)
             nodes[name]._name = name
-        else:  # to be refused
+        else:  # this architecture refuses configs
             nodes[name] = {"_name": name}
     return nodes
 
 
 def _set_by(architecture, family: type) -> dict[str, Any]:
-    """What an architecture sets; MISSING where that may depend on options that it only looks at."""
+    """Values that an architecture sets; all MISSING if they may depend on options it only reads."""
     from omegaconf import MISSING
 
     looked_at = set()
 
     class Options(argparse.Namespace):
-        def __getattr__(self, name):  # of what is not set
+        def __getattr__(self, name):  # called for unset options
             looked_at.add(name)
             raise AttributeError(name)
 
@@ -82,7 +82,7 @@ def _set_by(architecture, family: type) -> dict[str, Any]:
 
 
 def _applying_architectures(merge_with_parent):
-    # fairseq looks this function up each time it fills in a model's defaults.
+    # fairseq looks up this function each time it sets the defaults of a model.
     @functools.wraps(merge_with_parent)
     def merge(dataclass, cfg, *args, **kwargs):
         from fairseq.models import ARCH_CONFIG_REGISTRY
@@ -97,7 +97,7 @@ def _applying_architectures(merge_with_parent):
 
 
 def _without_missing(cfg):
-    """A config that is open, at the same place, without what is still to be said."""
+    """Copy a config without its MISSING values, with the same parent; the copy accepts new keys."""
     from omegaconf import MISSING, OmegaConf
 
     said = OmegaConf.to_container(cfg, resolve=False)
@@ -109,7 +109,7 @@ def _without_missing(cfg):
 def _refusing_configs(name, architecture):
     @functools.wraps(architecture)
     def apply(options):
-        # A model in a checkpoint of fairseq-train may be read as a config, but it has its arch.
+        # fairseq may read a checkpoint of fairseq-train as a config, but then it has "arch".
         if not isinstance(options, argparse.Namespace) and "arch" not in options:
             raise InputError(
                 f"{name} takes its options from the command line of fairseq-train; "

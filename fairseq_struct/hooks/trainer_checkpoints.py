@@ -1,9 +1,9 @@
-"""Checkpoints of fairseq's trainer: written whole, and resumed from one that is whole.
+"""Safe checkpoints of fairseq's trainer: it writes whole files, and resumes from an intact file.
 
-fairseq writes one checkpoint and copies it over ``checkpoint_last.pt`` and
-``checkpoint_best.pt`` in place; a training that is killed during the copy leaves them torn. Here
-every file appears by renaming. A torn ``checkpoint_last.pt`` from elsewhere (another program, a
-disk that broke) does not end a training either: the newest intact checkpoint beside it is taken.
+fairseq writes one checkpoint and copies it over ``checkpoint_last.pt`` and ``checkpoint_best.pt``
+in place. If the training is killed during the copy, these files are truncated. Here every file
+appears by renaming. ``checkpoint_last.pt`` may still be damaged by another program or a broken
+disk. Then training resumes from the newest intact checkpoint in the same folder.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from fairseq_struct.files.whole_files import whole_file
 
 logger = logging.getLogger(__name__)
 
-LAST = "checkpoint_last.pt"  # what --restore-file is, unless the user says otherwise
-# The names that fairseq gives to the checkpoints of a training.
+LAST = "checkpoint_last.pt"  # the default of --restore-file
+# Names of fairseq's checkpoint files.
 NAMES = re.compile(r"checkpoint(\d+|_\d+_\d+|_best|_last|\.best_.+)\.pt")
-# Where a checkpoint keeps the validations without progress.
+# Key of the count of validations without progress in a checkpoint.
 PATIENCE = "patience"
-# The file that another may stand in for; set while a training looks for its own last checkpoint.
+# The file that another checkpoint may replace; set while a training loads its last checkpoint.
 _replaceable: ContextVar[str | None] = ContextVar("replaceable", default=None)
 
 
 def install(checkpoint_utils: ModuleType, load_state: Callable[[Path], dict[str, Any]]) -> None:
-    """Put the functions of this file in the place of fairseq's.
+    """Replace fairseq's functions by the functions of this file.
 
     Args:
-        checkpoint_utils: ``fairseq.checkpoint_utils``, whose loading raises ``DamagedCheckpoint``.
-        load_state: reads a checkpoint and raises the same.
+        checkpoint_utils: ``fairseq.checkpoint_utils``; its loading raises ``DamagedCheckpoint``.
+        load_state: reads a checkpoint; it also raises ``DamagedCheckpoint``.
     """
     manager = checkpoint_utils.PathManager
     checkpoint_utils.torch_persistent_save = _saving_whole(
@@ -58,12 +58,12 @@ def install(checkpoint_utils: ModuleType, load_state: Callable[[Path], dict[str,
 def newest_intact(
     folder: Path, load_state: Callable[[Path], dict[str, Any]], but: str = ""
 ) -> Path | None:
-    """The readable checkpoint of a training with the most updates, None where there is none.
+    """The readable checkpoint of a training with the most updates; None if there is none.
 
     Args:
-        folder: the training's ``--save-dir``.
+        folder: the ``--save-dir`` of the training.
         load_state: reads a checkpoint; raises ``InputError`` if it cannot.
-        but: leave out the file of this name.
+        but: name of a file to leave out.
     """
     found = []
     for path in sorted(folder.iterdir()):
@@ -72,7 +72,7 @@ def newest_intact(
         try:
             state = load_state(path)
             found.append((int(state["optimizer_history"][-1]["num_updates"]), path))
-        except (LookupError, TypeError, ValueError):  # an InputError is one of these
+        except (LookupError, TypeError, ValueError):  # InputError is a ValueError
             continue
     return max(found)[1] if found else None
 
@@ -80,11 +80,11 @@ def newest_intact(
 def _saving_whole(original: Callable[..., Any], manager: type) -> Callable[..., Any]:
     @functools.wraps(original)
     def torch_persistent_save(obj: Any, filename: str, async_write: bool = False) -> None:
-        if manager.path_requires_pathmanager(filename):  # no file of this machine
+        if manager.path_requires_pathmanager(filename):  # not a local file
             return original(obj, filename, async_write)
         import torch
 
-        # Once: fairseq tries thrice into the same file, behind what the failed try has left.
+        # One attempt: fairseq makes three, each appending to the rest of the failed attempt.
         with whole_file(filename, through_link=False) as file:
             torch.save(obj, file)
 
@@ -96,7 +96,7 @@ def _copying_whole(original: Callable[..., Any], manager: type) -> Callable[...,
     def copy(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
         if any(map(manager.path_requires_pathmanager, (src_path, dst_path))):
             return original(src_path, dst_path, overwrite)
-        # A link, to another checkpoint perhaps, is replaced, and what it leads to stays.
+        # A link, perhaps to another checkpoint, is replaced; its target is unchanged.
         with open(src_path, "rb") as source, whole_file(dst_path, through_link=False) as target:
             shutil.copyfileobj(source, target)
         return True
@@ -135,7 +135,7 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
         if getattr(cfg, "write_checkpoints_asynchronously", False):
             logger.warning("checkpoints are written before training goes on, lest a kill tear them")
             cfg.write_checkpoints_asynchronously = False
-        # The parts of a sharded checkpoint belong together: no other may stand in for one.
+        # The parts of a sharded checkpoint belong together: no other file can replace one.
         token = _replaceable.set(last if cfg.restore_file == LAST and not suffix else None)
         try:
             extra_state, epoch_itr = original(cfg, trainer, **passthrough)
@@ -154,10 +154,10 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
 
 
 def _keep_patience(trainer: Any, known: dict[str, Any]) -> dict[str, Any]:
-    """Let the count of validations without progress go on, which fairseq forgets."""
+    """Continue the count of validations without progress, which fairseq does not save."""
     count: dict[str, Any] = {}
     for program in ("__main__", "fairseq_cli.train"):
-        # It keeps the count on the function that counts.
+        # fairseq keeps the count as attributes of this function.
         function = getattr(sys.modules.get(program), "should_stop_early", None)
         if function is not None:
             count = vars(function)
@@ -174,9 +174,9 @@ def _keep_patience(trainer: Any, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _same_batches(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Batches that serve every epoch are those of the first, also after an interruption.
+    """Keep the batches of the first epoch after an interruption, if all epochs share batches.
 
-    fairseq draws them anew, with a seed of the epoch that a resumed training begins with.
+    fairseq would draw different batches, with the seed of the epoch in which training resumes.
     """
 
     @functools.wraps(original)
@@ -195,7 +195,7 @@ def _same_batches(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _require_what_is_named(cfg: Any, suffix: str | None, begins: bool, manager: type) -> None:
-    """Missing files are for fairseq no reason to stop; but whoever names one wants that one."""
+    """Refuse a missing file that the user names; fairseq would ignore that it is missing."""
     if cfg.restore_file != LAST:
         option, path = "--restore-file", cfg.restore_file.replace(".pt", f"{suffix or ''}.pt")
     elif not begins:
@@ -213,7 +213,7 @@ def _require_what_is_named(cfg: Any, suffix: str | None, begins: bool, manager: 
 
 
 def _stop_at_the_last_update(trainer: Any) -> None:
-    """fairseq asks whether the last update was reached only after having made one more."""
+    """Stop if the last update is reached; fairseq checks this only after one more update."""
     limit, updates = trainer.cfg.optimization.max_update, trainer.get_num_updates()
     if isinstance(limit, int) and 0 < limit <= updates:
         _stop(trainer, f"{updates} updates are made of --max-update {limit}")

@@ -1,6 +1,6 @@
 """Trained models in Python: ``fairseq_struct.load("checkpoint.pt").parse(["a sentence"])``.
 
-What is heavy is imported when it is asked for; tools and their options are known at once.
+Heavy modules are imported on first use; tools and their options are available immediately.
 """
 
 from importlib import import_module

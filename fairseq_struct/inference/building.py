@@ -1,4 +1,4 @@
-"""Task and model that a checkpoint's options describe; the options may be damaged or made up."""
+"""Builds the task and the model of a checkpoint's options, which may be damaged or forged."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from fairseq_struct.files.checkpoint_file import name_in
 
 
 def build_task(cfg: Mapping, checkpoint: str | Path):
-    """The task, with the dictionaries in the folder that ``cfg["task"]["data"]`` names.
+    """Build the task, with the dictionaries in the folder ``cfg["task"]["data"]``.
 
     Raises:
-        InputError: there is no such task or folder, or one of its dictionaries is damaged.
+        InputError: the task or the folder does not exist, or a dictionary is damaged.
     """
     from fairseq.tasks import TASK_REGISTRY, setup_task
 
@@ -35,20 +35,20 @@ def build_task(cfg: Mapping, checkpoint: str | Path):
 
 
 def build_model(cfg: Mapping, task, state: dict, checkpoint: str | Path) -> nn.Module:
-    """The model with its parameters.
+    """Build the model and load its parameters.
 
-    Options may ask for any size. So it is built without memory first (torch's device ``meta``),
-    and for good only if its parameters are those of the checkpoint.
+    Options may request any size. So the model is first built without memory (torch's device
+    ``meta``). It is then built with memory only if its parameters match the checkpoint.
 
     Args:
         cfg: the options.
-        task: that they describe.
-        state: what the checkpoint holds.
-        checkpoint: its path.
+        task: the task of these options.
+        state: the content of the checkpoint.
+        checkpoint: path of the checkpoint.
 
     Raises:
-        InputError: there is no such model, the options make none, its parameters are others, or
-            they are not finite.
+        InputError: the model does not exist, it cannot be built from the options, its parameters
+            do not match the checkpoint, or they are not finite.
     """
     from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 
@@ -83,7 +83,7 @@ def _registered(group: str, cfg: Mapping, registry: Mapping, checkpoint: str | P
         with _options_of(checkpoint):
             common = cfg.get("common")
             folder = common.get("user_dir") if isinstance(common, Mapping) else None
-        # Named, not imported: a checkpoint has no say over what code is run.
+        # The folder is only named: a checkpoint must not decide which code runs.
         hint = f"; it was trained with --user-dir {folder}, name that" if folder else ""
         raise InputError(
             f"{checkpoint}: is of the {group} {name!r}, which is not registered here"
@@ -93,7 +93,7 @@ def _registered(group: str, cfg: Mapping, registry: Mapping, checkpoint: str | P
 
 @contextmanager
 def _options_of(checkpoint: str | Path) -> Iterator[None]:
-    # What options raise that no training has is anything; the cause stays with the error.
+    # Options that no training wrote may raise any exception; the error keeps its cause.
     try:
         yield
     except InputError as error:
@@ -109,7 +109,7 @@ def _options_of(checkpoint: str | Path) -> Iterator[None]:
 
 @contextmanager
 def _at_most(count: int) -> Iterator[None]:
-    """Stop building modules when they have more parameters than so many."""
+    """Refuse to build modules with more than ``count`` parameters."""
     built = 0
 
     def registered(module, name, parameter):

@@ -1,4 +1,4 @@
-"""What the channels of a trained masked language model carry along gold dependencies."""
+"""Channel weights of a trained masked language model along gold dependencies."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fairseq_struct.inference.reading import BATCH_WORDS, Words, by_length, word
 
 
 class ArcChannels:
-    """Shares of all layers' channels in gold arcs, none of the words hidden.
+    """Computes the share of every channel, in all layers, in gold arcs, with no word hidden.
 
     Args:
         model: a masked language model.
-        words: its dictionary.
-        batch_words: most words that are read at once.
+        words: dictionary of the model.
+        batch_words: maximum number of words of a batch, padding included.
     """
 
     def __init__(self, model, words, batch_words: int = BATCH_WORDS):
@@ -31,10 +31,10 @@ class ArcChannels:
         self._by_length = partial(by_length, read=read, batch_words=batch_words)
 
     def arcs(self, trees: Sequence[Sentence]) -> Iterator[tuple[Tensor, list[str]]]:
-        """Of every tree (arcs, channels) what parents take from children, and the arcs' types.
+        """Yield for every tree the shares (arcs, channels) of parents in children, and arc types.
 
-        Of the first sentence on, ``names`` are those of the channels: ``1.2`` for the second one of
-        the first layer. Arcs of the root are none.
+        After the first sentence, ``names`` has the names of the channels: ``1.2`` is the second
+        channel of the first layer. The arc to the root does not count.
 
         Raises:
             InputError: a tree has no relations.

@@ -1,4 +1,4 @@
-"""Constituency trees of a trained language model that has distances of words."""
+"""Constituency trees of a trained language model with syntactic distances of words."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from fairseq_struct.structure.spans import SPLITS, Span, tree_of_distances
 
 @dataclass(frozen=True)
 class Constituents:
-    """The tree of a sentence.
+    """The constituency tree of a sentence.
 
     Attributes:
-        words: of the sentence.
+        words: words of the sentence.
         spans: (start, end) of its n - 1 constituents, from 0, the end excluded.
-        distances: of its words (eq. 15), where the model has some.
+        distances: distances of its words (ON-LSTM paper, eq. 15); None if the model has none.
     """
 
     words: tuple[str, ...]
@@ -32,21 +32,21 @@ class Constituents:
 
 
 class ConstituencyParser:
-    """Trees by the distances of a layer (ON-LSTM paper, section 5.2).
+    """Parses by the distances of a layer (ON-LSTM paper, section 5.2).
 
-    A sentence is read from a state of zeros after the end of another one; about words that the
-    model does not know see :class:`.Vocabulary`.
+    The model reads each sentence from a zero state, after an end-of-sentence symbol. For unknown
+    words see :class:`.Vocabulary`.
 
     Args:
-        model: has ``distances`` of ``tree_layers`` layers, as ``on_lstm_lm``.
-        words: its dictionary.
-        layer: whose distances, from 1; the model's own choice, ``best_tree_layer``, if not given.
+        model: a model with ``distances`` of ``tree_layers`` layers, such as ``on_lstm_lm``.
+        words: dictionary of the model.
+        layer: layer of the distances, from 1; the model's ``best_tree_layer`` by default.
         split: as for :func:`.tree_of_distances`.
-        longest: most words of a sentence.
-        batch_words: most words that are read at once.
+        longest: maximum number of words of a sentence.
+        batch_words: maximum number of words of a batch, padding included.
 
     Raises:
-        InputError: there is no such layer or split.
+        InputError: the layer or the split does not exist.
     """
 
     tree_kind = "constituents"
@@ -68,14 +68,14 @@ class ConstituencyParser:
         )
 
     def parse(self, sentences: Iterable[str]) -> list[Tree]:
-        """``nltk`` trees of sentences, without labels."""
+        """Parse sentences into ``nltk`` trees without labels."""
         return [tree_of(one.words, one.spans) for one in self.trees(sentences)]
 
     def trees(self, sentences: Iterable[str]) -> Iterator[Constituents]:
-        """Trees of sentences whose words are separated by spaces, in order.
+        """Yield the trees of sentences, in order; spaces separate the words.
 
         Raises:
-            InputError: an empty sentence, or one that is too long.
+            InputError: a sentence is empty or too long.
         """
         return self._by_length(sentences, self._constituents)
 

@@ -1,4 +1,4 @@
-"""Trained models with latent dependency trees: classifiers, and parsers within translation."""
+"""Trained models with latent trees: classifiers, and parsers inside translation models."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from fairseq_struct.structure.spans import Span
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a model makes of one instance.
+    """A model's output for one instance.
 
     Attributes:
-        sentences: its sentences, as words.
-        label: the most likely label; None for a model that gives none.
-        probabilities: of all labels.
-        heads: for each sentence the heads of its best latent tree, 1-based, 0 the root; None for
-            a model without dependency trees.
-        depths: for each sentence how deep its tree is, :meth:`.InferredTrees.depths`; None for a
+        sentences: the sentences, as words.
+        label: the most likely label; None for a model without labels.
+        probabilities: probability of each label.
+        heads: for each sentence, the heads of its best latent tree, 1-based, 0 for the root; None
+            for a model without dependency trees.
+        depths: for each sentence, the depth of its tree, :meth:`.InferredTrees.depths`; None for a
             model without trees.
-        spans: for each sentence its constituents (start, end), from 0, the end excluded; None for
-            a model without them.
+        spans: for each sentence, its constituents (start, end), from 0, the end excluded; None for
+            a model without constituents.
     """
 
     sentences: tuple[tuple[str, ...], ...]
@@ -46,21 +46,22 @@ class Analysis:
     spans: tuple[tuple[Span, ...], ...] | None = None
 
     def constituents(self) -> Constituents:
-        """The constituents of the first sentence, as parsers of constituents give them."""
+        """The constituents of the first sentence, in the form of constituency parsers."""
         return Constituents(self.sentences[0], self.spans[0])
 
 
 class Classifier:
-    """A trained classifier of sentences, or of pairs of them.
+    """A trained classifier of sentences or sentence pairs.
 
     Args:
         model: a ``ClassifierModel``.
-        words, labels: its dictionaries.
-        longest_sentence: most words of a sentence, 0 for any number.
-        truncate: cut longer ones instead of refusing them.
-        lower: lower-case words, as the training text was.
-        longest: most words of a sentence for a model that takes any number.
-        batch_words: most words that are read at once, of the longer sentence of each pair.
+        words, labels: dictionaries of the model.
+        longest_sentence: maximum number of words of a sentence, 0 for no limit.
+        truncate: cut longer sentences instead of refusing them.
+        lower: lower-case words, as in the training text.
+        longest: maximum number of words of a sentence for a model without limit.
+        batch_words: maximum number of words of a batch, padding included; of a pair, only the
+            longer sentence counts.
     """
 
     def __init__(
@@ -87,27 +88,27 @@ class Classifier:
         return self.model.sides
 
     def analyse(self, instances: Iterable[Sequence[str]]) -> Iterator[Analysis]:
-        """Labels and trees of instances, in order.
+        """Yield labels and trees of instances, in order.
 
         Args:
-            instances: of one sentence or two, words separated by spaces; or each a string, in which
-                a tab separates the two.
+            instances: each a sequence of one or two sentences, or a string in which a tab separates
+                two sentences. Spaces separate words.
 
         Raises:
-            InputError: another number of sentences, or one that is empty or too long; with the
-                instance's number, counted from 1.
+            InputError: the number of sentences is wrong, or a sentence is empty or too long; with
+                the instance's number, counted from 1.
         """
         return self._by_length(instances, self._analyse, self._words)
 
     def classify(self, instances: Iterable[Sequence[str]]) -> list[str]:
-        """The most likely labels."""
+        """The most likely label of each instance."""
         return [analysis.label for analysis in self.analyse(instances)]
 
     def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...] | Tree]:
-        """The latent trees of sentences: heads, 1-based, 0 the root, or ``nltk`` trees.
+        """The latent trees of sentences: heads, 1-based, 0 for the root, or ``nltk`` trees.
 
         Raises:
-            InputError: the model has no trees, and as for :meth:`analyse`.
+            InputError: the model has no trees, or as for :meth:`analyse`.
         """
         trees = self.trees(sentences)
         if self.tree_kind == CONSTITUENTS:
@@ -115,9 +116,10 @@ class Classifier:
         return [one.heads[0] for one in trees]
 
     def trees(self, sentences: Iterable[str]) -> Iterator[Analysis | Constituents]:
-        """As :meth:`parse`, but everything about each sentence.
+        """Yield the trees of sentences with the full analysis of each sentence.
 
-        A model of pairs reads every sentence as both of them; trees do not depend on the other.
+        A model of pairs reads every sentence twice, as a pair; a tree does not depend on the other
+        sentence of its pair.
         """
         if self.tree_kind is None:
             raise InputError("this classifier infers no trees")
@@ -179,9 +181,9 @@ class DependencyParser(ABC):
     """A trained parser of single sentences.
 
     Args:
-        model: what it is within.
-        longest: most words of a sentence.
-        batch_words: most words that are read at once.
+        model: the module that contains the parser.
+        longest: maximum number of words of a sentence.
+        batch_words: maximum number of words of a batch, padding included.
     """
 
     tree_kind = "dependencies"
@@ -193,16 +195,16 @@ class DependencyParser(ABC):
         )
 
     def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...]]:
-        """Heads of the trees of sentences, 1-based, 0 the root."""
+        """Heads of the trees of sentences, 1-based, 0 for the root."""
         return [analysis.heads[0] for analysis in self.trees(sentences)]
 
     def trees(self, sentences: Iterable[str]) -> Iterator[Analysis]:
-        """Trees of sentences whose words are separated by spaces, in order.
+        """Yield the trees of sentences, in order; spaces separate the words.
 
-        They are to be segmented as in training.
+        The sentences must be segmented as in training.
 
         Raises:
-            InputError: an empty sentence, or one that is too long.
+            InputError: a sentence is empty or too long.
         """
         return self._by_length(sentences, self._analyses)
 
@@ -220,12 +222,12 @@ class DependencyParser(ABC):
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The model's device."""
         return next(self.model.parameters()).device
 
 
 class TranslationParser(DependencyParser):
-    """The parser inside of a trained translation model.
+    """The parser inside a trained translation model.
 
     Args:
         encoder: a ``LatentTreeEncoder``.

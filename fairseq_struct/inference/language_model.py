@@ -1,4 +1,4 @@
-"""Probabilities of sentences under a trained language model."""
+"""Sentence probabilities of a trained language model."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from fairseq_struct.inference.reading import BATCH_WORDS, by_length
 
 
 class Vocabulary:
-    """Words of raw text in a language model's dictionary.
+    """Looks up words of raw text in a language model's dictionary.
 
-    A word that is not there is looked up in lower case, a number as ``N``; failing that it is the
-    unknown word.
+    If a word is missing, its lower-case form is looked up, then ``N`` if it is a number. Otherwise
+    it is the unknown word.
 
     Args:
-        words: fairseq's dictionary.
+        words: a fairseq dictionary.
     """
 
     def __init__(self, words):
@@ -35,11 +35,11 @@ class Vocabulary:
         return self.words.unk()
 
     def read(self, sentences: Sequence[Sequence[str]], ends: int = 0) -> torch.Tensor:
-        """(batch, longest + 1 + ends) tokens: the end of another sentence, the words, padding.
+        """Make tokens (batch, longest + 1 + ends): an end of sentence, the words, padding.
 
         Args:
-            sentences: words of each.
-            ends: 1 for a further end behind each sentence.
+            sentences: the words of each sentence.
+            ends: 1 to add an end of sentence after each sentence.
         """
         longest = max(map(len, sentences)) + 1 + ends
         tokens = torch.full((len(sentences), longest), self.words.pad())
@@ -51,12 +51,14 @@ class Vocabulary:
 
 
 class LanguageModelScorer:
-    """log p(x_1 .. x_n, end) of sentences, each read from a state of zeros after another's end.
+    """Computes log p(x_1 .. x_n, end) of sentences.
+
+    The model reads each sentence from a zero state, after an end-of-sentence symbol.
 
     Args:
-        model: predicts every word from those before it, as fairseq's language models do.
-        words: its dictionary.
-        batch_words: most words that are read at once.
+        model: a fairseq language model; it predicts every word from the words before it.
+        words: dictionary of the model.
+        batch_words: maximum number of words of a batch, padding included.
     """
 
     def __init__(self, model, words, batch_words: int = BATCH_WORDS):
@@ -65,17 +67,17 @@ class LanguageModelScorer:
         self.vocabulary = Vocabulary(words)
 
     def known(self, word: str) -> bool:
-        """Whether the model tells the word from other unknown ones."""
+        """Whether the model's dictionary has the word or one of its other forms."""
         return self.vocabulary.index(word) != self.words.unk()
 
     def log_probabilities(
         self, sentences: Sequence[Sequence[str]], progress: bool = False
     ) -> list[float]:
-        """log p of every sentence, in nats.
+        """Compute log p of every sentence, in nats.
 
         Args:
-            sentences: words of each, at least one.
-            progress: show a bar.
+            sentences: the words of each sentence, at least one.
+            progress: show a progress bar.
 
         Raises:
             InputError: a sentence is a string, or empty.
@@ -95,7 +97,7 @@ class LanguageModelScorer:
         tokens = self.vocabulary.read(sentences, ends=1).to(device)
         given, wanted = tokens[:, :-1], tokens[:, 1:]
         inside = wanted != self.words.pad()
-        # What is read where a sentence has ended counts nowhere; padding must be behind words.
+        # Input after the end of a sentence has no effect; padding must follow the words.
         given = given.masked_fill(~inside, self.words.pad())
         scores = self.model.get_normalized_probs(self.model(given), log_probs=True)
         own = scores.gather(-1, wanted[..., None]).squeeze(-1)

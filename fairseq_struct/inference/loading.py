@@ -1,4 +1,4 @@
-"""Trained models from their checkpoints, as the tools that are registered for them."""
+"""Loads trained models from checkpoints, as the tools that are registered for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fairseq_struct.inference.registry import (
     tool_for,
 )
 
-# What ``load`` is for if it is not told: trees or labels.
+# The default abilities of ``load``: trees or labels.
 TREES_OR_LABELS = ("parse", "classify")
 
 
@@ -37,24 +37,23 @@ def load(
 ):
     """Load a trained model as the tool that serves it: see :mod:`.registry`.
 
-    That is a :class:`.Classifier`, or the parser of a translation model or of a language model; of
-    a model of another package it may be a tool of that package.
+    The tool is a :class:`.Classifier`, or the parser of a translation model or language model.
+    Another package may register tools for its own models.
 
     Args:
         checkpoint: a file that fairseq-train wrote.
-        data: folder with its dictionaries; the one it was trained with if not given.
-        ability: what the model is wanted for, one of ``registry.ABILITIES``; trees or labels if
-            not given.
-        user_dir: folder whose models, tasks and tools are needed, as for fairseq's commands. Its
+        data: folder with the dictionaries; by default the folder used in training.
+        ability: purpose of the model, one of ``registry.ABILITIES``; trees or labels by default.
+        user_dir: folder with the needed models, tasks and tools, as for fairseq's commands. Its
             code is run.
-        device: where the model is to run; the CPU if not given.
-        batch_words: words that go through the model at once, padding counted.
-        options: of the tool, by the names that :mod:`.tools` gives them; those of
+        device: device of the model; the CPU by default.
+        batch_words: maximum number of words of a batch, padding included.
+        options: options of the tool, by their names in :mod:`.tools`; the same options as of
             ``fairseq-struct parse`` and ``classify``.
 
     Raises:
         InputError: the file is missing or damaged, no tool serves its model, or an option is
-            unknown, out of range or of no use for this model.
+            unknown, out of range or not applicable to this model.
     """
     if ability is not None and ability not in ABILITIES:
         raise InputError(unknown_name("ability", ability, ABILITIES))
@@ -73,13 +72,13 @@ def load(
 
 
 def import_user_dir(folder: str | Path | None = None):
-    """Register everything of this package with fairseq, and then what a folder registers.
+    """Register everything of this package with fairseq, then import a user folder.
 
     Args:
         folder: as for ``--user-dir`` of fairseq's commands.
 
     Raises:
-        InputError: there is no such folder.
+        InputError: the folder does not exist.
     """
     plugin.load()
     if folder is None:
@@ -100,25 +99,25 @@ def _place(device: str | torch.device | None) -> torch.device:
 
 
 def load_language_model(checkpoint: str | Path, data: str | Path | None = None, **options):
-    """Load a trained language model as what scores sentences, a :class:`.LanguageModelScorer`.
+    """Load a trained language model as a :class:`.LanguageModelScorer`, which scores sentences.
 
     Args:
         checkpoint, data, options: as for :func:`load`.
 
     Raises:
-        InputError: as for :func:`load`, or it is no language model.
+        InputError: as for :func:`load`, or the model is not a language model.
     """
     return load(checkpoint, data, ability="score", **options)
 
 
 def load_masked_model(checkpoint: str | Path, data: str | Path | None = None, **options):
-    """A trained masked language model, with a parser or without one, and its dictionary.
+    """Load a trained masked language model, with or without parser, and its dictionary.
 
     Args:
         checkpoint, data, options: as for :func:`load`.
 
     Raises:
-        InputError: as for :func:`load`, or it is no masked language model.
+        InputError: as for :func:`load`, or the model is not a masked language model.
     """
     tool = load(checkpoint, data, ability="channels", **options)
     return tool.model, tool.vocabulary.words
@@ -128,7 +127,7 @@ def _restore(checkpoint: str | Path, data: str | Path | None):
     """Task and model of a checkpoint."""
     from fairseq import checkpoint_utils
 
-    # This one says what is wrong with a damaged file, fairseq's own adds what old ones lack.
+    # load_state explains what is wrong with a damaged file; fairseq's loader upgrades old files.
     found = compat.load_state(checkpoint)
     if not {"args", "cfg"} & set(found) or "model" not in found:
         raise InputError(f"{checkpoint}: not written by fairseq-train")
@@ -141,7 +140,7 @@ def _restore(checkpoint: str | Path, data: str | Path | None):
         cfg = options_of(state, checkpoint, "task", "model")
     except InputError:
         raise
-    except Exception as error:  # what made-up options raise is anything
+    except Exception as error:  # forged options may raise any exception
         said = (str(error).splitlines() or [""])[0]
         raise InputError(
             f"{checkpoint}: not written by fairseq-train ({type(error).__name__}: {said})"
@@ -154,9 +153,9 @@ def _restore(checkpoint: str | Path, data: str | Path | None):
 
 
 def _unset_for_training(cfg: Mapping):
-    """Forget the files that only training reads, which may be gone.
+    """Unset the options of files that only training reads; these files may be missing now.
 
-    Classes of tasks and models name the options in ``ONLY_FOR_TRAINING``.
+    Classes of tasks and models list these options in ``ONLY_FOR_TRAINING``.
     """
     from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
     from fairseq.tasks import TASK_REGISTRY
@@ -177,11 +176,11 @@ def _unset(options: MutableMapping | Namespace, name: str):
 
 
 def made_by(checkpoint: str | Path) -> dict:
-    """How a checkpoint was made, for records of results.
+    """Describe how a checkpoint was made, for records of results.
 
     Returns:
-        ``model``, its name, and its ``options``; ``seed``; ``epochs`` that it was to be trained
-        for; ``updates`` so far; ``data``, its folder then; and ``text``, in words.
+        ``model``, the name of the model, and its ``options``; ``seed``; ``epochs``, the planned
+        number; ``updates`` so far; ``data``, the folder used in training; ``text``, a summary.
 
     Raises:
         InputError: the file is missing or damaged.

@@ -15,14 +15,14 @@ from fairseq_struct.structure.dependency.head_selection import readings, spannin
 
 
 class MaskedParser(DependencyParser):
-    """Maximum spanning trees of what a model's parser believes, with none of the words hidden.
+    """Finds maximum spanning trees of a model's arc scores, with no word hidden.
 
     Args:
         model: a masked language model with a parser, such as ``udgn``.
-        words: its dictionary.
-        single_root: only trees whose root has one modifier.
-        bfloat16: run the network, but not the search for trees, in that precision. On processors
-            that have it, this takes half the time; scores that are nearly equal may change places.
+        words: dictionary of the model.
+        single_root: allow only trees whose root has one modifier.
+        bfloat16: run the network, but not the search for trees, in this precision. On processors
+            that support it, this takes half the time. Nearly equal scores may change their order.
         longest, batch_words: as for :class:`.DependencyParser`.
 
     Raises:
@@ -40,10 +40,10 @@ class MaskedParser(DependencyParser):
         self.single_root, self.bfloat16 = single_root, bfloat16
 
     def readings(self, sentences: Iterable[str]) -> Iterator[dict[str, list[int]]]:
-        """Heads in every way that scores are read: see :func:`.head_selection.readings`.
+        """Yield the heads of every decoding of the scores: see :func:`.head_selection.readings`.
 
         Raises:
-            InputError: an empty sentence, or one that is too long.
+            InputError: a sentence is empty or too long.
         """
         return self._by_length(sentences, self._readings)
 
@@ -58,7 +58,7 @@ class MaskedParser(DependencyParser):
     @torch.inference_mode()
     def _arc_scores(self, words: list[Words]) -> tuple[Tensor, Tensor]:
         lengths = torch.tensor([len(one) for one in words], device=self.device)
-        # Sentences of a language model begin behind the end of another one; here they do not.
+        # Vocabulary.read adds an end of sentence before the words; here it is removed.
         tokens = self.vocabulary.read(words)[:, 1:].to(self.device)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bfloat16):
             return self.model.arc_scores(tokens, lengths).float(), lengths

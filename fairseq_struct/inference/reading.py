@@ -1,4 +1,4 @@
-"""Raw text for trained models: lines as they come, and batches of similar lengths."""
+"""Raw text for trained models: lines as they arrive, and batches of similar length."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Words = tuple[str, ...]
 Item = TypeVar("Item")
 Read = TypeVar("Read")
 Result = TypeVar("Result")
-# Items that are read before they are put into batches by length.
+# Number of items to read before sorting them into batches by length.
 WINDOW = 2000
-# Words of a sentence, if nobody asks for more: arc scores of 10,000 words take gigabytes.
+# Default maximum of words of a sentence: arc scores of 10,000 words take gigabytes.
 LONGEST = 2000
 
 
 def listed(sentences: Iterable[Item]) -> Iterable[Item]:
-    """The sentences, if they are not one string, whose letters would be taken for sentences.
+    """Return the sentences unchanged; refuse a single string, whose letters would be sentences.
 
     Raises:
-        InputError: they are.
+        InputError: ``sentences`` is a string.
     """
     if isinstance(sentences, str):
         raise InputError(f"a list of sentences is needed, not one string: {sentences[:40]!r}")
@@ -30,15 +30,15 @@ def listed(sentences: Iterable[Item]) -> Iterable[Item]:
 
 
 def words_of(number: int, sentence: str, longest: int = LONGEST) -> Words:
-    """Words of a line, by white space.
+    """Split a line into words at white space.
 
     Args:
-        number: of the line, for messages.
+        number: number of the line, for messages.
         sentence: the line.
-        longest: most words.
+        longest: maximum number of words.
 
     Raises:
-        InputError: it has none, or more.
+        InputError: the line has no words, or too many.
     """
     words = tuple(sentence.split())
     if not words:
@@ -52,11 +52,11 @@ def words_of(number: int, sentence: str, longest: int = LONGEST) -> Words:
 
 
 def windows(items: Iterable[Item], size: int) -> Iterator[list[tuple[int, Item]]]:
-    """Numbered items from 1, as many at once as there are without waiting, at most ``size``.
+    """Yield windows of items, numbered from 1; each has the items that are ready, at most ``size``.
 
     Args:
-        items: which have :meth:`.Lines.ready` if one may have to wait for them.
-        size: of a window.
+        items: the items; they have :meth:`.Lines.ready` if reading them may wait.
+        size: maximum number of items of a window.
     """
     ready = getattr(items, "ready", lambda: True)
     window: list[tuple[int, Item]] = []
@@ -76,17 +76,17 @@ def by_length(
     length: Callable[[Read], int] = len,
     batch_words: int = BATCH_WORDS,
 ) -> Iterator[Result]:
-    """What ``analyse`` makes of batches of similar lengths, in the order of the items.
+    """Apply ``analyse`` to batches of similar length; yield the results in the order of the items.
 
     Args:
-        items: sentences, or whatever else ``read`` takes.
-        analyse: sentences to a result for each.
-        read: number and item to a sentence's words.
-        length: of what was read, in words.
-        batch_words: most words that are analysed at once, as of :func:`.similar_lengths`.
+        items: sentences, or other items that ``read`` accepts.
+        analyse: maps a batch of sentences to one result per sentence.
+        read: maps the number of an item and the item to a sentence's words.
+        length: number of words of a result of ``read``.
+        batch_words: maximum number of words of a batch, as in :func:`.similar_lengths`.
 
     Raises:
-        InputError: one string in place of a list, and what ``read`` raises.
+        InputError: ``items`` is a string; also errors of ``read``.
     """
     for window in windows(listed(items), WINDOW):
         every = [read(number, item) for number, item in window]

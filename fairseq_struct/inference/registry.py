@@ -1,8 +1,8 @@
-"""Tools for trained models: each says which models it serves, and which options it takes.
+"""Registry of tools for trained models: the models that each tool serves, and its options.
 
-A tool is known by what a model says of itself, never by the model's class, so a model of another
-package is served as ours are. That package may register tools of its own, too. Nothing heavy is
-imported here: the command line asks for options before it imports torch.
+A tool recognises a model by the model's attributes, never by its class. So models of other
+packages are served like the models of this package. Other packages may also register tools. This
+module imports nothing heavy, because the command line reads the options before it imports torch.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 from fairseq_struct.data.datasets.similar_lengths import BATCH_WORDS
 from fairseq_struct.errors import InputError, unknown_name
 
-# What trained models are asked for, and what to say of a model that no tool does it with.
+# Abilities of tools, each with the message for a model that no tool with this ability serves.
 #   parse: the tool has ``tree_kind``, "constituents", "dependencies" or None, and
-#       ``trees(sentences)``, which yields a ``Constituents`` or an ``Analysis`` for each.
-#   classify: it has ``analyse(instances)``, which yields an ``Analysis`` for each.
-#   score: it has ``log_probabilities(sentences)`` and a ``vocabulary``.
-#   channels: it has ``arcs(trees)`` and ``names``.
+#       ``trees(sentences)``, which yields a ``Constituents`` or an ``Analysis`` per sentence.
+#   classify: the tool has ``analyse(instances)``, which yields an ``Analysis`` per instance.
+#   score: the tool has ``log_probabilities(sentences)`` and a ``vocabulary``.
+#   channels: the tool has ``arcs(trees)`` and ``names``.
 ABILITIES = {
     "parse": "infers no trees",
     "classify": "is no classifier, which has no labels to give",
@@ -30,17 +30,17 @@ ABILITIES = {
 
 @dataclass(frozen=True)
 class Option:
-    """An option of tools: a keyword of ``load``, and the same on the command line.
+    """An option of tools: a keyword of ``load`` and an option of the command line.
 
     Attributes:
         name: the keyword.
-        help: for the command line.
-        type: of its value; ``bool`` for a switch that is off unless named.
-        default: the value that asks for nothing.
-        choices: the values there are, if not all of the type.
-        least: the least of them, if they are numbers.
-        flag: on the command line; the keyword's own if empty.
-        metavar: there, too.
+        help: help text on the command line.
+        type: type of the value; ``bool`` for a switch that is off by default.
+        default: value that has no effect.
+        choices: allowed values; None for all values of the type.
+        least: minimum of numbers.
+        flag: name on the command line; derived from the keyword if empty.
+        metavar: name of the value in the command line's help.
     """
 
     name: str
@@ -58,10 +58,10 @@ class Option:
         return self.flag or f"--{self.name.replace('_', '-')}"
 
     def check(self, value: Any):
-        """Refuse a value.
+        """Check a value.
 
         Raises:
-            InputError: it is too small, or none of the choices.
+            InputError: the value is too small, or not one of the choices.
         """
         if value == self.default:
             return
@@ -76,7 +76,7 @@ BATCH = Option(
     "batch_words", "words that go through the model at once, padding counted (default: "
     f"{BATCH_WORDS}); fewer take less memory", int, BATCH_WORDS, least=1, metavar="N",
 )  # fmt: skip
-# What every tool takes.
+# Options of every tool.
 COMMON = (DEVICE, BATCH)
 
 
@@ -85,13 +85,13 @@ class Tool:
     """An entry of the registry.
 
     Attributes:
-        name: of the tool.
+        name: name of the tool.
         kind: the models it serves, in words for messages: "masked language models".
         abilities: some of ``ABILITIES``.
-        serves: whether it serves a model, by what the model says of itself.
-        options: beyond ``COMMON``.
-        build: the tool of a model and its task; ``batch_words`` and the options that were given
-            are keywords.
+        serves: whether the tool serves a model, by the model's attributes.
+        options: options of the tool beyond ``COMMON``.
+        build: builds the tool from a model and its task; ``batch_words`` and the given options are
+            keywords.
     """
 
     name: str
@@ -109,11 +109,11 @@ def register_tool(
     name: str, *, kind: str, abilities: Iterable[str], serves: Callable[[Any], bool],
     options: Iterable[Option] = (),
 ):  # fmt: skip
-    """Register the decorated function as what builds a tool: see :class:`Tool`.
+    """Register the decorated function as the builder of a tool: see :class:`Tool`.
 
     Raises:
-        ValueError: the name is taken, an ability is unknown, or another tool has an option of the
-            same name that is not the same.
+        ValueError: the name is taken, an ability is unknown, or another tool has a different
+            option of the same name.
     """
     abilities, options = tuple(abilities), tuple(options)
 
@@ -134,17 +134,17 @@ def register_tool(
 
 
 def options_for(abilities: Iterable[str]) -> list[Option]:
-    """The options that tools with one of these abilities take, beyond ``COMMON``."""
+    """The options of all tools with one of these abilities, beyond ``COMMON``."""
     wanted = set(abilities)
     tools = [tool for tool in TOOLS.values() if wanted.intersection(tool.abilities)]
     return list(dict.fromkeys(option for tool in tools for option in tool.options))
 
 
 def tool_for(model: Any, abilities: Iterable[str]) -> Tool:
-    """The tool with one of these abilities that serves a model; of several the latest one.
+    """The tool with one of these abilities that serves a model; the last registered one wins.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such tool.
     """
     abilities = list(abilities)
     for tool in reversed(TOOLS.values()):
@@ -154,14 +154,14 @@ def tool_for(model: Any, abilities: Iterable[str]) -> Tool:
 
 
 def given_options(abilities: Iterable[str], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that ask for something.
+    """Check options, and return those that differ from their defaults.
 
     Args:
         abilities: some of ``ABILITIES``.
-        values: by the options' names.
+        values: values by option name.
 
     Raises:
-        InputError: no tool with one of the abilities takes an option, or not this value.
+        InputError: no tool with one of the abilities has this option, or the value is not allowed.
     """
     known = {option.name: option for option in options_for(abilities)}
     for name, value in values.items():
@@ -172,10 +172,10 @@ def given_options(abilities: Iterable[str], values: Mapping[str, Any]) -> dict[s
 
 
 def refuse_foreign(tool: Tool, given: Iterable[str]):
-    """Complain about an option that is another tool's.
+    """Refuse an option of another tool.
 
     Raises:
-        InputError: with the models that it is for.
+        InputError: an option belongs to another tool; the message names the models of that tool.
     """
     own = {option.name for option in tool.options}
     for name in given:

@@ -1,4 +1,4 @@
-"""Lines of a stream, which tell whether one has to wait for more."""
+"""Lines of a text stream that can report whether the next line is ready."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _CHUNK = 1 << 16
 
 
 def read_lines(stream: Iterable[str] | None) -> Iterator[str]:
-    """Lines of text without their ends; those of a file or pipe are :class:`Lines`.
+    """Read lines of text without line ends; for a file or pipe, return :class:`Lines`.
 
     Raises:
-        InputError: there is no stream, as where standard input is closed, or the lines are not in
-            the encoding of the terminal, UTF-8 as a rule.
+        InputError: there is no stream, for example because standard input is closed, or the lines
+            are not in the terminal's encoding, usually UTF-8.
     """
     if stream is None:
         raise InputError("there is no input to read: standard input is closed")
@@ -30,12 +30,12 @@ def read_lines(stream: Iterable[str] | None) -> Iterator[str]:
 
 
 class Lines(Iterator[str]):
-    """Lines of an open text file, without their ends.
+    """Iterator over the lines of an open text file, without line ends.
 
-    The file is read below Python's own buffers, which cannot be asked whether they hold a line.
+    It reads below Python's text buffers, because they cannot report whether they hold a line.
 
     Args:
-        stream: such as ``sys.stdin``, of which nothing has been read.
+        stream: an unread stream, such as ``sys.stdin``.
     """
 
     def __init__(self, stream: io.TextIOWrapper):
@@ -43,11 +43,11 @@ class Lines(Iterator[str]):
         decoder = codecs.getincrementaldecoder(stream.encoding)(stream.errors or "strict")
         self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
         self._lines: deque[str] = deque()
-        self._begun: list[str] = []  # parts of a line whose end has not come yet
+        self._begun: list[str] = []  # parts of an unfinished line
         self._ended = False
 
     def __next__(self) -> str:
-        """The next line, when it is there.
+        """Wait for the next line and return it.
 
         Raises:
             InputError: as for :func:`read_lines`.
@@ -59,7 +59,7 @@ class Lines(Iterator[str]):
         return self._lines.popleft()
 
     def ready(self) -> bool:
-        """Whether the next line, or the end, can be had without waiting.
+        """Whether the next line, or the end, can be read without waiting.
 
         Raises:
             InputError: as for :func:`read_lines`.
@@ -76,7 +76,7 @@ class Lines(Iterator[str]):
         self._ended = not chunk
         try:
             text = self._decoder.decode(chunk, final=self._ended)
-            text.encode()  # in some places Python reads bytes that are no text all the same
+            text.encode()  # with some locales, Python decodes invalid bytes without an error
         except UnicodeError as error:
             raise _no_text(error) from None
         part, *others = text.split("\n")

@@ -1,4 +1,4 @@
-"""The tools of this package; what they do is imported once one of them is built."""
+"""The tools of this package; their implementation is imported when a tool is built."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BFLOAT16 = Option(
     serves=lambda model: hasattr(model, "sides"), options=(TRUNCATE, LONGEST_SENTENCE),
 )  # fmt: skip
 def classifier(model, task, truncate: bool = False, **options):
-    """A classifier says how many sentences it reads, ``sides``."""
+    """Tool of classifiers; a classifier has ``sides``, its number of sentences."""
     from fairseq_struct.inference.dependency import Classifier
 
     own = task.cfg.longest_sentence
@@ -47,7 +47,7 @@ def classifier(model, task, truncate: bool = False, **options):
     options=(LAYER, SPLIT, LONGEST_SENTENCE),
 )  # fmt: skip
 def constituency_parser(model, task, **options):
-    """A language model says how many of its layers have ``distances``, ``tree_layers``."""
+    """Tool of language models with ``tree_layers``, the number of layers with ``distances``."""
     from fairseq_struct.inference.constituency import ConstituencyParser
 
     return ConstituencyParser(model, task.source_dictionary, **options)
@@ -59,7 +59,7 @@ def constituency_parser(model, task, **options):
     options=(LONGEST_SENTENCE,),
 )  # fmt: skip
 def translation_parser(model, task, **options):
-    """A translation model's encoder has ``arc_scores`` of its tokens."""
+    """Tool of translation models whose encoder has ``arc_scores``."""
     from fairseq_struct.inference.dependency import TranslationParser
 
     return TranslationParser(model.encoder, task.source_dictionary, **options)
@@ -71,7 +71,7 @@ def translation_parser(model, task, **options):
     options=(MULTIPLE_ROOTS, BFLOAT16, LONGEST_SENTENCE),
 )  # fmt: skip
 def masked_parser(model, task, multiple_roots: bool = False, **options):
-    """A masked language model says whether it infers trees, ``parses``."""
+    """Tool of masked language models with ``parses``: they infer trees."""
     from fairseq_struct.inference.masked_language_model import MaskedParser
 
     return MaskedParser(model, task.source_dictionary, not multiple_roots, **options)
@@ -82,7 +82,7 @@ def masked_parser(model, task, multiple_roots: bool = False, **options):
     serves=lambda model: "future" in getattr(model, "supported_targets", ()),
 )  # fmt: skip
 def language_model_scorer(model, task, **options):
-    """A language model says in fairseq's way that it predicts the next word."""
+    """Tool of language models that predict the next word (fairseq's ``supported_targets``)."""
     from fairseq_struct.inference.language_model import LanguageModelScorer
 
     return LanguageModelScorer(model, task.source_dictionary, **options)
@@ -93,7 +93,7 @@ def language_model_scorer(model, task, **options):
     serves=lambda model: hasattr(model, "shares"),
 )  # fmt: skip
 def arc_channels(model, task, **options):
-    """A masked language model has ``shares`` of its channels."""
+    """Tool of masked language models with ``shares`` of their channels."""
     from fairseq_struct.inference.channels import ArcChannels
 
     return ArcChannels(model, task.source_dictionary, **options)

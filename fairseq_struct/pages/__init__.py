@@ -1,1 +1,1 @@
-"""Trees as pages of HTML, for the command line."""
+"""HTML pages of trees, for the command line."""

@@ -1,4 +1,4 @@
-"""Constituency trees as one self-contained HTML page of SVG pictures."""
+"""Draws constituency trees as SVG pictures in one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def bracket_page(
     sentences: Iterable[tuple[Sequence[str], Sequence[tuple[int, int]], Sequence[float] | None]],
     title: str = "Constituency trees",
 ) -> str:
-    """The page.
+    """Draw constituency trees in an HTML page.
 
     Args:
-        sentences: words, spans, and distances of the words (drawn as bars) or None.
-        title: of the page.
+        sentences: for each sentence its words, spans, and distances (drawn as bars) or None.
+        title: title of the page.
     """
     return html_page(title, (bracket_picture(*sentence) for sentence in sentences), _STYLE)
 
@@ -27,19 +27,19 @@ def bracket_page(
 def bracket_picture(
     words: Sequence[str], spans: Sequence[tuple[int, int]], distances: Sequence[float] | None = None
 ) -> str:
-    """One tree as an ``svg`` element, to be styled by the page.
+    """Draw one tree as an ``svg`` element; the page has its styles.
 
     Args:
-        words: the sentence.
-        spans: constituents that contain or exclude each other, as of ``tree_of_distances``.
-        distances: bars below the words, the longest one for the largest distance.
+        words: words of the sentence.
+        spans: constituents that do not cross, as ``tree_of_distances`` returns them.
+        distances: drawn as bars below the words, the longest bar for the largest distance.
     """
     centres, x = [], _GAP / 2
     for word in words:
         width = max(len(word), 2) * _LETTER
         centres.append(x + width / 2)
         x += width + _GAP
-    # Inner constituents first: each is one step above the highest part of it.
+    # Inner constituents first: each is drawn one step above its highest part.
     places: dict[int, tuple[float, int, tuple[int, int]]] = {
         i: (centre, 0, (i, i + 1)) for i, centre in enumerate(centres)
     }

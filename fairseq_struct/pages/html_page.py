@@ -18,11 +18,11 @@ path {{ fill: none; stroke: #1b6ca8; stroke-width: 1.4; }}
 
 
 def html_page(title: str, parts: Iterable[str], style: str) -> str:
-    """A page.
+    """Make a self-contained HTML page.
 
     Args:
-        title: of the page, plain text.
-        parts: its body, HTML.
-        style: further CSS.
+        title: title of the page, plain text.
+        parts: body of the page, HTML.
+        style: additional CSS.
     """
     return "".join([_HEAD.format(title=escape(title), style=style), *parts, "</body></html>\n"])

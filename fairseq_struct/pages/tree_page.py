@@ -1,4 +1,4 @@
-"""Dependency trees as one self-contained HTML page of SVG arcs."""
+"""Draws dependency trees as SVG arcs in one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _STYLE = "path.root { stroke: #c44536; }"
 def tree_page(
     sentences: Iterable[tuple[Sequence[str], Sequence[int], str]], title: str = "Dependency trees"
 ) -> str:
-    """The page.
+    """Draw dependency trees in an HTML page.
 
     Args:
-        sentences: words, heads (1-based, 0 the root) and a caption of each.
-        title: of the page.
+        sentences: for each sentence its words, heads (1-based, 0 for the root) and a caption.
+        title: title of the page.
     """
     parts = []
     for words, heads, caption in sentences:
@@ -28,11 +28,11 @@ def tree_page(
 
 
 def tree_picture(words: Sequence[str], heads: Sequence[int]) -> str:
-    """One tree as an ``svg`` element, to be styled by the page: arcs point at modifiers.
+    """Draw one tree as an ``svg`` element; arcs point at modifiers, and the page has the styles.
 
     Args:
-        words: the sentence.
-        heads: 1-based, 0 for the root, whose arcs come straight from above.
+        words: words of the sentence.
+        heads: 1-based, 0 for the root; an arc from the root is a vertical line from above.
     """
     centres, x = [], _GAP / 2
     for word in words:
@@ -47,7 +47,7 @@ def tree_picture(words: Sequence[str], heads: Sequence[int]) -> str:
         if head == 0:
             paths.append(f'<path class="root" d="M{end:.1f},4 V{top:.1f}" marker-end="url(#a)"/>')
             continue
-        # Arcs meet a word on the side where they come from.
+        # An arc ends on the side of the word that faces its head.
         side = 4 if head > modifier else -4
         start, end = centres[head - 1] - side, end + side
         height = top - levels[modifier - 1] * _STEP
@@ -70,7 +70,7 @@ def tree_picture(words: Sequence[str], heads: Sequence[int]) -> str:
 
 
 def _levels(heads: Sequence[int]) -> list[int]:
-    """How high each word's arc rises: one more than the highest arc it spans."""
+    """Height of each word's arc: one more than the highest arc below it."""
     arcs = sorted(
         (abs(head - modifier), modifier) for modifier, head in enumerate(heads, 1) if head
     )

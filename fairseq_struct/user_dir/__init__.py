@@ -1,8 +1,8 @@
-"""Where the folder for ``--user-dir`` lies, in a checkout as in an installation from a wheel.
+"""Path of the folder for ``--user-dir``, in a checkout and in an installation from a wheel.
 
-fairseq puts the folder's parent on the path of modules and imports the folder by its own name, in
-every process that it starts. So the folder has a name that nobody else uses, and lies beside
-nothing that is importable: next to this package's rooms it would make a ``models`` and a ``data``.
+fairseq adds the parent of the folder to the module path, and imports the folder by its own name, in
+every process that it starts. So the folder has a unique name, and its parent has no other
+importable modules. In the root of this package, ``models`` and ``data`` would become importable.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Make the folders that training reads: one module for each kind of corpus.
+"""Make prepared folders for training, with one module per kind of corpus.
 
-Such a module has ``add_arguments(parser)`` and ``run(args)``, its docstring is its help, and its
-name stands in ``PREPARERS``. It is imported only when it is asked for.
+Such a module has ``add_arguments(parser)`` and ``run(args)``. Its docstring is its help text. Its
+name is in ``PREPARERS``. It is imported only when it is used.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "name", metavar="NAME", nargs="?", choices=PREPARERS, help="kind of the corpus"
     )
     parser.add_argument(
-        "arguments", metavar="…", nargs=argparse.REMAINDER, help="what this kind takes"
+        "arguments", metavar="…", nargs=argparse.REMAINDER, help="arguments of this kind"
     )
     parser.set_defaults(print_help=parser.print_help, parser_class=type(parser))
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prepare a corpus: check and clean its text, binarise it, and write down how it was made.
+    """Prepare a corpus: check and clean its text, binarise it, and record how it was made.
 
     Args:
         args: the parsed arguments.
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         0.
 
     Raises:
-        InputError: the corpus or the folder to write is not what it should be.
+        InputError: the corpus or the output folder cannot be used.
     """
     if args.name is None:
         args.print_help()

@@ -3,10 +3,11 @@
     fairseq-struct prepare dependency_treebank conllu TRAIN VALID TEST OUT
     fairseq-struct prepare dependency_treebank generated OUT --sentences 5000 300 300 --seed 1
 
-``conllu`` takes the files of a treebank of Universal Dependencies: no punctuation, whose dependents
-move up, lower case, numbers as N, words rarer than --least-count unknown. ``generated`` draws
-sentences of a made-up language in which words choose the words that depend on them. Both write
-OUT/text, OUT/trees (CoNLL-U, of the same words) and OUT/data-bin.
+``conllu`` reads the files of a treebank of Universal Dependencies. It removes punctuation, and its
+dependents move up. It lower-cases words, replaces numbers by N, and makes words rarer than
+--least-count unknown. ``generated`` draws sentences of an invented language in which each word
+chooses its dependents. Both write OUT/text, OUT/trees (CoNLL-U, of the same words) and
+OUT/data-bin.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from fairseq_struct.data.readers.dependency_treebank import read_treebank
 
 
 def run(args: argparse.Namespace) -> None:
-    """Prepare what the command line names."""
+    """Prepare the corpus that the command line names."""
     args.run(args)
 
 
@@ -32,7 +33,7 @@ def prepare_treebank(args: argparse.Namespace) -> None:
     """Prepare the files of a treebank.
 
     Raises:
-        InputError: a file is missing, malformed or without tags, or OUT holds something.
+        InputError: a file is missing, malformed or without tags, or OUT holds something else.
     """
     paths = zip(SPLITS, (args.train, args.valid, args.test), strict=True)
     trees = {split: as_text(read_treebank(path)) for split, path in paths}
@@ -43,14 +44,14 @@ def generate(args: argparse.Namespace) -> None:
     """Draw a corpus.
 
     Raises:
-        InputError: OUT holds something.
+        InputError: OUT holds something else.
     """
     trees = generate_dependencies(dict(zip(SPLITS, args.sentences, strict=True)), args.seed)
     write(trees, args, drawn={"sentences": args.sentences, "seed": args.seed})
 
 
 def write(trees: Mapping[str, list[Sentence]], args: argparse.Namespace, **options):
-    """Write the folder, and say what it is for."""
+    """Write the folder, and print the commands that use it."""
     manifest = write_treebank_folder(
         trees, args.out, overwrite=args.overwrite, say=say, **options
     )
@@ -71,15 +72,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         conllu.add_argument(split, metavar=split.upper(), type=Path, help="CoNLL-U file")
     conllu.add_argument(
         "--least-count", type=at_least(1), default=5, metavar="N",
-        help="of a word that is not unknown, in the training split (default: 5)",
+        help="words rarer than this in the training split are unknown (default: 5)",
     )  # fmt: skip
     conllu.set_defaults(run=prepare_treebank)
-    generated = kinds.add_parser("generated", help="a corpus of a made-up language")
+    generated = kinds.add_parser("generated", help="a corpus of an invented language")
     generated.add_argument(
         "--sentences", nargs=3, type=at_least(1), default=(5000, 300, 300),
-        metavar=("TRAIN", "VALID", "TEST"), help="of each split (default: 5000 300 300)",
+        metavar=("TRAIN", "VALID", "TEST"), help="sentences of each split (default: 5000 300 300)",
     )  # fmt: skip
-    generated.add_argument("--seed", type=int, default=1, help="default: 1")
+    generated.add_argument("--seed", type=int, default=1, help="seed of the corpus (default: 1)")
     generated.set_defaults(run=generate)
     for kind in (conllu, generated):
         kind.add_argument("out", metavar="OUT", type=Path, help="folder to write")

@@ -1,4 +1,4 @@
-"""Prepare labelled sentences, or pairs of them, for fairseq: text, data-bin and a manifest.
+"""Prepare labelled sentences or sentence pairs for fairseq: text, data-bin and a manifest.
 
     fairseq-struct prepare labelled_text sst PATH OUT           # train.tsv, dev.tsv, test.tsv
     fairseq-struct prepare labelled_text sst_trees PATH OUT     # train.txt, … with labels 0 to 4
@@ -95,7 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Add what every layout takes."""
+    """Add the options of every layout."""
     command.add_argument("out", metavar="OUT", type=Path, help="folder to write")
     command.add_argument("--lower", action="store_true", help="lower-case the sentences")
     command.add_argument(
@@ -111,8 +111,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--trees", action="store_true",
-        help="keep the gold trees that SST comes with (sst_trees, sst_fine), for models that take "
-        "them",
+        help="keep the gold trees of SST (sst_trees, sst_fine), for models that need them",
     )  # fmt: skip
     command.add_argument(
         "--overwrite", action="store_true", help="replace OUT if this script made it"

@@ -51,7 +51,7 @@ def read_corpus(args: argparse.Namespace) -> ParallelCorpus:
 
 
 def choose_options(args: argparse.Namespace) -> TextOptions:
-    """Return the layout's preparation, changed where the command line says so."""
+    """Return the preparation of the layout, changed by the options of the command line."""
     layout = corpora.LAYOUTS.get(args.corpus)
     options = layout.options if layout else TextOptions()
     names = {field.name for field in dataclasses.fields(TextOptions)}
@@ -135,22 +135,23 @@ def add_text_options(command: argparse.ArgumentParser, defaults: TextOptions) ->
     add(
         "--vocabulary-threshold",
         type=at_least(0),
-        help="split pieces that are rarer than this in their language (bpe; default: 0, never)",
+        help="split pieces rarer than this in their language (bpe; default: 0, never)",
     )
     add(
         "--max-length",
         type=at_least(1),
-        help=f"most symbols of a training sentence (default: {defaults.max_length})",
+        help=f"maximum number of symbols of a training sentence (default: {defaults.max_length})",
     )
     add(
         "--max-ratio",
         type=at_least(1, float),
-        help=f"most symbols of one side per symbol of the other (default: {defaults.max_ratio})",
+        help="maximum number of symbols of one side per symbol of the other (default: "
+        f"{defaults.max_ratio})",
     )
     add(
         "--separate-dictionaries",
         dest="joined_dictionary",
         action="store_const",
         const=False,
-        help="one dictionary for each language instead of a joined one",
+        help="make one dictionary per language instead of a joined dictionary",
     )

@@ -1,12 +1,13 @@
-"""Prepare the Penn Treebank: for language models, and for parsing with them.
+"""Prepare the Penn Treebank: text for language models, or trees to evaluate parsers on.
 
     fairseq-struct prepare penn_treebank lm PATH OUT        # train.txt, valid.txt, test.txt
     fairseq-struct prepare penn_treebank trees PATH OUT     # bracketed trees, .mrg
 
-``lm`` takes the corpus as T. Mikolov distributes it, also under the names ptb.train.txt and so on.
-``trees`` reads every .mrg below PATH (--sections: those of some sections only) and writes
-OUT/words.txt (a sentence per line, for ``fairseq-struct parse``) and OUT/trees.txt (its gold tree):
-without punctuation and empty elements, lower-cased, numbers as N. --longest 10 makes WSJ10.
+``lm`` reads the corpus that T. Mikolov distributes; the files may also have the names ptb.train.txt
+and so on. ``trees`` reads every .mrg file below PATH, or with --sections only some sections. It
+writes OUT/words.txt (one sentence per line, for ``fairseq-struct parse``) and OUT/trees.txt (the
+gold tree of each sentence). It removes punctuation and empty elements, lower-cases words, and
+replaces numbers by N. --longest 10 makes WSJ10.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ SPLITS = ("train", "valid", "test")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Prepare what the command line names."""
+    """Prepare the corpus that the command line names."""
     args.run(args)
 
 
@@ -49,7 +50,7 @@ def prepare_trees(args: argparse.Namespace) -> None:
     """Prepare trees to evaluate parsers on.
 
     Raises:
-        InputError: there are no trees, one is malformed, or OUT holds something.
+        InputError: there are no trees, one is malformed, or OUT holds something else.
     """
     manifest = write_evaluation_folder(
         args.path, args.out, sections=args.sections, longest=args.longest,
@@ -75,8 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if name == "trees":
             kind.add_argument(
                 "--sections", type=int, nargs="+", metavar="N",
-                help="only wsj_NNxx.mrg of these sections; 23 is the usual test set",
+                help="read only wsj_NNxx.mrg of these sections; 23 is the usual test set",
             )  # fmt: skip
             kind.add_argument(
-                "--longest", type=at_least(1), metavar="N", help="most words of a sentence"
+                "--longest", type=at_least(1), metavar="N", help="maximum words of a sentence"
             )

@@ -2,9 +2,10 @@
 
     fairseq-struct prepare propositional_logic PATH OUT
 
-PATH holds train0, train1, … and test0, test1, …, numbered by the operators of the longer formula;
-each line is a relation and two formulas, separated by tabs. Training data are those of at most
---most-operators, less a tenth for validation; the test split has all test files.
+PATH holds train0, train1, … and test0, test1, …; the number is the number of operators of the
+longer formula. Each line is a relation and two formulas, separated by tabs. Training data have at
+most --most-operators operators; a tenth of them is used for validation. The test split has all
+test files.
 """
 
 from __future__ import annotations
@@ -68,21 +69,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
     parser.add_argument(
         "--most-operators", type=at_least(0), default=6, metavar="N",
-        help="of the longer formula, in training (default: 6)",
+        help="maximum operators of the longer formula in training (default: 6)",
     )  # fmt: skip
     parser.add_argument(
         "--most-instances", type=at_least(LEAST_INSTANCES), metavar="N",
-        help="train on so many only, drawn at random (default: all)",
+        help="maximum number of training and validation pairs, drawn at random (default: all)",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=1, help="of what is drawn (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random draws (default: 1)")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT")
 
 
 def read(file: Path) -> list[Instance]:
-    """Pairs of formulas of a file.
+    """Read the pairs of formulas of a file.
 
     Raises:
-        InputError: it is missing or malformed.
+        InputError: the file is missing or malformed.
     """
     instances = []
     for number, line in enumerate(read_lines(file), 1):

@@ -2,11 +2,12 @@
 
     fairseq-struct prepare sentence_similarity STS DICTIONARY OUT
 
-STS is a folder of STSBenchmark, SICK and STS12-en-test to STS16-en-test; those that are missing are
-left out, but for STSBenchmark, which is trained on. DICTIONARY is dict.txt of the data-bin that the
-model was trained on. OUT gets that, train.tsv and valid.tsv, and as test sets STS-B.tsv, SICK-R.tsv
-and STS12.tsv to STS16.tsv, each year's subsets together ("all"): score, sentence, sentence, with
-words as those of the Penn Treebank's text: its tokens, no punctuation, lower case, numbers as N.
+STS is a folder of STSBenchmark, SICK and STS12-en-test to STS16-en-test. Only STSBenchmark is
+required, because it is the training set; other missing sets are left out. DICTIONARY is dict.txt of
+the data-bin that the model was trained on. OUT receives dict.txt, train.tsv, valid.tsv and the test
+sets STS-B.tsv, SICK-R.tsv and STS12.tsv to STS16.tsv. A yearly set joins its subsets ("all"). The
+columns are score, sentence, sentence. Words are as in the Penn Treebank's language model text: its
+tokens, no punctuation, lower case, numbers as N.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from fairseq_struct.data.prepared.similarity_folder import write_similarity_fold
 
 
 def run(args: argparse.Namespace) -> None:
-    """Prepare what the command line names.
+    """Prepare the data sets that the command line names.
 
     Raises:
-        InputError: a file is missing or malformed, or OUT holds something.
+        InputError: a file is missing or malformed, or OUT holds something else.
     """
     manifest = write_similarity_folder(
         args.sts, args.dictionary, args.out, overwrite=args.overwrite, say=say

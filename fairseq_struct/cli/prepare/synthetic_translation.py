@@ -2,8 +2,8 @@
 
     fairseq-struct prepare synthetic_translation OUT --sentences 20000 500 500 --seed 1
 
-Beside the text, OUT/trees holds constituency trees (brackets), dependency trees (CoNLL-U) and
-word alignments, line by line.
+OUT/trees holds constituency trees (brackets), dependency trees (CoNLL-U) and word alignments of
+the sentences, in the order of the text.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=("TRAIN", "VALID", "TEST"),
         help="sentence pairs of each split (default: 20000 500 500)",
     )
-    parser.add_argument("--seed", type=int, default=1, help="default: 1")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the corpus (default: 1)")
     parser.add_argument(
         "--max-depth",
         type=at_least(1),
         default=3,
-        help="most clauses and adpositional phrases inside one another (default: 3)",
+        help="maximum number of nested clauses and adpositional phrases (default: 3)",
     )

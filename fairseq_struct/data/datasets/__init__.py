@@ -1,1 +1,1 @@
-"""Datasets of fairseq: instances from prepared folders, put into batches."""
+"""fairseq datasets: they read instances of prepared folders and build batches."""

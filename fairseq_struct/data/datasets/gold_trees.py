@@ -1,4 +1,4 @@
-"""Gold trees of labelled sentences as tensors: heads from CoNLL-U, constituents from brackets."""
+"""Gold trees of labelled sentences as tensors: heads of CoNLL-U, constituents of brackets."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Words = tuple[str, ...]
 
 
 def words_of(path: Path, count: int) -> list[Words]:
-    """Words of the sentences of a prepared text.
+    """Read the words of each sentence of a prepared text.
 
     Args:
-        path: of the text.
-        count: how many sentences there are to be.
+        path: the text.
+        count: expected number of sentences.
 
     Raises:
-        InputError: the file is missing, or has another number of sentences.
+        InputError: the file is missing, or its number of sentences is not ``count``.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file, by which --heads-path finds its sentences")
@@ -42,17 +42,17 @@ def heads_of(
     lower: bool = False,
     longest: int | None = None,
 ) -> list[list[Tensor | None]]:
-    """Gold heads (n,) of those sentences that have some, found by their words.
+    """Match gold heads (n,) to sentences by their words; None for sentences without a tree.
 
     Args:
         gold: sentences with heads.
-        path: of their file, for messages.
-        texts: for each side, the sentences' words.
-        lower: whether they were lower-cased.
-        longest: most words of a sentence, which cuts longer ones.
+        path: the file of the gold sentences, for messages.
+        texts: the words of every sentence, for each side.
+        lower: whether ``texts`` were lower-cased.
+        longest: maximum number of words of a sentence; longer trees are cut.
 
     Raises:
-        InputError: a gold sentence is not among the others, or has two trees.
+        InputError: a gold sentence is not in ``texts``, or has two different trees.
     """
     wanted = {words for side in texts for words in side}
     found: dict[Words, tuple[int, ...]] = {}
@@ -66,7 +66,7 @@ def heads_of(
             raise InputError(f"{path}:{sentence.line}: this sentence has another tree above")
     heads = {words: torch.tensor(tree)[:longest] for words, tree in found.items()}
     for tree in heads.values():
-        tree[tree > len(tree)] = UNKNOWN  # cut off
+        tree[tree > len(tree)] = UNKNOWN  # these heads were cut off
     return [[heads.get(words) for words in side] for side in texts]
 
 
@@ -76,12 +76,12 @@ def constituents_of(
     """Constituents (m, 3) of each sentence: start, end, number of the label or ``UNKNOWN``.
 
     Args:
-        path: labelled brackets, a line for each sentence.
+        path: file of labelled brackets, one line per sentence.
         sentences: (n,) each.
-        labels: in the order of their numbers.
+        labels: names of the labels, in the order of their numbers.
 
     Raises:
-        InputError: the file is missing, or its trees are not those of the sentences.
+        InputError: the file is missing, or its trees do not match the sentences.
     """
     if not path.is_file():
         raise InputError(

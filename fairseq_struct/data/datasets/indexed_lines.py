@@ -1,4 +1,4 @@
-"""Splits of text that fairseq-preprocess has made numbers of."""
+"""Splits of text that fairseq-preprocess has binarised."""
 
 from pathlib import Path
 
@@ -8,18 +8,18 @@ from fairseq_struct.errors import InputError
 
 
 def load_lines(path: Path, dictionary, implementation: str | None = "mmap"):
-    """The lines of a split, each a tensor of integers.
+    """Load the lines of a split, each a tensor of integers.
 
     Args:
-        path: of the split's two files, without their endings.
-        dictionary: of the words.
+        path: the split's two files, without their suffixes.
+        dictionary: the dictionary of the words.
         implementation: fairseq's ``--dataset-impl``.
 
     Raises:
         InputError: the split is missing, empty or damaged.
     """
     content = Path(f"{path}.bin")
-    # An empty file cannot be mapped into memory: fairseq would fail before it has lines to count.
+    # An empty file cannot be mapped into memory: fairseq would fail before it counts the lines.
     if content.is_file() and content.stat().st_size == 0:
         raise InputError(f"{content}: the split '{path.name}' is empty")
     lines = open_lines(path, dictionary, implementation)
@@ -31,16 +31,16 @@ def load_lines(path: Path, dictionary, implementation: str | None = "mmap"):
 
 
 def open_lines(path: str | Path, dictionary=None, implementation: str | None = "mmap"):
-    """The same, whatever its number of lines; None if it is missing.
+    """Open the lines of a split, which may be empty; None if the split is missing.
 
     Raises:
-        InputError: its files are damaged, or end too soon.
+        InputError: the files are damaged or truncated.
     """
     try:
         lines = data_utils.load_indexed_dataset(str(path), dictionary, implementation)
         if lines is not None and len(lines):
-            lines[len(lines) - 1]  # lies at the end of the file
-    except Exception as error:  # what damaged files raise is anything
+            lines[len(lines) - 1]  # the last line shows whether the file is truncated
+    except Exception as error:  # damaged files may raise any exception
         said = (str(error).splitlines() or [""])[0]
         raise InputError(
             f"{path}.idx, .bin: damaged, prepare the data anew ({type(error).__name__}: {said})"

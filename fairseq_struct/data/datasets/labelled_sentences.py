@@ -1,4 +1,4 @@
-"""Labelled sentences, or pairs of them, as a fairseq data set."""
+"""A fairseq dataset of labelled sentences or sentence pairs."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from torch import Tensor
 
 from fairseq_struct.data.datasets.whole_batches import WholeBatches
 
-# In place of what nobody knows of a gold tree, and beyond its end.
+# Value of unknown entries of a gold tree, and padding beyond its end.
 UNKNOWN = -1
 
 
 class LabelledSentences(WholeBatches):
     """Instances of one or two sentences.
 
-    While training, batches hold instances of similar length, other ones in every epoch; no
-    instance is left out, whatever multiple of a batch's size is asked for.
+    With ``shuffle``, a batch holds instances of similar length, and every epoch has different
+    batches. No instance is left out, whatever ``--required-batch-size-multiple`` says.
 
     Args:
         sentences: for each side, a sequence of (n,) integer tensors.
         targets: (instances,) labels, or None.
-        pad: index that fills batches.
-        gold_trees: for each side, what is known of each sentence's tree, or None: heads (n,), or
-            constituents (m, 3); None where there are none at all.
-        shuffle: order instances anew in every epoch.
-        seed: of that order.
+        pad: index of the padding symbol.
+        gold_trees: for each side, one gold tree per sentence, or None for a sentence without:
+            heads (n,), or constituents (m, 3). None if no sentence has a gold tree.
+        shuffle: change the order of the instances in every epoch.
+        seed: seed of that order.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class LabelledSentences(WholeBatches):
         return item
 
     def collater(self, items: Sequence[dict]) -> dict:
-        """A batch: ``net_input`` has ``tokens`` and ``lengths``, (batch, k, n) and (batch, k)."""
+        """A batch; ``net_input`` has ``tokens`` (batch, k, n) and ``lengths`` (batch, k)."""
         if not items:
             return {}
         lengths = torch.tensor([[len(s) for s in item["sentences"]] for item in items])
@@ -85,7 +85,7 @@ class LabelledSentences(WholeBatches):
     def _side_by_side(
         self, rows: Sequence[Sequence[Tensor | None]], shape: tuple[int, int, int]
     ) -> Tensor:
-        """Trees (batch, sides, n, ...) of a batch, n as wide as ``shape`` or a longer tree."""
+        """Trees (batch, sides, n, ...) of a batch; n is the larger of ``shape[2]`` and any tree."""
         some = next(tree for side in self.gold_trees for tree in side if tree is not None)
         width = max([shape[2], *(len(tree) for row in rows for tree in row if tree is not None)])
         found = torch.full((*shape[:2], width, *some.shape[1:]), UNKNOWN)
@@ -118,5 +118,5 @@ class LabelledSentences(WholeBatches):
 
     @property
     def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        """False: every epoch has batches of its own."""
+        """False with ``shuffle``: every epoch has different batches."""
         return not self.shuffle

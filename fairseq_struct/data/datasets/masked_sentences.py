@@ -1,4 +1,4 @@
-"""Sentences some of whose words are hidden, to be told from the others."""
+"""Sentences with masked words, which a model predicts from the other words."""
 
 from collections.abc import Sequence
 
@@ -10,19 +10,20 @@ from fairseq_struct.data.datasets.whole_batches import WholeBatches
 
 
 class MaskedSentences(WholeBatches):
-    """Sentences, each word masked by itself with a probability (Shen's thesis, section 4.3.1).
+    """Sentences in which every word is masked independently (Shen's thesis, section 4.3.1).
 
-    A word that is drawn becomes the mask, always; words that the vocabulary does not have are never
-    drawn. Which ones are, depends on the seed, the epoch and the sentence's number only. Batches
-    hold sentences of similar length, other ones in every epoch.
+    A drawn word is always replaced by the mask symbol. Unknown words are never drawn. The draw
+    depends only on the seed, the epoch and the sentence's number. A batch holds sentences of
+    similar length, and every epoch has different batches.
 
     Args:
-        sentences: (n,) integers each, without a symbol at the end.
-        padding, unknown, mask: the symbols.
-        rate: the probability.
-        seed: of the draws.
-        draws: how often each sentence is drawn anew; it counts as so many.
-        vary: draw anew in every epoch.
+        sentences: (n,) integers each, without an end symbol.
+        padding, unknown, mask: indices of these symbols.
+        rate: probability that a word is masked.
+        seed: seed of the draws.
+        draws: number of draws of each sentence per epoch; the dataset counts each draw as one
+            sentence.
+        vary: draw different words in every epoch.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class MaskedSentences(WholeBatches):
         self.epoch = 1
 
     def set_epoch(self, epoch: int):
-        """Draw anew, if the words vary."""
+        """Set the epoch, which changes the draws if ``vary`` is set."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -52,11 +53,11 @@ class MaskedSentences(WholeBatches):
         return {"id": int(index), "words": words.long(), "hidden": hidden & (words != self.unknown)}
 
     def collater(self, samples: list[dict]) -> dict:
-        """A batch: what the model reads, and the words that it is asked for.
+        """A batch: the model's input and the words to predict.
 
         Returns:
             ``net_input`` with ``tokens`` (batch, n), ``lengths`` (batch,) and ``hidden`` (batch, n)
-            booleans; ``target``, the hidden words in the order of the batch.
+            booleans; ``target``, the hidden words in batch order.
         """
         if not samples:
             return {}
@@ -93,12 +94,12 @@ class MaskedSentences(WholeBatches):
         return int(self.sizes[index])
 
     def ordered_indices(self) -> np.ndarray:
-        """In the order of length; sentences of one length in an order of the epoch's own."""
+        """Indices sorted by length; equal lengths are shuffled, in every epoch if ``vary``."""
         random = np.random.default_rng((self.seed, self.epoch if self.vary else 0))
         order = random.permutation(len(self))
         return order[np.argsort(self.sizes[order], kind="stable")]
 
     @property
     def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        """False: every epoch has batches of its own."""
+        """False with ``vary``: every epoch has different batches."""
         return not self.vary

@@ -1,4 +1,4 @@
-"""A corpus as parallel streams of words, read window by window for truncated backpropagation."""
+"""A corpus as parallel streams of tokens, read in windows for truncated backpropagation."""
 
 import numpy as np
 import torch
@@ -9,19 +9,20 @@ from fairseq_struct.errors import InputError
 
 
 class TokenStreams(FairseqDataset):
-    """Windows of a corpus that is cut into as many streams as a batch has rows.
+    """Windows of a corpus that is cut into parallel streams, one stream per row of a batch.
 
-    Row b of window i goes on where row b of window i - 1 stopped, so that a recurrent model can
-    keep its state. Every token is predicted once: the streams' inputs are the tokens before, the
-    first one after an end of sentence, and behind a stream's end there is padding.
+    Row b of window i continues row b of window i - 1, so that a recurrent model can keep its
+    state. Every token is predicted once. The input at each place is the token before it. The
+    first token of the corpus has the end of sentence as its input. Padding follows the end of
+    a stream.
 
     Args:
         tokens: (n,) the corpus.
-        padding, end: the symbols.
-        window: tokens of a window.
-        vary: draw the windows' sizes anew in every epoch (Merity et al., 2018): 0.95 of the time
+        padding, end: indices of these symbols.
+        window: number of tokens of a window.
+        vary: draw new window sizes in every epoch (Merity et al., 2018): with probability 0.95
             from N(window, 5), else from N(window / 2, 5), and at least 5.
-        seed: of the draws.
+        seed: seed of the draws.
     """
 
     def __init__(
@@ -58,11 +59,11 @@ class TokenStreams(FairseqDataset):
         self.starts = np.array(ends)
 
     def __len__(self) -> int:
-        """Number of windows, those of all workers counted."""
+        """Number of windows of all workers."""
         return (len(self.starts) - 1) * self.shards
 
     def __getitem__(self, index: int) -> dict:
-        """A window of one worker's streams: those of window i stand at i * shards, .. ."""
+        """A window of one worker's streams; window i of worker s has index i * shards + s."""
         number, shard = divmod(index, self.shards)
         start, end = int(self.starts[number]), int(self.starts[number + 1])
         rows = torch.arange(shard * self.streams, (shard + 1) * self.streams)[:, None]
@@ -82,19 +83,19 @@ class TokenStreams(FairseqDataset):
         }
 
     def collater(self, samples: list[dict]) -> dict:
-        """The one window of a batch."""
+        """Return the only window of a batch."""
         (sample,) = samples
         return sample
 
     def num_tokens(self, index: int) -> int:
-        """Tokens of a window."""
+        """Number of tokens of a window, over all streams."""
         return self.size(index) * self.streams
 
     def size(self, index: int) -> int:
-        """Tokens of a window in each stream."""
+        """Number of tokens of a window in each stream."""
         number = index // self.shards
         return int(self.starts[number + 1] - self.starts[number])
 
     def ordered_indices(self) -> np.ndarray:
-        """All windows in the order of the text."""
+        """All windows in text order."""
         return np.arange(len(self))

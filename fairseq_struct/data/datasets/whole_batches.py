@@ -1,4 +1,4 @@
-"""Data sets of which no batch leaves an instance out."""
+"""Datasets whose batches hold every instance."""
 
 from abc import abstractmethod
 
@@ -8,7 +8,10 @@ from fairseq_struct.errors import InputError
 
 
 class WholeBatches(FairseqDataset):
-    """Batches of any number of instances: of a multiple fairseq would lose the last ones."""
+    """Dataset with batches of any size.
+
+    With a required multiple of the batch size, fairseq would drop the last instances.
+    """
 
     @property
     @abstractmethod
@@ -18,10 +21,10 @@ class WholeBatches(FairseqDataset):
     def batch_by_size(
         self, indices, max_tokens=None, max_sentences=None, required_batch_size_multiple=1
     ):
-        """Batches, whatever multiple is asked for.
+        """Make batches; ``required_batch_size_multiple`` is ignored.
 
         Raises:
-            InputError: a sentence is longer than a batch may be.
+            InputError: a sentence is longer than ``max_tokens``.
         """
         if max_tokens is not None and self.longest > max_tokens:
             raise InputError(f"--max-tokens {max_tokens}, but a sentence has {self.longest} words")

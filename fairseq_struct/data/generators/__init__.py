@@ -1,1 +1,1 @@
-"""Small corpora drawn from grammars and mixtures, for tests and demonstrations."""
+"""Generators of small corpora, from grammars and mixtures, for tests and demonstrations."""

@@ -1,4 +1,4 @@
-"""A generated mixture of clusters, each with a linear classifier of its own."""
+"""A generated mixture of clusters; each cluster has its own linear classifier."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,20 +38,22 @@ def generate_mixture(
 
     z ~ Categorical(1/K), x ~ Normal(m_z, sigma I), y = sign(w_z' x + b_z).
 
-    What the thesis leaves open is as in the generator published with the paper: m_z and w_z are
-    standard normal, sigma is the standard deviation and 0.1, so that the clusters lie far apart
-    and finding them is a matter of learning only; b_z is minus the mean of w_z' x over the
-    cluster's instances in a sample, so that the two labels are about equally frequent in every
-    cluster; training and validation set are one sample, the test set is another. Dimension 100 is
-    the hidden size of the thesis's table A.1.
+    The details that Mihaylova's thesis does not give follow the generator published with the
+    paper of this experiment (Mihaylova et al., 2020). m_z and w_z are standard normal. sigma is
+    the standard deviation. It is 0.1, so that the clusters lie far apart and only learning limits
+    how well a model finds them. b_z is minus the mean of w_z' x over the cluster's instances in a
+    sample, so that the two labels are about equally frequent in every cluster. Training and
+    validation set are one sample, the test set is another. Dimension 100 is the hidden size in
+    table A.1 of Mihaylova's thesis.
 
-    The numbers are drawn in that generator's order, and its seed is the default: these are the
-    paper's data. A linear model, whose training has one optimum only, gets 68.1 % of the test set
-    with 3 clusters and 59.9 % with 10 there (recipes/latent_clusters; paper: 68.05 and 60.00).
+    The numbers are drawn in the order of that generator, and its seed is the default. So these
+    are the data of Mihaylova et al. (2020). A linear model, whose training has only one optimum,
+    gets 68.1 % of the test set with 3 clusters and 59.9 % with 10 (recipes/latent_clusters; their
+    paper: 68.05 and 60.00).
 
     Args:
-        samples: for each sample, drawn in this order, the subsets it is cut into and the number
-            of instances of each.
+        samples: for each sample, in drawing order, the names of its subsets and the number of
+            instances of each.
         clusters: K.
         dim: dimension of x.
         sigma: standard deviation of x around the centre of its cluster.
@@ -82,7 +84,7 @@ def generate_mixture(
         x = centres[z] + sigma * torch.randn(total, dim, generator=generator)
         scores = (weights[z] * x).sum(1)
         sums = torch.zeros(clusters).index_add(0, z, scores)
-        means = sums / torch.bincount(z, minlength=clusters)  # NaN, and not read, without instance
+        means = sums / torch.bincount(z, minlength=clusters)  # NaN, never read, without instances
         y = (scores > means[z]).float()
         parts = (part.split(list(sizes.values())) for part in (x, y, z))
         for name, *columns in zip(sizes, *parts, strict=True):
@@ -91,14 +93,14 @@ def generate_mixture(
 
 
 class ClusterMixtureDataset(FairseqDataset):
-    """Instances in memory, as a data set of fairseq's.
+    """A fairseq dataset of instances in memory.
 
-    A batch is cut by the number of instances; ``--max-tokens`` counts instances, too.
+    The number of instances limits a batch; ``--max-tokens`` also counts instances.
 
     Args:
         instances: the data.
-        batches_per_epoch: repeat the batches until an epoch has this many. With full batches an
-            epoch would be one update, and fairseq's work around an epoch longer than the update.
+        batches_per_epoch: repeat the batches until an epoch has this many. With full batches, an
+            epoch would be one update. fairseq's work around an epoch takes longer than the update.
     """
 
     def __init__(self, instances: Instances, batches_per_epoch: int = 0):
@@ -113,12 +115,12 @@ class ClusterMixtureDataset(FairseqDataset):
         return index
 
     def __getitems__(self, indices: np.ndarray) -> np.ndarray:
-        """Torch's data loader asks for a whole batch here: the collater picks its rows at once."""
+        """Return the indices: torch requests a whole batch, and the collater picks its rows."""
         return indices
 
     def collater(self, indices) -> dict:
         """The sample of the instances at ``indices`` (n,)."""
-        if len(indices) == len(self):  # the data as they are, without copying them
+        if len(indices) == len(self):  # all the data, without a copy
             return self._everything
         rows = torch.as_tensor(np.asarray(indices, dtype=np.int64))
         every = self.instances
@@ -141,7 +143,7 @@ class ClusterMixtureDataset(FairseqDataset):
     def batch_by_size(
         self, indices, max_tokens=None, max_sentences=None, required_batch_size_multiple=1
     ) -> list[np.ndarray]:
-        """Cut ``indices`` into batches; none is left out, whatever multiple is asked for."""
+        """Cut ``indices`` into batches; none is left out, and the required multiple is ignored."""
         size = min(filter(None, (max_tokens, max_sentences, len(indices))))
         batches = [indices[start : start + size] for start in range(0, len(indices), size)]
         wanted = max(len(batches), self.batches_per_epoch)

@@ -1,14 +1,16 @@
-"""Synchronous context-free grammars: tables that derive a sentence, its translation, their trees.
+"""Synchronous context-free grammars, which derive a sentence, its translation and their trees.
 
-A rule rewrites one category on both sides at once. In the notation of ``Grammar.parse`` ::
+A rule rewrites one category on both sides at once. An example in the notation of
+``Grammar.parse``::
 
     3  NP(N G) -> det=D(N) amod=A(N G) *N(N G)   =>  * amod det
 
-the noun phrase of number N and gender G becomes determiner, adjective, noun in the source and
-noun, adjective, determiner in the target, with weight 3 among the rules for NP. The star marks
-the head; every other part carries the relation to it, and the target side lists the parts by
-these names. Variables take their value from the left side; one that is missing there is drawn
-from the domain of its letter. Lower-case arguments are constants.
+The noun phrase of number N and gender G becomes determiner, adjective, noun in the source. In the
+target it becomes noun, adjective, determiner. The rule has weight 3 among the rules for NP. The
+star marks the head. Every other part has the name of its relation to the head, and the target
+side lists the parts by these names. Variables take their value from the left side. A variable
+that is missing there is drawn from the domain of its first letter. Lower-case arguments are
+constants.
 
 References: Aho and Ullman (1969), "Syntax directed translations and the pushdown assembler";
 Chiang (2006), "An introduction to synchronous grammars".
@@ -41,7 +43,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Rule:
-    """One way to rewrite a category; ``target`` orders the source's parts anew."""
+    """One way to rewrite a category; ``target`` is the order of the parts in the target."""
 
     weight: int
     category: str
@@ -52,7 +54,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Entry:
-    """A word and its translation; an empty string where a side leaves it out."""
+    """A word and its translation; the string is empty if a side has no such word."""
 
     source: str
     target: str
@@ -64,8 +66,8 @@ class Node:
     """A derived constituent on both sides.
 
     Attributes:
-        category: label of the constituent, for a leaf its part of speech.
-        relation: what it is to the head of the constituent around it; "*" for the head itself.
+        category: label of the constituent; for a leaf, its part of speech.
+        relation: relation to the head of the parent constituent; "*" for the head itself.
         words: for a leaf the word of each side, possibly empty.
         children: its parts in source order; none for a leaf.
         target: indices of ``children`` in target order.
@@ -109,7 +111,7 @@ class Node:
         return node
 
     def dependencies(self, side: int) -> list[tuple[int, str]]:
-        """Return for each word of a side its head (1-based, 0 for the root) and its relation."""
+        """Return the head (1-based, 0 for the root) and the relation of each word of a side."""
         position = {id(leaf): i for i, leaf in enumerate(self.leaves(side), start=1)}
         arcs = {}
 
@@ -128,9 +130,9 @@ class Node:
         return [arcs[i] for i in position.values()]
 
     def alignment(self) -> list[tuple[int, int]]:
-        """Return the (source, target) positions, 0-based, of the words that translate each other.
+        """Return the pairs (source, target) of 0-based positions of words that are translations.
 
-        A word that the other side leaves out is in no pair.
+        A word without a counterpart on the other side is in no pair.
         """
         target = {id(leaf): j for j, leaf in enumerate(self.leaves(TARGET))}
         source = enumerate(self.leaves(SOURCE))
@@ -138,7 +140,7 @@ class Node:
 
 
 class Grammar:
-    """Rules and lexicon of a synchronous grammar, from which sentence pairs are drawn."""
+    """Rules and lexicon of a synchronous grammar; it draws sentence pairs."""
 
     def __init__(
         self,
@@ -150,10 +152,10 @@ class Grammar:
         """Assemble a grammar.
 
         Args:
-            rules: how categories are rewritten.
-            lexicon: the entries of each category of words, by the values of its features.
+            rules: rewriting rules of the categories.
+            lexicon: entries of each word category, by the values of its features.
             domains: the values of a variable, by the first letter of its name.
-            recursive: categories each of which, when it is entered, adds a level of depth.
+            recursive: categories that add one level of depth.
         """
         self.lexicon = lexicon
         self.domains = domains
@@ -171,7 +173,7 @@ class Grammar:
         domains: dict[str, tuple[str, ...]],
         recursive: frozenset[str],
     ) -> Grammar:
-        """Read the rules of a grammar from a table, one a line.
+        """Read the rules of a grammar from a table with one rule per line.
 
         Args:
             table: rules in the notation explained at the top of this module.
@@ -180,7 +182,7 @@ class Grammar:
             recursive: see ``__init__``.
 
         Raises:
-            ValueError: a line is not in that notation.
+            ValueError: a line does not follow this notation.
         """
         lines = (line.strip() for line in table.splitlines())
         return cls([_parse_rule(x) for x in lines if x], lexicon, domains, recursive)
@@ -190,11 +192,11 @@ class Grammar:
 
         Args:
             start: the category to begin with; it has no features.
-            max_depth: the most recursive categories inside one another.
+            max_depth: maximum number of nested recursive categories.
             generator: source of randomness.
 
         Raises:
-            ValueError: nothing can be derived within that depth.
+            ValueError: no derivation fits this depth.
         """
         return self._derive(start, (), "*", max_depth, generator)
 
@@ -230,7 +232,7 @@ class Grammar:
         return Node(category, relation, children=tuple(children), target=rule.target)
 
     def _least_depths(self) -> dict[str, float]:
-        """Return for each category the depth that its shallowest derivation needs."""
+        """Return the depth of the shallowest derivation of each category."""
         least: dict[str, float] = {category: 0 for category, _ in self.lexicon}
         changed = True
         while changed:
@@ -243,7 +245,7 @@ class Grammar:
         return least
 
     def _depth(self, rule: Rule, least: dict[str, float]) -> float:
-        """Return the depth that the shallowest derivation by a rule needs."""
+        """Return the depth of the shallowest derivation by a rule."""
         return max(
             least.get(part.category, inf) + (part.category in self.recursive) for part in rule.parts
         )

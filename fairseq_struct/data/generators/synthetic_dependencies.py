@@ -1,10 +1,10 @@
-"""A seeded generator of sentences in which words choose the words that depend on them.
+"""A seeded generator of sentences in which each word chooses its dependents.
 
-A verb has a subject before it and, now and then, an object, an adverb and an adpositional phrase
-behind; nouns have determiners, adjectives and adpositional phrases. Of the words of a class, every
-word has a few favourites for each of its relations, and takes one of them nine times out of ten.
-So what a hidden word is can be told from its head and its dependents, and hardly from neighbours
-that are neither: what unsupervised parsers are supposed to find.
+A verb has a subject before it. It sometimes has an object, an adverb and an adpositional phrase
+after it. Nouns have determiners, adjectives and adpositional phrases. For each of its relations,
+a word has a few favourite dependents, and takes one of them nine times out of ten. So the head
+and the dependents of a hidden word predict it, and other neighbours hardly do. Unsupervised
+parsers are supposed to find these dependencies.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fairseq_struct.errors import InputError
 CLASSES = {"DET": 8, "ADJ": 30, "NOUN": 60, "VERB": 40, "ADV": 20, "ADP": 10}
 FAVOURITES = 2
 FAITH = 0.9
-# relation, class, probability and side of what depends on a class, from the left to the right.
+# Dependents of a class: relation, class, probability and side, from left to right.
 DEPENDENTS = {
     "VERB": (
         ("advmod", "ADV", 0.2, "left"), ("nsubj", "NOUN", 1.0, "left"),
@@ -31,7 +31,7 @@ DEPENDENTS = {
         ("nmod", "NOUN", 0.25, "right"),
     ),
 }  # fmt: skip
-# Nouns that have an adposition, which comes before all that they have.
+# Relations of nouns with an adposition; the adposition precedes all other dependents.
 WITH_CASE = frozenset({"nmod", "obl"})
 
 
@@ -45,10 +45,10 @@ class _Word:
 
 
 class DependencyLanguage:
-    """Words, and each one's favourites.
+    """A language: its words and the favourite dependents of each word.
 
     Args:
-        seed: which language.
+        seed: seed that determines the language.
     """
 
     def __init__(self, seed: int = 1):
@@ -65,7 +65,7 @@ class DependencyLanguage:
         }
 
     def sentence(self, most_words: int = 20) -> Sentence:
-        """A sentence of up to so many words, with its tree."""
+        """Draw a sentence of at most ``most_words`` words, with its tree."""
         while True:
             root = self._word(self.draw.choice(self.words["VERB"]), "VERB", "root")
             order = list(_in_order(root))
@@ -102,10 +102,14 @@ def _sentence(order: list[_Word]) -> Sentence:
 
 
 def generate_dependencies(sizes: Mapping[str, int], seed: int = 1) -> dict[str, list[Sentence]]:
-    """Splits of one language, of so many sentences, no sentence in more than one of them.
+    """Draw the splits of one language; no sentence is in two splits.
+
+    Args:
+        sizes: number of sentences of each split.
+        seed: seed of the language and its sentences.
 
     Raises:
-        InputError: a size below 1.
+        InputError: a size is below 1.
     """
     if min(sizes.values()) < 1:
         raise InputError("a split needs 1 sentence or more")

@@ -1,15 +1,15 @@
-"""A made-up language and a seeded generator of English sentences with their translations in it.
+"""A seeded generator of English sentences with translations into an invented language.
 
-English is head-initial here and the made-up language head-final: its verbs close the clause,
+English is head-initial here, and the invented language is head-final: verbs end the clause,
 relative clauses and adpositional phrases precede their noun, adjectives and determiners follow it.
-What a tree makes easy and a window of neighbouring words does not: verbs agree with the head noun
-of the subject in number and gender over whatever stands between them, also in the past tense,
-where the English verb does not show it; adjectives agree with their noun; nouns mark case; an
-adverb of the clause moves before its subject. ``the`` has no translation and the past particle
-``ta`` no original.
+A tree makes the following easy, a window of neighbouring words does not. Verbs agree with the head
+noun of the subject in number and gender, at any distance, also in the past tense, where the
+English verb does not show it. Adjectives agree with their noun. Nouns mark case. An adverb of the
+clause moves before its subject. ``the`` has no translation, and the past particle ``ta`` has no
+English counterpart.
 
-A noun takes at most one modifier after it and verbs are strictly subcategorised, so every English
-sentence of the grammar has one tree and hence one translation.
+A noun has at most one modifier after it, and verbs are strictly subcategorised. So every English
+sentence of the grammar has one tree and therefore one translation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fairseq_struct.data.prepared.translation_folder import TextOptions
 from fairseq_struct.data.readers.parallel_text import ParallelCorpus
 from fairseq_struct.errors import InputError
 
-# Whole words, nothing dropped: line n of the text and tree n belong together.
+# Whole words, and no sentence is dropped: tree n is the tree of line n of the text.
 TEXT_OPTIONS = TextOptions(
     tokenise="none", segment="none", subwords=0, max_length=None, max_ratio=None
 )
@@ -39,8 +39,8 @@ DOMAINS = {
     "G": ("m", "f"),
     "K": ("nom", "obl"),  # case
     "T": ("present", "past"),
-    "A": ("person", "animal"),  # what acts
-    "O": ("person", "animal", "thing"),  # what is acted upon
+    "A": ("person", "animal"),  # agents
+    "O": ("person", "animal", "thing"),  # objects of actions
     "C": ("person", "animal", "thing", "place"),
 }
 
@@ -110,7 +110,7 @@ ADJECTIVES = """
     old/arkh young/nov tall/visk small/petr happy/rast sad/tug clever/umn lazy/slenk brave/hrab
     hungry/gald
 """
-# category, features: source/target; several entries for the same features are alternatives.
+# category, features: source/target; several entries of the same features are alternatives.
 WORDS = """
     ADV: often/chastu rarely/redku always/semper today/odai never/nokda
     P: near/blez behind/zadik above/supru under/podik beside/okol
@@ -171,7 +171,7 @@ def build_lexicon() -> dict[Key, list[Entry]]:
 
 
 def build_grammar() -> Grammar:
-    """Return the synchronous grammar of English and the made-up language."""
+    """Return the synchronous grammar of English and the invented language."""
     return Grammar.parse(RULES, build_lexicon(), DOMAINS, RECURSIVE)
 
 
@@ -182,12 +182,12 @@ def generate_corpus(
 
     Args:
         sizes: number of sentence pairs of ``train``, ``valid`` and ``test``.
-        max_depth: the most clauses and adpositional phrases inside one another, at least 1.
+        max_depth: maximum number of nested clauses and adpositional phrases, at least 1.
         seed: the same seed gives the same corpus.
-        grammar: the grammar to draw from; that of this module if None.
+        grammar: the grammar to draw from; None for the grammar of this module.
 
     Raises:
-        InputError: there are not enough distinct sentences of that depth.
+        InputError: there are not enough distinct sentences of this depth.
     """
     total = sum(sizes.values())
     grammar = grammar or build_grammar()
@@ -220,7 +220,7 @@ def generate_corpus(
 
 
 def conllu(node: Node, side: int) -> list[str]:
-    """Return the dependency tree of a sentence as lines of CoNLL-U, a blank one last.
+    """Return the dependency tree of a sentence as lines of CoNLL-U, with a blank line at the end.
 
     Args:
         node: the derivation of the sentence.
@@ -236,7 +236,7 @@ def conllu(node: Node, side: int) -> list[str]:
 
 
 def _distinct(grammar: Grammar, max_depth: int, seed: int, total: int):
-    """Yield derivations of distinct source sentences, for as long as new ones turn up easily."""
+    """Yield derivations of distinct source sentences, for 1000 + 20 * ``total`` draws."""
     generator = random.Random(seed)
     translations: dict[str, str] = {}
     for _ in range(1000 + 20 * total):
@@ -251,7 +251,7 @@ def _distinct(grammar: Grammar, max_depth: int, seed: int, total: int):
 
 
 def _rows(table: str):
-    """Yield each line's key, split at spaces, and its words, split at slashes."""
+    """Yield the key of each line, split at spaces, and its words, split at slashes."""
     for line in filter(None, map(str.strip, table.splitlines())):
         key, _, words = line.partition(":")
         yield tuple(key.split()), [tuple(word.split("/")) for word in words.split()]

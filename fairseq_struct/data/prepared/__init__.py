@@ -1,1 +1,1 @@
-"""Folders that preparation writes, and what it makes them with."""
+"""Prepared folders, and the tools that write them."""

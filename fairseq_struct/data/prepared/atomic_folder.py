@@ -1,4 +1,4 @@
-"""A folder that appears complete or not at all, whoever else wants to write it."""
+"""A folder that appears complete or not at all, also with several writing processes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from fairseq_struct.errors import OF_STREAMS, InputError
 def staging_folder(out: Path, say: Callable[[str], None]) -> Iterator[Path]:
     """Yield an empty folder ``.OUT.partial`` beside ``out``, for this process alone.
 
-    Another process that wants to write ``out`` waits for this one. What a killed process has left
-    is cleared: the kernel gives its lock back, so that no process number needs to be trusted. The
-    folder is gone after the block, unless it has taken the place of ``out`` (:func:`take_place`).
+    Another process that wants to write ``out`` waits for this one. Files left by a killed process
+    are removed. The kernel releases the lock of a killed process, so this needs no process
+    numbers. The staging folder is removed after the block, unless it has replaced ``out``
+    (:func:`take_place`).
 
     Args:
-        out: the folder that shall appear, without symbolic links.
-        say: called with a line before waiting.
+        out: the folder to write, without symbolic links.
+        say: called with a message before waiting.
 
     Raises:
         InputError: nothing can be written beside ``out``, or the disk is full.
@@ -48,24 +49,24 @@ def staging_folder(out: Path, say: Callable[[str], None]) -> Iterator[Path]:
         raise InputError(f"{out}: cannot be written ({error.strerror})") from None
     finally:
         for folder in new_parents:  # the innermost comes first
-            with suppress(OSError):  # there is something in it now
+            with suppress(OSError):  # the folder is not empty
                 folder.rmdir()
 
 
 def take_place(new: Path, out: Path) -> None:
-    """Let a staging folder take the place of ``out``, of which only its own files go.
+    """Replace ``out`` by a staging folder; only files that ``out`` lists as its own are removed.
 
     Args:
         new: the folder of :func:`staging_folder`.
-        out: where nothing stands, an empty folder, or a prepared one.
+        out: a path that does not exist, an empty folder, or a prepared one.
 
     Raises:
-        InputError: a file that is not of the old folder has come to it; nothing was changed.
+        InputError: a foreign file is in the old folder; nothing is changed then.
     """
     if not out.exists() or not any(out.iterdir()):
         os.replace(new, out)
         return
-    # A folder cannot replace a full one in one step: the old one steps aside first.
+    # A folder cannot replace a non-empty one in one step: the old one is renamed first.
     old = out.with_name(f".{out.name}.old")
     os.replace(out, old)
     try:
@@ -79,10 +80,15 @@ def take_place(new: Path, out: Path) -> None:
 
 
 def require_own(folder: Path, own: Collection[str], called: Path) -> None:
-    """Make sure that a folder holds nothing but its own files.
+    """Check that a folder holds only its own files.
+
+    Args:
+        folder: the folder to check.
+        own: names of its own files.
+        called: path of the folder in the message.
 
     Raises:
-        InputError: it holds something else, which the message names; the folder as ``called``.
+        InputError: the folder holds another file; the message names it.
     """
     foreign = foreign_files(folder, own)
     if foreign:
@@ -112,7 +118,7 @@ def _lock(out: Path, say: Callable[[str], None]) -> Iterator[None]:
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 break
-        os.close(handle)  # its holder has removed the file before giving it back
+        os.close(handle)  # the previous holder removed the file before releasing the lock
     try:
         yield
     finally:
@@ -121,10 +127,10 @@ def _lock(out: Path, say: Callable[[str], None]) -> Iterator[None]:
 
 
 def _restore(old: Path, out: Path) -> None:
-    """End what a process began that was killed while one folder took the other's place."""
+    """Finish the replacement of a folder after a process was killed during it."""
     manifest = read_manifest(old)
     if manifest is None:
-        with suppress(OSError):  # there is none, or it is somebody else's
+        with suppress(OSError):  # the folder does not exist, or has foreign files
             old.rmdir()
     elif out.exists():
         remove_files(old, manifest[FILES])

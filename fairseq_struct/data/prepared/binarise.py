@@ -28,11 +28,11 @@ def binarise(
         folder: holds ``segmented``; ``data-bin`` with its ``dict.LANG.txt`` is made beside it.
         source_lang: suffix of the source side's files.
         target_lang: suffix of the target side's files.
-        joined_dictionary: one dictionary for both languages, as shared embeddings need.
-        workers: processes that binarise at the same time.
+        joined_dictionary: make one dictionary for both languages, as shared embeddings need.
+        workers: number of parallel processes.
 
     Raises:
-        InputError: fairseq-preprocess failed; the message ends with the last thing it said.
+        InputError: fairseq-preprocess failed; the message ends with its last error.
     """
     command = [sys.executable, "-m", "fairseq_cli.preprocess"]
     command += ["--source-lang", source_lang, "--target-lang", target_lang]
@@ -40,7 +40,7 @@ def binarise(
     command += ["--destdir=data-bin", f"--workers={workers}"]
     if joined_dictionary:
         command.append("--joined-dictionary")
-    # Relative paths, because fairseq-preprocess splits the path of a split at commas.
+    # Relative paths, because fairseq-preprocess splits these paths at commas.
     done = subprocess.run(
         command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace"
     )
@@ -48,7 +48,7 @@ def binarise(
         said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
         last = last_error(said) if said else f"exit status {done.returncode}"
         raise InputError(f"fairseq-preprocess failed: {last}")
-    # The log repeats this machine's paths and the date; the manifest says what matters.
+    # The log repeats local paths and the date; the manifest has the relevant facts.
     (folder / "data-bin" / "preprocess.log").unlink(missing_ok=True)
 
 
@@ -61,7 +61,7 @@ def dictionary_size(data_bin: Path, lang: str) -> int:
     """
     text = (data_bin / f"dict.{lang}.txt").read_text(encoding="utf-8")
     entries = (line for line in text.split("\n") if line)
-    # fairseq pads its dictionaries to a multiple of eight with such entries.
+    # fairseq pads its dictionaries to a multiple of eight with "madeupword" entries.
     return sum(not entry.startswith("madeupword") for entry in entries)
 
 

@@ -1,4 +1,7 @@
-"""fairseq's dictionary files, ``word count`` a line; fairseq itself does not say which line."""
+"""fairseq's dictionary files: one ``word count`` per line.
+
+Errors name the line; fairseq's own errors do not.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ OVERWRITE = " #fairseq:overwrite"
 
 
 def require_words(counts: Mapping[str, int], least_count: int) -> None:
-    """Make sure that a dictionary of the words that are frequent enough is not empty.
+    """Check that at least one word is frequent enough for the dictionary.
 
     Args:
-        counts: of the training split's words.
-        least_count: rarer ones are unknown.
+        counts: number of occurrences of each word of the training split.
+        least_count: rarer words are unknown.
 
     Raises:
-        InputError: all of them are.
+        InputError: all words are unknown.
     """
     word, most = max(counts.items(), key=lambda item: item[1])
     if most < least_count:
@@ -30,7 +33,7 @@ def require_words(counts: Mapping[str, int], least_count: int) -> None:
 
 
 def load_dictionary(path: str | Path):
-    """fairseq's ``Dictionary`` of a file.
+    """Load a file as fairseq's ``Dictionary``.
 
     Raises:
         InputError: as for :func:`check_dictionary`.
@@ -42,13 +45,13 @@ def load_dictionary(path: str | Path):
 
 
 def check_dictionary(path: str | Path) -> set[str]:
-    """Make sure that fairseq can load a dictionary, and return its words.
+    """Check that fairseq can load a dictionary, and return its words.
 
     Raises:
-        InputError: the file cannot be read, a line is not a word and a count, or a word stands
-            there twice; with the line.
+        InputError: the file cannot be read, a line is not a word and a count, or a word is there
+            twice; with the line.
     """
-    # As fairseq reads them: Python's lines, of which three kinds of ends make one.
+    # As fairseq reads lines: Python's universal newlines, with three kinds of line ends.
     text = read_text(path).replace("\r\n", "\n").replace("\r", "\n")
     lines = text.removesuffix("\n").split("\n") if text else []
     found = dict.fromkeys(("<s>", "<pad>", "</s>", "<unk>"), 0)

@@ -1,9 +1,9 @@
-"""The folder that parsers are evaluated on.
+"""The prepared folder for the evaluation of parsers.
 
 ::
 
-    OUT/words.txt        a sentence per line, for ``fairseq-struct parse``
-    OUT/trees.txt        its gold tree, line by line
+    OUT/words.txt        one sentence per line, for ``fairseq-struct parse``
+    OUT/trees.txt        the gold trees of these sentences, line by line
     OUT/manifest.json    options and counts
 """
 
@@ -28,10 +28,10 @@ def write_evaluation_folder(
     Args:
         path: folder with .mrg files.
         out: folder to make; it appears complete or not at all.
-        sections: of the Wall Street Journal, or None for every file.
-        longest: the most words of a sentence, None for no limit.
-        overwrite: replace a folder that other trees or options made; it may hold nothing else.
-        say: called with a line of progress.
+        sections: sections of the Wall Street Journal, or None for every file.
+        longest: maximum number of words of a sentence, None for no limit.
+        overwrite: replace a folder made from other trees or options; it must have no other files.
+        say: called with progress messages.
 
     Raises:
         InputError: there are no trees, one is malformed, or ``out`` holds something else.

@@ -1,12 +1,12 @@
-"""The folder that an experiment with labelled sentences reads.
+"""The prepared folder of labelled sentences.
 
 ::
 
     OUT/text/{train,valid,test}.{sentence1,sentence2,label}   one line per instance
     OUT/data-bin/dict.txt, dict.label.txt                     words, labels
-    OUT/data-bin/options.json                                 whether text was lower-cased
-    OUT/data-bin/{train,valid,test}.{sentence1,…}.{bin,idx}   the same, binarised
-    OUT/data-bin/{train,valid,test}.{trees1,…}                gold trees, if they are kept
+    OUT/data-bin/options.json                                 whether the text is lower-cased
+    OUT/data-bin/{train,valid,test}.{sentence1,…}.{bin,idx}   the same text, binarised
+    OUT/data-bin/{train,valid,test}.{trees1,…}                gold trees, if kept
     OUT/manifest.json                                         options and counts
 """
 
@@ -29,7 +29,7 @@ from fairseq_struct.data.readers.labelled_text import SPLITS, Instance, Labelled
 from fairseq_struct.errors import InputError
 
 OPTIONS = "options.json"
-TREES = "trees"  # and the number of the sentence; a line of labelled brackets for each
+TREES = "trees"  # followed by the sentence's number; one line of labelled brackets per instance
 
 
 def write_labelled_folder(
@@ -46,24 +46,24 @@ def write_labelled_folder(
 ) -> dict:
     """Write a corpus as text and ``data-bin``, and return its manifest.
 
-    A folder that the same corpus and options made is left as it is.
+    A folder made from the same corpus and options stays unchanged.
 
     Args:
         corpus: the instances.
         out: folder to make; it appears complete or not at all.
         lower: lower-case the sentences.
         least_count: words rarer than this in the training split are unknown.
-        words_of_all_splits: put the words of all splits into the dictionary, for pretrained
-            embeddings, which know more words than the training split has.
-        trees: keep the gold trees of the sentences, for models that take them.
-        selection: options by which the instances were chosen, for the manifest.
-        overwrite: replace a folder that other options or another corpus made; it may hold nothing
-            else.
-        say: called with a line of progress.
+        words_of_all_splits: put the words of all splits into the dictionary. This is for
+            pretrained embeddings, which cover more words than the training split.
+        trees: keep the gold trees of the sentences, for models that need them.
+        selection: options that selected the instances, for the manifest.
+        overwrite: replace a folder made from other options or another corpus; it must have no
+            other files.
+        say: called with progress messages.
 
     Raises:
-        InputError: ``out`` holds something else, the labels are too few, a sentence has one of
-            fairseq's own symbols as a word, or there are no trees to keep.
+        InputError: ``out`` holds something else, there are too few labels, a sentence contains one
+            of fairseq's own symbols as a word, or there are no trees to keep.
     """
     compat.prepare()
     if trees and not all(one.trees for split in SPLITS for one in corpus.splits[split]):
@@ -118,7 +118,7 @@ def write_labelled_folder(
             "lower": lower,
             "least_count": least_count,
             "words_of_all_splits": words_of_all_splits,
-            # Folders without trees are those of versions that could not keep any.
+            # Without trees the identity is that of earlier versions, which had no such option.
             **({"trees": True} if trees else {}),
             **(selection or {}),
         },
@@ -131,7 +131,7 @@ def write_labelled_folder(
 
 
 def label_dictionary(labels: Iterable[str]):
-    """A fairseq dictionary of labels, which its special symbols precede."""
+    """Make a fairseq dictionary of labels; fairseq's special symbols come first."""
     from fairseq.data import Dictionary
 
     dictionary = Dictionary()

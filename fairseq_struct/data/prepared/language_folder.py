@@ -1,9 +1,9 @@
-"""The folder that a language model is trained on.
+"""The prepared folder for training a language model.
 
 ::
 
-    OUT/text/{train,valid,test}.txt            a sentence per line
-    OUT/data-bin/dict.txt, *.{bin,idx}         the same for --task language_modeling
+    OUT/text/{train,valid,test}.txt            one sentence per line
+    OUT/data-bin/dict.txt, *.{bin,idx}         the same text for --task language_modeling
     OUT/manifest.json                          counts
 """
 
@@ -30,21 +30,21 @@ def write_language_folder(
 ) -> dict:  # fmt: skip
     """Write a corpus as text and ``data-bin``, and return its manifest.
 
-    A folder that the same text and options made is left as it is.
+    A folder made from the same text and options stays unchanged.
     The dictionary has the words of the training split; ``<unk>`` in the text is the unknown word.
 
     Args:
-        files: the file of each split, a sentence per line; empty lines are left out and counted.
+        files: the file of each split, one sentence per line; empty lines are counted and left out.
         out: folder to make; it appears complete or not at all.
-        overwrite: replace a folder that another text or other options made; it may hold nothing
-            else.
-        companions: text of further files, by their paths in the folder.
-        options: what made the text what it is, for the manifest.
-        say: called with a line of progress.
+        overwrite: replace a folder made from another text or other options; it must have no other
+            files.
+        companions: text of additional files, by their paths in the folder.
+        options: options that produced the text, for the manifest.
+        say: called with progress messages.
 
     Raises:
-        InputError: a file is missing, empty or no UTF-8, has one of fairseq's own symbols as a
-            word, or ``out`` holds something else.
+        InputError: a file is missing, empty or not UTF-8, contains one of fairseq's own symbols as
+            a word, or ``out`` holds something else.
     """
     texts = {split: _read(Path(files[split])) for split in SPLITS}
     counts = {

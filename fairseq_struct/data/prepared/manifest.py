@@ -1,4 +1,4 @@
-"""What a prepared folder says of itself: how it was made, and which files are its own."""
+"""The manifest of a prepared folder: how the folder was made, and which files belong to it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def digest(lines: Iterable[str]) -> str:
 
 
 def write_manifest(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Write ``content`` and the size of every file that is in the folder; return what was written.
+    """Write ``content`` and the size of every file in the folder as its manifest, and return it.
 
-    No date and no path: the same inputs and options make the same manifest.
+    The manifest has no date and no path: the same inputs and options make the same manifest.
     """
     sizes = {name: (folder / name).stat().st_size for name in sorted(_entries(folder))}
     manifest = {**content, FILES: sizes}
@@ -37,30 +37,30 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a prepared folder; None if there is none that lists the folder's files."""
+    """The manifest of a prepared folder; None if it is missing or does not list the files."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         own = manifest[FILES]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
-    # Folders travel with their manifests, and what one lists may be removed.
+    # Security: a manifest may come from elsewhere, and the files that it lists may be removed.
     return manifest if isinstance(own, dict) and all(map(_is_inside, own)) else None
 
 
 def foreign_files(folder: Path, own: Collection[str]) -> list[str]:
-    """What lies in a folder, links and empty folders included, and is none of its own files."""
+    """Entries of a folder that are not its own files, links and empty folders included."""
     found = set(_entries(folder, folders=True)) | {MANIFEST, *own}
     full = {str(parent) for name in found for parent in Path(name).parents}
-    # What a link leads to is elsewhere, even where a folder of ours has been.
+    # A link points elsewhere, even if it replaces one of the own folders.
     full = {name for name in full if not (folder / name).is_symlink()}
     return sorted(found - full - {MANIFEST, *own})
 
 
 def check_files(folder: Path, own: Mapping[str, int]) -> None:
-    """Make sure that every file of a folder is there with all of its bytes.
+    """Check that every file of a folder exists and has its recorded size.
 
     Raises:
-        InputError: one is not.
+        InputError: a file is missing or has another size.
     """
     for name, size in own.items():
         path = folder / name
@@ -72,18 +72,18 @@ def check_files(folder: Path, own: Mapping[str, int]) -> None:
 
 
 def remove_files(folder: Path, own: Collection[str]) -> None:
-    """Remove a folder's own files, the manifest last, and the folders that this leaves empty."""
+    """Remove a folder's own files, the manifest last, and the folders that are empty then."""
     for name in own:
         (folder / name).unlink(missing_ok=True)
     for parent, _, _ in os.walk(folder, topdown=False):
         if Path(parent) == folder:
             (folder / MANIFEST).unlink(missing_ok=True)
-        with suppress(OSError):  # somebody else's file is in it
+        with suppress(OSError):  # the folder has a foreign file
             os.rmdir(parent)
 
 
 def difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
-    """The first of the ``wanted`` entries that another manifest has not, in words."""
+    """Describe the first ``wanted`` entry that another manifest lacks; None if there is none."""
     for key, value in wanted.items():
         old = known.get(key)
         if isinstance(value, dict) and isinstance(old, dict):
@@ -98,7 +98,7 @@ def difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | Non
 
 
 def _is_inside(name: str) -> bool:
-    """Whether a name is that of something below the folder it is looked up in."""
+    """Whether a name refers to something below the folder."""
     path = Path(name)
     leaves = path.is_absolute() or ".." in path.parts
     return bool(path.name) and not leaves and "\0" not in name

@@ -1,4 +1,4 @@
-"""What preparers of corpora share: options, progress, the summary of a translation folder."""
+"""Shared parts of the prepare commands: options, progress, summary of a translation folder."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ def say(message: str) -> None:
 
 
 def add_folder_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options every script has that writes a translation folder.
+    """Add the options of every command that writes a translation folder.
 
     Args:
-        parser: the script's parser.
+        parser: the command's parser.
     """
     parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
     parser.add_argument(
         "--overwrite", action="store_true", help="replace OUT if other options made it"
     )
     parser.add_argument(
-        "--workers", type=at_least(1), default=1, help="processes that binarise (default: 1)"
+        "--workers", type=at_least(1), default=1, help="number of binarising processes (default: 1)"
     )
 
 
 def at_least(least: float, kind: type = int) -> Callable[[str], float]:
-    """Return an argparse type for numbers that have a least value.
+    """Return an argparse type for numbers with a minimum.
 
     Args:
-        least: the smallest number allowed.
+        least: the minimum.
         kind: ``int`` or ``float``.
     """
 
@@ -56,7 +56,7 @@ def at_least(least: float, kind: type = int) -> Callable[[str], float]:
 
 
 def summary(manifest: dict, out: Path) -> str:
-    """Return what the folder holds and the commands that use it.
+    """Describe the contents of the folder and the commands that use it.
 
     Args:
         manifest: the folder's manifest.

@@ -1,4 +1,4 @@
-"""One decision for all that prepare a corpus: write the folder, leave it as it is, or refuse."""
+"""Shared decision of all prepare commands: write the folder, keep it unchanged, or refuse."""
 
 from __future__ import annotations
 
@@ -27,33 +27,32 @@ def write_prepared_folder(
     overwrite: bool = False,
     say: Callable[[str], None] = lambda message: None,
 ) -> dict[str, Any]:
-    """Make a folder from inputs and options, unless the same have made it before.
+    """Make a folder from inputs and options, unless it already exists with the same ones.
 
-    The folder appears complete or not at all. Nothing of it is ever lost but files that its own
-    manifest lists, and those only if ``overwrite`` says so.
+    The folder appears complete or not at all. Only files that its own manifest lists are ever
+    removed, and only with ``overwrite``.
 
     Args:
-        out: the folder; a symbolic link stays one.
-        identity: everything that decides what the folder holds, to be written into its manifest:
+        out: the folder; a symbolic link stays a link.
+        identity: everything that determines the folder's contents, written into its manifest:
             ``options`` by name, ``text_sha256`` by split, and so on.
-        fill: writes the files into the folder it is given, and returns what else the manifest
-            shall say.
-        overwrite: replace a folder that other inputs or options made.
-        say: called with a line of progress.
+        fill: writes the files into the given folder, and returns further entries of the manifest.
+        overwrite: replace a folder made from other inputs or options.
+        say: called with progress messages.
 
     Returns:
         The manifest of the folder.
 
     Raises:
-        InputError: ``out`` is something else than a prepared folder, other inputs or options made
-            it, it holds somebody else's files, or it cannot be written.
+        InputError: ``out`` is not a prepared folder, it was made from other inputs or options, it
+            holds foreign files, or it cannot be written.
     """
     named, out = Path(out), Path(os.path.realpath(out))
-    identity = json.loads(json.dumps(identity))  # as the manifest will give it back
+    identity = json.loads(json.dumps(identity))  # the form that a manifest has after reading
     done = _finished(named, identity, overwrite)
     if done is None:
         with staging_folder(out, say) as folder:
-            # Once more: another process may have been at it while this one waited.
+            # Check again: another process may have written the folder while this one waited.
             done = _finished(named, identity, overwrite)
             if done is None:
                 manifest = write_manifest(folder, {**identity, **fill(folder)})
@@ -64,17 +63,17 @@ def write_prepared_folder(
 
 
 def known_manifest(out: str | Path, overwrite: bool = False) -> dict[str, Any] | None:
-    """The manifest of a folder that may be written or left as it is; None where nothing stands.
+    """Check that a folder may be written; return its manifest, None if it is missing or empty.
 
-    No input has to be read for that: to be asked before work begins.
+    This reads no input, so that a command can check before it begins to work.
 
     Args:
         out: the folder.
-        overwrite: whether it is to be replaced.
+        overwrite: whether to replace it.
 
     Raises:
-        InputError: ``out`` is something else than a prepared folder, or it is to be replaced and
-            holds somebody else's files.
+        InputError: ``out`` is not a prepared folder, or it would be replaced and holds foreign
+            files.
     """
     out = Path(out)
     if out.exists() and not out.is_dir():
@@ -95,7 +94,7 @@ def known_manifest(out: str | Path, overwrite: bool = False) -> dict[str, Any] |
 
 
 def _finished(out: Path, identity: Mapping[str, Any], overwrite: bool) -> dict[str, Any] | None:
-    """The manifest of a folder to leave as it is, None where one may be written."""
+    """The manifest of a folder to keep unchanged; None if the folder is to be written."""
     manifest = known_manifest(out, overwrite)
     if manifest is None or overwrite:
         return None

@@ -1,9 +1,9 @@
-"""Words of a text that look like fairseq's own symbols, for which nobody may take them.
+"""Reserved words: words of a text that look like fairseq's own symbols.
 
-``<unk>`` in a text is the unknown word, as in the Penn Treebank's. The others are no words: text
-that data is prepared from is refused where it has one, with file and line; text that a trained
-model or a validation reads has a word there that the model does not know. Whoever turns text into
-numbers asks here.
+``<unk>`` in a text is the unknown word, as in the language model text of the Penn Treebank. The
+other symbols are not words. In text to prepare, such a symbol is an error with file and line. In
+text that a trained model or a validation reads, it counts as an unknown word. All code that turns
+text into indices uses this module.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections.abc import Iterable
 
 from fairseq_struct.errors import InputError
 
-# The symbol in the place of a hidden word.
+# The symbol that replaces a hidden word.
 MASK = "<mask>"
 RESERVED = ("<s>", "<pad>", "</s>", MASK)
 
 
 def refuse_reserved(words: Iterable[str], place: str):
-    """Complain about a symbol among the words of text to prepare.
+    """Refuse a sentence to prepare that contains a reserved symbol.
 
     Args:
-        words: of a sentence.
-        place: where it stands, file and line.
+        words: the words of the sentence.
+        place: file and line of the sentence.
 
     Raises:
-        InputError: there is one.
+        InputError: a word is a reserved symbol.
     """
     for word in words:
         if word in RESERVED:
@@ -33,10 +33,10 @@ def refuse_reserved(words: Iterable[str], place: str):
 
 
 def index_of(dictionary, word: str) -> int:
-    """Index of a word of raw text, the unknown word's for what is not there or reserved.
+    """Index of a word of raw text; reserved and missing words have the unknown word's index.
 
     Args:
-        dictionary: fairseq's.
-        word: as it stands in the text.
+        dictionary: a fairseq dictionary.
+        word: the word, unchanged from the text.
     """
     return dictionary.unk() if word in RESERVED else dictionary.index(word)

@@ -1,4 +1,4 @@
-"""The folder that ``--task semantic_similarity`` reads.
+"""The prepared folder for ``--task semantic_similarity``.
 
 ::
 
@@ -36,15 +36,15 @@ def write_similarity_folder(
     sts: Path, dictionary: Path, out: str | Path, *, overwrite: bool = False,
     say: Callable[[str], None] = lambda message: None,
 ) -> dict:  # fmt: skip
-    """Write the data sets that are below ``sts``, and return the folder's manifest.
+    """Write the data sets found below ``sts``, and return the folder's manifest.
 
     Args:
-        sts: folder of STSBenchmark, SICK and STS12-en-test to STS16-en-test; only the first must
-            be there.
+        sts: folder of STSBenchmark, SICK and STS12-en-test to STS16-en-test; only STSBenchmark is
+            required.
         dictionary: dict.txt of the model's data-bin.
         out: folder to make; it appears complete or not at all.
-        overwrite: replace a folder that other data made; it may hold nothing else.
-        say: called with a line of progress.
+        overwrite: replace a folder made from other data; it must have no other files.
+        say: called with progress messages.
 
     Raises:
         InputError: a file is missing or malformed, or ``out`` holds something else.
@@ -72,7 +72,7 @@ def write_similarity_folder(
 
 
 def _read(sts: Path) -> tuple[dict[str, list[Pair]], dict[str, dict[str, int]]]:
-    """Every data set, and the sizes of the subsets of those of a year."""
+    """Read every data set, and the subset sizes of the yearly test sets."""
     sets = {
         name: read_benchmark(sts / BENCHMARK / f"sts-{split}.csv")
         for name, split in (("train", "train"), ("valid", "dev"), ("STS-B", "test"))

@@ -1,7 +1,7 @@
-"""Subword segmentation: one interface over subword-nmt merges and sentencepiece models.
+"""Subword segmentation: one interface to subword-nmt merges and sentencepiece models.
 
-Both are learned jointly on the two sides of the training text, which is what shared embeddings
-and a joined dictionary need, and both give the same model for the same text every time.
+Both are learned jointly on the two sides of the training text, as shared embeddings and a joined
+dictionary need. Both are deterministic: the same text gives the same model.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Segmenter(ABC):
     """Splits a line into subwords and joins them again.
 
     Attributes:
-        file_name: name of the model's file, empty if it needs none.
+        file_name: name of the model's file; empty if there is no file.
     """
 
     file_name: str = ""
@@ -36,12 +36,12 @@ class Segmenter(ABC):
 
         Args:
             line: one normalised (and, for bpe, tokenised) sentence.
-            language: the side it belongs to; matters only with a vocabulary threshold.
+            language: the line's language; used only with a vocabulary threshold.
         """
 
     @abstractmethod
     def decode(self, line: str) -> str:
-        """Return the sentence that these space-separated subwords spell."""
+        """Join space-separated subwords into the sentence."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -62,7 +62,7 @@ class WholeWords(Segmenter):
 
 
 class BytePairEncoding(Segmenter):
-    """Joint byte-pair merges of subword-nmt, non-final pieces marked ``@@``.
+    """Joint byte-pair merges of subword-nmt; ``@@`` marks non-final pieces.
 
     Reference: Sennrich, Haddow and Birch (2016), "Neural machine translation of rare words with
     subword units".
@@ -74,9 +74,9 @@ class BytePairEncoding(Segmenter):
         """Build the encoder from the text of a merge table.
 
         Args:
-            codes: the table as subword-nmt writes it, a version line and a merge a line.
-            vocabularies: for each language the pieces it may use; a merge that leads outside is
-                undone (None: every piece is allowed).
+            codes: the table in subword-nmt's format: a version line, then one merge per line.
+            vocabularies: allowed pieces of each language; a merge into another piece is undone.
+                None allows every piece.
         """
         from subword_nmt.apply_bpe import BPE
 
@@ -96,12 +96,13 @@ class BytePairEncoding(Segmenter):
 
         Args:
             text: tokenised training sentences of each language.
-            merges: number of merges, exactly.
-            vocabulary_threshold: a piece seen fewer times than this in the segmented training
-                text of a language is split further there; 0 allows every piece.
+            merges: exact number of merges.
+            vocabulary_threshold: a piece that occurs fewer times than this in the segmented
+                training text of a language is split further in this language; 0 allows every
+                piece.
 
         Raises:
-            InputError: the text is too small for that many merges of pairs seen twice.
+            InputError: the text has fewer possible merges; a merged pair must occur twice.
         """
         codes = _learn_merges(_count_words(text.values()), merges)
         encoder = cls(codes)
@@ -118,7 +119,7 @@ class BytePairEncoding(Segmenter):
         """Read back what ``save`` wrote.
 
         Args:
-            folder: holds ``codes.bpe`` and, with a threshold, ``vocabulary.LANG`` files.
+            folder: folder with ``codes.bpe`` and, with a threshold, ``vocabulary.LANG`` files.
 
         Raises:
             InputError: there is no merge table in the folder.
@@ -145,7 +146,7 @@ class BytePairEncoding(Segmenter):
 
 
 class SentencePiece(Segmenter):
-    """A joint sentencepiece model; pieces that begin a word are marked with U+2581.
+    """A joint sentencepiece model; U+2581 marks pieces that begin a word.
 
     Reference: Kudo and Richardson (2018), "SentencePiece: a simple and language independent
     subword tokenizer and detokenizer for neural text processing".
@@ -166,11 +167,11 @@ class SentencePiece(Segmenter):
 
         Args:
             text: normalised, untokenised training sentences of each language.
-            pieces: size of the model's vocabulary, exactly.
+            pieces: exact size of the model's vocabulary.
             kind: ``unigram`` or ``bpe``.
 
         Raises:
-            InputError: the text does not allow a vocabulary of that size.
+            InputError: the text does not allow a vocabulary of this size.
         """
         from sentencepiece import SentencePieceTrainer
 
@@ -184,8 +185,8 @@ class SentencePiece(Segmenter):
                 model_type=kind,
                 character_coverage=1.0,  # a missing character would decode as unknown
                 normalization_rule_name="identity",  # the text is normalised already
-                max_sentence_length=1 << 20,  # bytes; longer ones would be ignored silently
-                num_threads=1,  # with more, ties break differently from run to run
+                max_sentence_length=1 << 20,  # bytes; longer lines would be ignored silently
+                num_threads=1,  # with more threads, ties break differently in each run
                 minloglevel=2,
             )
         except RuntimeError as error:
@@ -199,7 +200,7 @@ class SentencePiece(Segmenter):
         """Read back what ``save`` wrote.
 
         Args:
-            folder: holds ``sentencepiece.model``.
+            folder: folder with ``sentencepiece.model``.
 
         Raises:
             InputError: there is no model in the folder.
@@ -230,8 +231,8 @@ def learn_segmenter(
         vocabulary_threshold: see ``BytePairEncoding.learn``; other kinds ignore it.
 
     Raises:
-        InputError: the text is too small for that size.
-        ValueError: an unknown kind.
+        InputError: the text is too small for this size.
+        ValueError: the kind is unknown.
     """
     if kind == "none":
         return WholeWords()
@@ -243,11 +244,11 @@ def learn_segmenter(
 
 
 def segmenter_options(kind: str, folder: str) -> str:
-    """Return the options with which ``fairseq-generate`` undoes a segmentation.
+    """Return the options of ``fairseq-generate`` that undo a segmentation.
 
     Args:
         kind: one of ``SEGMENTATIONS``.
-        folder: where the model was saved.
+        folder: folder of the saved model.
     """
     if kind == "none":
         return ""

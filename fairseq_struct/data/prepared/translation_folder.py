@@ -1,11 +1,11 @@
-"""The folder that one translation experiment reads, made from a corpus in one deterministic pass.
+"""The prepared folder for translation, made from a corpus in one deterministic pass.
 
 ::
 
     OUT/raw/{train,valid,test}.LANG        normalised, untokenised: the reference for BLEU
-    OUT/segmented/{train,valid,test}.LANG  tokens or subwords, what the model sees
-    OUT/codes.bpe or sentencepiece.model   the segmentation, unless the words are whole
-    OUT/data-bin/                          the same binarised, with dict.LANG.txt
+    OUT/segmented/{train,valid,test}.LANG  tokens or subwords, the input of the model
+    OUT/codes.bpe or sentencepiece.model   the segmentation model, if words are segmented
+    OUT/data-bin/                          the same text binarised, with dict.LANG.txt
     OUT/manifest.json                      options, counts, versions; no path and no date
 
 The line numbers of all files of one split agree.
@@ -39,7 +39,7 @@ _PACKAGES = ("fairseq-fixed", "ve-fairseq", "sacremoses", "sentencepiece", "subw
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How text becomes symbols.
+    """Options that determine how text becomes symbols.
 
     Attributes:
         normalise: one of ``parallel_text.NORMALISATIONS``.
@@ -47,9 +47,10 @@ class TextOptions:
         segment: one of ``subwords.SEGMENTATIONS``.
         subwords: number of merges (bpe) or pieces (sentencepiece).
         vocabulary_threshold: split pieces rarer than this in their language (bpe; 0 for never).
-        max_length: the most symbols of a training sentence; None for no limit.
-        max_ratio: the most symbols of one side per symbol of the other; None for no limit.
-        joined_dictionary: one dictionary for both languages.
+        max_length: maximum number of symbols of a training sentence; None for no limit.
+        max_ratio: maximum number of symbols of one side per symbol of the other; None for no
+            limit.
+        joined_dictionary: make one dictionary for both languages.
     """
 
     normalise: str = "unicode"
@@ -73,21 +74,21 @@ def write_translation_folder(
 ) -> dict:
     """Write a corpus as text, subwords and ``data-bin``, and return its manifest.
 
-    A folder that the same corpus and options made is left as it is; nothing appears at ``out``
+    A folder made from the same corpus and options stays unchanged. Nothing appears at ``out``
     before everything is written.
 
     Args:
         corpus: the text.
-        options: how it becomes symbols.
+        options: how the text becomes symbols.
         out: the folder to make.
-        workers: processes that binarise at the same time.
-        overwrite: replace a folder that other options or another corpus made; it may hold nothing
-            else.
-        say: called with a line of progress now and then.
+        workers: number of parallel binarising processes.
+        overwrite: replace a folder made from other options or another corpus; it must have no
+            other files.
+        say: called with progress messages.
 
     Raises:
         InputError: ``out`` holds something else, the text is too small for the segmentation or
-            has one of fairseq's own symbols as a word, the filter leaves no training pair, or
+            contains one of fairseq's own symbols as a word, the filter leaves no training pair, or
             fairseq-preprocess fails.
     """
 
@@ -125,7 +126,7 @@ def write_translation_folder(
 
 
 def _identity(corpus: ParallelCorpus, options: TextOptions) -> dict:
-    """Everything that decides what the folder holds; equal identities make equal folders."""
+    """Everything that determines the folder's contents; equal identities make equal folders."""
     digests = {
         split: digest(
             f"{source}\n{target}"
@@ -192,7 +193,7 @@ def _write_split(
     for number, (text, pair) in enumerate(zip(raw, tokens, strict=True), 1):
         pieces = tuple(segmenter.encode(s, lang) for s, lang in zip(pair, languages, strict=True))
         if not training or accept.keep(pieces[0].split(), pieces[1].split()):
-            for side, line in enumerate(pieces):  # segmenting may take symbols apart
+            for side, line in enumerate(pieces):  # segmentation may split symbols
                 refuse_reserved(line.split(), corpus.place(split, side, number))
             kept.append((text, pieces))
     if not kept:
@@ -212,7 +213,7 @@ def _write_split(
 
 
 def describe_split(counts: dict) -> str:
-    """Return one line on a split.
+    """Describe a split in one line.
 
     Args:
         counts: the split's entry in the manifest.
@@ -234,5 +235,5 @@ def _versions() -> dict[str, str]:
         try:
             installed[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            continue  # of the two fairseq distributions only one can be installed
+            continue  # only one of the two fairseq distributions can be installed
     return installed

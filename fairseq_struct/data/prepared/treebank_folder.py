@@ -1,9 +1,9 @@
-"""The folder that a masked language model is trained and, with gold trees, scored on.
+"""The prepared folder to train a masked language model and to evaluate it with gold trees.
 
 ::
 
-    OUT/text/{train,valid,test}.txt            a sentence per line
-    OUT/trees/{train,valid,test}.conllu        its trees, line by line
+    OUT/text/{train,valid,test}.txt            one sentence per line
+    OUT/trees/{train,valid,test}.conllu        the gold trees of these sentences, in order
     OUT/data-bin                               the same text for --task structured_masked_lm
 """
 
@@ -30,9 +30,10 @@ UNKNOWN = "<unk>"
 
 
 def as_text(trees: Sequence[Sentence]) -> list[Sentence]:
-    """Trees as the Penn Treebank's text of language models: no punctuation, lower case, numbers N.
+    """Normalise trees as the Penn Treebank's language model text.
 
-    Sentences of punctuation alone are left out.
+    Punctuation is removed, words are lower-cased, numbers become N. Sentences of only punctuation
+    are left out.
 
     Raises:
         InputError: a tree has no tags.
@@ -49,17 +50,17 @@ def write_treebank_folder(
     """Write text and trees of the splits ``train``, ``valid`` and ``test``; return the manifest.
 
     Args:
-        trees: by split.
+        trees: trees of each split.
         out: folder to make; it appears complete or not at all.
-        least_count: words that the training split has less often become the unknown word there,
-            and so in the others, whose text keeps them.
-        overwrite: replace a folder that other trees or options made; it may hold nothing else.
-        drawn: options of a generator that the trees come from, for the manifest.
-        say: called with a line of progress.
+        least_count: words rarer than this in the training split are unknown. In the text of the
+            training split, the unknown word replaces them; the text of other splits keeps them.
+        overwrite: replace a folder made from other trees or options; it must have no other files.
+        drawn: options of the generator of the trees, for the manifest.
+        say: called with progress messages.
 
     Raises:
-        InputError: a split is empty, a tree has one of fairseq's own symbols as a word, or ``out``
-            holds something else.
+        InputError: a split is empty, a tree contains one of fairseq's own symbols as a word, or
+            ``out`` holds something else.
     """
     for split in SPLITS:
         for tree in trees[split]:

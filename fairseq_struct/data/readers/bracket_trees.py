@@ -1,8 +1,8 @@
-"""Bracketed constituency trees: files of them, their words and spans.
+"""Bracketed constituency trees: reading and writing them, their words and their spans.
 
-Trees are ``nltk.Tree``; spans are (start, end) of words counted from 0, the end excluded, as in
-:mod:`fairseq_struct.structure.spans`. Trees of long sentences are deeper than Python's
-functions may be, nltk's own among them: what is here walks through them in loops.
+Trees are ``nltk.Tree``. Spans are (start, end) of words counted from 0, the end excluded, as in
+:mod:`fairseq_struct.structure.spans`. Trees of long sentences are deeper than Python's recursion
+limit, and nltk's own functions fail on them. So the functions here use loops, not recursion.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from fairseq_struct.files.text_files import read_lines
 
 Span = tuple[int, int]
 _TOKEN = re.compile(r"\(|\)|[^\s()]+")
-# Of constituents that have none; a label tells a file of trees from one without labels.
+# Written in place of a missing label, so that readers recognise the file as labelled.
 NO_LABEL = "X"
 
 
 def read_trees(path: Path, labels: bool | None = None) -> list[tuple[int, Tree]]:
-    """Trees of a file, with the lines they begin in.
+    """Read the trees of a file, each with the number of its first line.
 
-    A tree may go over several lines and several may stand in one; ``( (S ..))`` of the Penn
-    Treebank is read as ``(S ..)``. Trees without labels, ``((a b) c)``, are read, too.
+    A tree may span several lines, and a line may hold several trees. ``( (S ..))`` of the Penn
+    Treebank is read as ``(S ..)``. Trees without labels are also read: ``((a b) c)``.
 
     Args:
-        path: of the file.
-        labels: whether constituents have labels; if not given, they have unless one of them begins
-            with another one, so that ``(a (b c))`` is a tree with the label a.
+        path: the file.
+        labels: whether constituents have labels. None: detect it. The file has no labels if a
+            bracket opens directly with another. So ``(a (b c))`` alone is a tree with the label a.
 
     Raises:
-        InputError: the file is missing, no UTF-8, or malformed, with the line.
+        InputError: the file is missing, not UTF-8, or malformed, with the line.
     """
     stack: list[list] = []
     trees: list[tuple[int, list]] = []
@@ -65,7 +65,7 @@ def read_trees(path: Path, labels: bool | None = None) -> list[tuple[int, Tree]]
 
 
 def _tree(node: list, labelled: bool) -> Tree:
-    """The tree of nested lists."""
+    """Make a tree of nested lists."""
     made: dict[int, Tree] = {}
     waiting = [(node, False)]
     while waiting:
@@ -87,13 +87,13 @@ def _tree(node: list, labelled: bool) -> Tree:
 
 
 def prune(tree: Tree, keep: Callable[[str, str], bool]) -> Tree | None:
-    """The tree of the words that stay; None if none does.
+    """Remove words from a tree; None if no word is left.
 
-    Constituents without words go; one that is left with a single child stays.
+    Constituents without words are removed. Constituents with a single child stay.
 
     Args:
-        tree: with a part of speech above every word.
-        keep: whether the word with this part of speech (first) and form (second) stays.
+        tree: a tree with a part of speech above every word.
+        keep: whether to keep a word, called with its part of speech and its form.
     """
     made: dict[int, Tree | None] = {}
     waiting = [(tree, False)]
@@ -110,7 +110,7 @@ def prune(tree: Tree, keep: Callable[[str, str], bool]) -> Tree | None:
 
 
 def spans_of(tree: Tree) -> list[tuple[str, Span]]:
-    """Labels and spans of the constituents of two words or more, outer ones first."""
+    """Labels and spans of the constituents of two or more words, outer ones first."""
     found: list[tuple[str, Span]] = []
     at = 0
     waiting: list[Tree | str | tuple[int, str, int]] = [tree]
@@ -128,7 +128,7 @@ def spans_of(tree: Tree) -> list[tuple[str, Span]]:
 
 
 def leaves_of(tree: Tree) -> list[str]:
-    """The words, as ``tree.leaves()``, of however deep a tree."""
+    """The words of a tree of any depth, as ``tree.leaves()`` returns them."""
     found, waiting = [], [tree]
     while waiting:
         node = waiting.pop()
@@ -140,7 +140,7 @@ def leaves_of(tree: Tree) -> list[str]:
 
 
 def nodes_of(tree: Tree) -> Iterator[Tree]:
-    """The tree and all within it, as ``tree.subtrees()``, of however deep a tree."""
+    """Yield a tree of any depth and all its subtrees, as ``tree.subtrees()`` does."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -154,11 +154,11 @@ def has_label(tree: Tree, label: str) -> bool:
 
 
 def tree_of(words: Sequence[str], spans: Sequence[Span]) -> Tree:
-    """The tree of spans that contain or exclude each other, without labels.
+    """Make a tree without labels from spans that do not cross.
 
     Args:
-        words: of the sentence.
-        spans: of its constituents; that of the whole sentence is added if it is missing.
+        words: the words of the sentence.
+        spans: spans of its constituents; the span of the whole sentence is added if missing.
 
     Raises:
         ValueError: two spans cross.
@@ -193,12 +193,12 @@ def tree_of(words: Sequence[str], spans: Sequence[Span]) -> Tree:
 
 
 def line_of(words: Sequence[str], spans: Sequence[Span]) -> str:
-    """The tree of spans in one line, ``(X the (X cat sleeps))``."""
+    """Write the tree of spans in one line, ``(X the (X cat sleeps))``."""
     return to_line(tree_of(words, spans))
 
 
 def to_line(tree: Tree | str) -> str:
-    """A tree in one line, ``(NP (DT the) (NN cat))``; a missing label becomes X."""
+    """Write a tree in one line, ``(NP (DT the) (NN cat))``; a missing label becomes X."""
     parts: list[str] = []
     waiting: list[Tree | str | None] = [tree]
     while waiting:

@@ -1,4 +1,4 @@
-"""CoNLL-U: dependency trees as one line per word."""
+"""CoNLL-U files: dependency trees with one line per word."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_lines
 
-_MOST_DIGITS = 10  # Python refuses to read thousands of them
+_MOST_DIGITS = 10  # Python refuses to read numbers of thousands of digits
 _NO_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
 
 
@@ -21,10 +21,10 @@ class Sentence:
     Attributes:
         words: forms.
         heads: 1-based, 0 for the root.
-        line: where it begins in its file.
-        tags: parts of speech, universal ones in CoNLL-U; () without.
-        relations: of the words to their heads; () without.
-        path: of that file.
+        line: number of its first line in the file.
+        tags: parts of speech, universal ones in CoNLL-U; () if there are none.
+        relations: relations of the words to their heads; () if there are none.
+        path: path of the file.
     """
 
     words: tuple[str, ...]
@@ -36,17 +36,17 @@ class Sentence:
 
     @property
     def place(self) -> str:
-        """Where it begins, for messages."""
+        """File and line where the sentence begins, for messages."""
         return f"{self.path}:{self.line}" if self.path else f"line {self.line}"
 
 
 def read_conllu(path: Path) -> Iterator[Sentence]:
-    """Sentences of a CoNLL-U file; ranges of words (``1-2``) and empty nodes are passed over.
+    """Read the sentences of a CoNLL-U file; word ranges (``1-2``) and empty nodes are skipped.
 
-    Spaces within a word become ``_``: everywhere else words are separated by spaces.
+    Spaces within a word become ``_``, because spaces separate words everywhere else.
 
     Raises:
-        InputError: the file cannot be read, a line is malformed, or heads are no tree.
+        InputError: the file cannot be read, a line is malformed, or the heads form no tree.
     """
     path = Path(path)
     rows: list[tuple[int, list[str]]] = []
@@ -81,14 +81,14 @@ def _sentence(path: Path, rows: Sequence[tuple[int, list[str]]]) -> Sentence:
 
 
 def check_heads(path: Path, rows: Sequence[tuple[int, str]]) -> list[int]:
-    """Heads as numbers.
+    """Convert heads to numbers, and check that they form a tree.
 
     Args:
-        path: for the message.
-        rows: line and head of every word.
+        path: the file, for messages.
+        rows: line number and head of every word.
 
     Raises:
-        InputError: a head is none of the sentence's words, or they form a cycle; with the line.
+        InputError: a head is not a word of the sentence, or the heads form a cycle; with the line.
     """
     heads = []
     for place, (number, head) in enumerate(rows, 1):
@@ -96,7 +96,7 @@ def check_heads(path: Path, rows: Sequence[tuple[int, str]]) -> list[int]:
         if found is None or found > len(rows) or found == place:
             raise InputError(f"{path}:{number}: {head[:99]!r} is no head of word {place}")
         heads.append(found)
-    reached_from = [0] * (len(rows) + 1)  # the first word from which a way up has met this one
+    reached_from = [0] * (len(rows) + 1)  # first word whose path to the root has this one
     for place in range(1, len(rows) + 1):
         above = place
         while above and not reached_from[above]:
@@ -108,7 +108,7 @@ def check_heads(path: Path, rows: Sequence[tuple[int, str]]) -> list[int]:
 
 
 def _number(text: str) -> int | None:
-    """The number that is written there, None if there is none or one of absurdly many digits."""
+    """The number in a text; None if the text is no number or has too many digits."""
     return int(text) if text.isdecimal() and len(text) < _MOST_DIGITS else None
 
 
@@ -116,13 +116,14 @@ def to_conllu(
     words: Sequence[str], heads: Sequence[int], comments: Sequence[str] = (),
     tags: Sequence[str] = (), relations: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """A sentence's lines, with the empty one behind it.
+    """Write a sentence as CoNLL-U lines, with the empty line after it.
 
     Args:
         words: forms.
         heads: 1-based, 0 for the root.
-        comments: lines to begin with, without ``#``.
-        tags, relations: of the words; without them ``_``, and ``dep`` of all but the root.
+        comments: first lines, without ``#``.
+        tags: parts of speech; ``_`` by default.
+        relations: relations to the heads; ``dep`` by default, ``root`` for the root.
     """
     lines = [f"# {comment}" for comment in comments]
     tags = tags or ["_"] * len(words)

@@ -1,4 +1,4 @@
-"""Treebanks of dependency trees, as unsupervised parsers are evaluated on them."""
+"""Dependency treebanks for the evaluation of unsupervised parsers."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_lines
 
 SUFFIX = ".dp"
-# Universal parts of speech of words; .dp files have those of the Penn Treebank.
+# Universal parts of speech of words; .dp files have the tags of the Penn Treebank.
 UNIVERSAL = frozenset(
     "ADJ ADP ADV AUX CCONJ CONJ DET INTJ NOUN NUM PART PRON PROPN SCONJ SYM VERB X".split()
 )
-# Tokens that are no words, of both sets of tags.
+# Tags of tokens that are not words, from both tag sets.
 PUNCTUATION = frozenset("PUNCT , . : `` '' ( ) -LRB- -RRB- $ # -NONE- NFP HYPH".split())
 
 
 def read_treebank(path: str | Path) -> list[Sentence]:
-    """Trees of a CoNLL-U file, of a ``.dp`` file, or of all ``.dp`` files of a folder.
+    """Read the trees of a CoNLL-U file, of a ``.dp`` file, or of all ``.dp`` files of a folder.
 
-    Lines of ``.dp`` files, as nltk has them, are ``word<TAB>tag<TAB>head``; sentences end with an
-    empty line.
+    Lines of ``.dp`` files, as nltk distributes them, are ``word<TAB>tag<TAB>head``. Sentences end
+    with an empty line.
 
     Raises:
-        InputError: nothing there, a malformed line, or heads that are no tree; with the line.
+        InputError: there are no files or trees, a line is malformed, or heads form no tree; with
+            the line.
     """
     path = Path(path)
     if path.is_dir():
@@ -59,13 +60,13 @@ def _read_dp(path: Path) -> Iterator[Sentence]:
 
 
 def heads_of_kept(heads: Sequence[int], kept: Sequence[bool]) -> list[int]:
-    """Heads among the kept words: each one's nearest kept ancestor, or the root.
+    """Heads of the kept words: the nearest kept ancestor of each, or the root.
 
-    That is how treebanks lose their punctuation: what hung from it moves up.
+    This removes punctuation from a tree: the dependents of a removed token move up.
 
     Args:
-        heads: of a tree, 1-based and 0 for the root.
-        kept: which words stay.
+        heads: heads of a tree, 1-based, 0 for the root.
+        kept: whether each word is kept.
     """
     number, new = 0, [0]
     for stays in kept:
@@ -81,10 +82,10 @@ def heads_of_kept(heads: Sequence[int], kept: Sequence[bool]) -> list[int]:
 
 
 def kept_words(tree: Sentence) -> list[bool]:
-    """Which tokens are words, by their tags, universal ones or those of the Penn Treebank.
+    """Which tokens are words, by their universal or Penn Treebank tags.
 
     Raises:
-        InputError: the tree, or one of its tokens, has no tag, or one of another set.
+        InputError: a token has no tag, or a tag of neither set.
     """
     if not tree.tags or "_" in tree.tags:
         raise InputError(f"{tree.place}: without tags punctuation cannot be told from words")
@@ -98,12 +99,13 @@ def kept_words(tree: Sentence) -> list[bool]:
 
 
 def without_punctuation(tree: Sentence) -> Sentence | None:
-    """The words alone; what hung from punctuation hangs from its nearest ancestor that stays.
+    """Remove punctuation; its dependents move to their nearest kept ancestor.
 
-    None if no word is left.
+    Returns:
+        The tree of the words, None if no word is left.
 
     Raises:
-        InputError: the tree has no tags.
+        InputError: as for :func:`kept_words`.
     """
     kept = kept_words(tree)
     if not any(kept):
@@ -120,5 +122,5 @@ def without_punctuation(tree: Sentence) -> Sentence | None:
 
 
 def as_language_model_text(tree: Sentence) -> Sentence:
-    """Words as the Penn Treebank's corpus of language models has them: lower-cased, numbers N."""
+    """Lower-case words and replace numbers by N, as in the Penn Treebank's language model text."""
     return replace(tree, words=tuple(normalised(word) for word in tree.words))

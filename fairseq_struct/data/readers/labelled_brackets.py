@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# A bracket with its label, one that closes, or a word.
+# An opening bracket with its label, a closing bracket, or a word.
 _TOKEN = re.compile(r"\([^\s()]+(?= )|[()]|[^\s()]+")
 
 
 class Constituent(NamedTuple):
-    """Words of a sentence that belong together, counted from 0, ``end`` excluded."""
+    """A labelled span of words, counted from 0, ``end`` excluded."""
 
     start: int
     end: int
@@ -19,14 +19,14 @@ class Constituent(NamedTuple):
 
 
 def read_line(line: str) -> tuple[list[str], tuple[Constituent, ...]]:
-    """Words of a tree, and its constituents, also those of one word, outer ones first.
+    """Read the words of a tree and its constituents, outer ones first, single words included.
 
     Raises:
-        ValueError: it is no such tree.
+        ValueError: the line is not a tree with labels.
     """
     words: list[str] = []
     found: list[Constituent] = []
-    inside: list[int] = []  # places in ``found`` of the brackets that are open
+    inside: list[int] = []  # places in ``found`` of the open brackets
     before = ""
     tokens = _TOKEN.findall(line)
     for token in tokens:
@@ -49,11 +49,11 @@ def read_line(line: str) -> tuple[list[str], tuple[Constituent, ...]]:
 
 
 def line_of(words: Sequence[str], constituents: Sequence[Constituent]) -> str:
-    """The line of a tree.
+    """Write a tree in one line.
 
     Args:
-        words: of the sentence.
-        constituents: outer ones first.
+        words: the words of the sentence.
+        constituents: its constituents, outer ones first.
     """
     parts = []
     for place, word in enumerate(words):

@@ -1,4 +1,4 @@
-"""Readers of sentences, or pairs of sentences, that have a label."""
+"""Readers of labelled sentences and labelled sentence pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairseq_struct.files.text_files import read_lines
 
 SPLITS = ("train", "valid", "test")
 
-# Of a sentiment treebank, with two labels and those between them.
+# The binary labels of the Stanford Sentiment Treebank, and neutral between them.
 _SENTIMENT = {
     "0": "negative", "1": "negative", "2": "neutral", "3": "positive", "4": "positive",
 }  # fmt: skip
@@ -22,13 +22,13 @@ _SENTIMENT = {
 
 @dataclass(frozen=True)
 class Instance:
-    """A label and what it is about.
+    """One or two sentences with a label.
 
     Attributes:
         sentences: one sentence or two, words separated by spaces.
-        label: its name.
-        line: where it stands in its file.
-        trees: gold constituents of each sentence; none where the corpus has none.
+        label: name of the label.
+        line: number of its line in the file.
+        trees: gold constituents of each sentence; () if the corpus has none.
     """
 
     sentences: tuple[str, ...]
@@ -42,10 +42,10 @@ class LabelledCorpus:
     """Instances of the three splits.
 
     Attributes:
-        name: of the corpus.
+        name: name of the corpus.
         splits: instances by split.
-        dropped: how many were left out by split and reason.
-        files: what the splits were read from, where they were.
+        dropped: number of instances left out, by split and reason.
+        files: files of the splits, if they were read from files.
     """
 
     name: str
@@ -54,11 +54,11 @@ class LabelledCorpus:
     files: dict[str, Path] = field(default_factory=dict)
 
     def place(self, split: str, instance: Instance) -> str:
-        """Where an instance stands, for messages."""
+        """File and line of an instance, for messages."""
         return f"{self.files.get(split, f'the {split} split')}:{instance.line}"
 
 
-# Reads one file: instances, and reasons (str) in place of those that are left out.
+# Reads one file: yields instances, and a reason (str) in place of each instance left out.
 Reader = Callable[[Path], Iterator[Instance | str]]
 
 
@@ -66,13 +66,13 @@ def read_corpus(name: str, reader: Reader, files: dict[str, Path]) -> LabelledCo
     """Read the files of all splits.
 
     Args:
-        name: of the corpus.
-        reader: of one file.
-        files: by split.
+        name: name of the corpus.
+        reader: reader of one file.
+        files: file of each split.
 
     Raises:
         InputError: a file is missing, malformed or empty, a sentence is empty, or the held-out
-            splits have a label or a number of sentences that the training split does not have.
+            splits have a label or a number of sentences that is not in the training split.
     """
     corpus = LabelledCorpus(name, {}, {}, files)
     for split in SPLITS:
@@ -102,7 +102,7 @@ def read_corpus(name: str, reader: Reader, files: dict[str, Path]) -> LabelledCo
 
 
 def read_tsv(path: Path) -> Iterator[Instance | str]:
-    """Lines ``sentence TAB label`` or ``sentence TAB sentence TAB label``."""
+    """Read lines ``sentence TAB label`` or ``sentence TAB sentence TAB label``."""
     for number, line in _lines(path):
         columns = line.split("\t")
         if len(columns) not in (2, 3):
@@ -113,7 +113,7 @@ def read_tsv(path: Path) -> Iterator[Instance | str]:
 
 
 def read_sentiment_trees(path: Path) -> Iterator[Instance | str]:
-    """The Stanford Sentiment Treebank's trees; neutral sentences are left out."""
+    """Read the Stanford Sentiment Treebank with two labels; neutral sentences are left out."""
     for instance in read_fine_sentiment_trees(path):
         if instance.label == "2":
             yield "neutral"
@@ -126,7 +126,7 @@ def read_sentiment_trees(path: Path) -> Iterator[Instance | str]:
 
 
 def read_fine_sentiment_trees(path: Path) -> Iterator[Instance]:
-    """The same with its five labels, 0 (very negative) to 4 (very positive)."""
+    """Read the Stanford Sentiment Treebank with five labels, 0 (very negative) to 4."""
     for number, line in _lines(path):
         try:
             words, tree = read_line(line)
@@ -140,7 +140,7 @@ def read_fine_sentiment_trees(path: Path) -> Iterator[Instance]:
 
 
 def read_snli_jsonl(path: Path) -> Iterator[Instance | str]:
-    """SNLI's ``.jsonl``; tokens are those of the binary parses; ``-`` is no label."""
+    """Read SNLI's ``.jsonl`` with the tokens of its binary parses; ``-`` means no label."""
     for number, line in _lines(path):
         try:
             entry = json.loads(line)
@@ -152,14 +152,14 @@ def read_snli_jsonl(path: Path) -> Iterator[Instance | str]:
 
 
 def read_snli_tsv(path: Path) -> Iterator[Instance | str]:
-    """SNLI's ``.txt``, tab-separated with a header; as :func:`read_snli_jsonl`."""
+    """Read SNLI's ``.txt``, tab-separated with a header, as :func:`read_snli_jsonl` does."""
     names = ("gold_label", "sentence1_binary_parse", "sentence2_binary_parse")
     for number, (label, *parses) in _columns(path, names):
         yield _snli(path, number, parses, label)
 
 
 def read_sick(path: Path) -> Iterator[Instance | str]:
-    """SICK, tab-separated with a header; its sentences have no punctuation to split off."""
+    """Read SICK, tab-separated with a header; its sentences need no tokenisation."""
     names = ("entailment_judgment", "sentence_A", "sentence_B")
     for number, (label, *sentences) in _columns(path, names):
         yield _instance(path, number, sentences, label.lower())
@@ -184,7 +184,7 @@ def _instance(path: Path, number: int, sentences: Sequence[str], label: str) -> 
 
 
 def _columns(path: Path, names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """The named columns of a tab-separated file with a header, with line numbers."""
+    """Yield line numbers and the named columns of a tab-separated file with a header."""
     lines = _lines(path)
     header = next(lines, (1, ""))[1].split("\t")
     missing = [name for name in names if name not in header]
@@ -201,7 +201,7 @@ def _columns(path: Path, names: Sequence[str]) -> Iterator[tuple[int, list[str]]
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines that are not empty, with their numbers."""
+    """Yield the non-empty lines, with their numbers."""
     for number, line in enumerate(read_lines(path), 1):
         if line.strip():
             yield number, line

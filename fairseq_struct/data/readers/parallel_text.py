@@ -18,10 +18,11 @@ Pair = tuple[str, str]
 NORMALISATIONS = ("none", "unicode", "moses")
 TOKENISATIONS = ("none", "moses")
 
-# Moses' punctuation rules map full-width marks to ASCII, which is wrong where those are the norm.
+# Moses' punctuation rules map full-width marks to ASCII. This is wrong in these languages, which
+# use full-width marks.
 _FULL_WIDTH_LANGUAGES = frozenset({"ja", "ko", "zh"})
 
-# Control characters and every Unicode space or line separator: each becomes one plain space.
+# Control characters and all Unicode spaces and line separators: each run becomes one plain space.
 _SPACES = re.compile("[\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 # Soft hyphens, zero-width spaces, direction marks and byte-order marks: invisible, so removed.
 # Zero-width (non-)joiners stay: Persian and Indic spelling depends on them.
@@ -31,13 +32,13 @@ _INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069
 def read_parallel(
     source_path: str | Path, target_path: str | Path, *, allow_empty: bool = True
 ) -> list[Pair]:
-    """Read two files, one sentence a line, as a list of aligned (source, target) pairs.
+    """Read two files, one sentence per line, as a list of aligned (source, target) pairs.
 
     Args:
-        source_path: UTF-8 text, one sentence a line.
-        target_path: its translation, line by line.
-        allow_empty: accept blank lines (training text, where a filter drops and counts them);
-            False for held-out text, where no sentence may disappear.
+        source_path: UTF-8 text, one sentence per line.
+        target_path: the translation, line by line.
+        allow_empty: accept blank lines. True for training text, where a filter drops and counts
+            them; False for held-out text, where no sentence may disappear.
 
     Raises:
         InputError: a file is missing, empty or not UTF-8, the line counts differ, or a line is
@@ -62,11 +63,11 @@ def reject_blank(lines: Iterable[str], path: str | Path, first: int = 1) -> None
 
     Args:
         lines: the sentences, in file order.
-        path: the file they come from, for the message.
-        first: number of the first of these lines in the file.
+        path: the file of the sentences, for the message.
+        first: line number of the first sentence in the file.
 
     Raises:
-        InputError: naming the first line that holds nothing visible.
+        InputError: a line has no visible character; the message names the first such line.
     """
     for number, line in enumerate(lines, start=first):
         if not normalise(line):
@@ -76,7 +77,7 @@ def reject_blank(lines: Iterable[str], path: str | Path, first: int = 1) -> None
 
 
 def normalise(line: str, language: str = "en", scheme: str = "unicode") -> str:
-    """Return a line in one canonical spelling, its words separated by single spaces.
+    """Return a line in a canonical form, with single spaces between words.
 
     Args:
         line: one sentence.
@@ -86,7 +87,7 @@ def normalise(line: str, language: str = "en", scheme: str = "unicode") -> str:
             ``moses`` then normalises punctuation (skipped for Japanese, Korean and Chinese).
 
     Raises:
-        ValueError: an unknown scheme.
+        ValueError: the scheme is unknown.
     """
     if scheme not in NORMALISATIONS:
         raise ValueError(f"normalisation must be one of {NORMALISATIONS}, not {scheme!r}")
@@ -102,11 +103,12 @@ def tokeniser(language: str, scheme: str = "moses") -> Callable[[str], str]:
 
     Args:
         language: two-letter code of the line's language.
-        scheme: ``none`` (the identity) or ``moses`` (without escaping, so that the tokens are
-            the text, and without splitting at dashes, so that detokenising restores it).
+        scheme: ``none`` (the identity) or ``moses``. The latter does not escape characters, so
+            that tokens stay plain text. It does not split at dashes, so that detokenising
+            restores the text.
 
     Raises:
-        ValueError: an unknown scheme.
+        ValueError: the scheme is unknown.
     """
     if scheme == "none":
         return str
@@ -118,7 +120,7 @@ def tokeniser(language: str, scheme: str = "moses") -> Callable[[str], str]:
 
 
 def detokeniser(language: str) -> Callable[[str], str]:
-    """Return the function that joins tokens into text as ``fairseq-generate --tokenizer moses``.
+    """Return the function that detokenises as ``fairseq-generate --tokenizer moses`` does.
 
     Args:
         language: two-letter code of the line's language.
@@ -131,12 +133,13 @@ def detokeniser(language: str) -> Callable[[str], str]:
 
 @dataclass
 class LengthFilter:
-    """Decides which training pairs stay, and counts the others by reason.
+    """Decides which training pairs are kept, and counts the others by reason.
 
     Attributes:
-        max_length: the most subwords on either side; None for no limit.
-        max_ratio: the most subwords of one side per subword of the other; None for no limit.
-        dropped: number of pairs refused so far, by reason.
+        max_length: maximum number of subwords on each side; None for no limit.
+        max_ratio: maximum number of subwords of one side per subword of the other; None for no
+            limit.
+        dropped: number of pairs dropped so far, by reason.
     """
 
     max_length: int | None = 100
@@ -144,7 +147,7 @@ class LengthFilter:
     dropped: Counter[str] = field(default_factory=Counter)
 
     def keep(self, source: Sequence[str], target: Sequence[str]) -> bool:
-        """Return whether a segmented pair stays, counting it under its first fault if not.
+        """Return whether to keep a segmented pair; if not, count it under the first reason.
 
         Args:
             source: subwords of the source sentence.
@@ -165,19 +168,19 @@ class LengthFilter:
 
 @dataclass(frozen=True)
 class ParallelCorpus:
-    """A parallel corpus in memory, as its owner distributes it.
+    """A parallel corpus in memory, with the text that its owner distributes.
 
     Attributes:
-        name: what the manifest calls it.
+        name: name in the manifest.
         source_lang: code of the source language.
         target_lang: code of the target language.
         splits: aligned pairs of ``train``, ``valid`` and ``test``.
-        tokenised: the owner has tokenised the text already.
-        references: for tokenised splits, the same lines untokenised where the owner has them;
-            elsewhere they are made by detokenising.
-        provenance: how the text came about, name to value; a part of the manifest.
-        companions: further files to store with the corpus, relative name to lines.
-        files: the two files of a split, where every line of them is a pair.
+        tokenised: whether the owner tokenised the text.
+        references: for tokenised splits, the same lines untokenised, if the owner distributes
+            them; for other tokenised splits, detokenising makes the references.
+        provenance: origin of the text, name to value; a part of the manifest.
+        companions: additional files to store with the corpus, relative name to lines.
+        files: the two files of a split, if each of their lines is a pair.
     """
 
     name: str
@@ -191,12 +194,12 @@ class ParallelCorpus:
     files: dict[str, Pair] = field(default_factory=dict)
 
     def place(self, split: str, side: int, number: int) -> str:
-        """Where a sentence stands, for messages.
+        """Describe the place of a sentence, for messages.
 
         Args:
-            split: of the corpus.
+            split: split of the corpus.
             side: 0 for the source, 1 for the target.
-            number: of the pair, from 1.
+            number: number of the pair, from 1.
         """
         if split in self.files:
             return f"{self.files[split][side]}:{number}"

@@ -1,4 +1,4 @@
-"""Trees of the Penn Treebank as unsupervised parsers are evaluated on them."""
+"""Trees of the Penn Treebank, prepared for the evaluation of unsupervised parsers."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from nltk import Tree
 from fairseq_struct.data.readers.bracket_trees import leaves_of, nodes_of, prune, read_trees
 from fairseq_struct.errors import InputError
 
-# Parts of speech of words; all others are punctuation, symbols of money, or empty elements.
+# Parts of speech of words; all other tags mark punctuation, currency symbols or empty elements.
 WORDS = frozenset(
     "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH "
     "VB VBD VBG VBN VBP VBZ WDT WP WP$ WRB".split()
 )
-# Also fractions, whose stroke the treebank writes as \/.
+# Also fractions; the treebank writes their slash as \/.
 _NUMBER = re.compile(r"[0-9]+(?:(?:[.,:]|\\?/)[0-9]+)*")
 
 
 def is_number(word: str) -> bool:
-    """Whether a word is one that language models have as ``N``."""
+    """Whether a word is a number, which is ``N`` in the language model text."""
     return _NUMBER.fullmatch(word) is not None
 
 
 def normalised(word: str) -> str:
-    """A word as the corpus of language models has it: lower-cased, and a number as ``N``.
+    """Lower-case a word, or replace a number by ``N``, as in the language model text.
 
-    Numbers within words stay (``30-year``), as they do there.
+    Numbers within words stay (``30-year``), as in that text.
     """
     return "N" if is_number(word) else word.lower()
 
@@ -36,18 +36,18 @@ def normalised(word: str) -> str:
 def read_evaluation_trees(
     path: Path, sections: Collection[int] | None = None, longest: int | None = None
 ) -> list[Tree]:
-    """Trees without punctuation and empty elements, removed by part of speech, words normalised.
+    """Read trees, remove punctuation and empty elements, and normalise the words.
 
-    Labels lose their functions (``NP-SBJ`` is ``NP``). Sentences of which nothing stays are left
-    out.
+    The part of speech decides which tokens are removed. Labels lose their functions (``NP-SBJ``
+    becomes ``NP``). Sentences without any remaining word are left out.
 
     Args:
-        path: a .mrg file, or a folder; there all such files below it are read, by name.
-        sections: only files wsj_NNxx.mrg of these.
-        longest: only sentences of at most so many words.
+        path: a .mrg file, or a folder; all .mrg files below a folder are read, sorted by path.
+        sections: read only the files wsj_NNxx.mrg of these sections NN.
+        longest: maximum number of words of a sentence; longer sentences are left out.
 
     Raises:
-        InputError: there is no such file, or a malformed tree, or no sentence stays.
+        InputError: there is no .mrg file, a tree is malformed, or no sentence is left.
     """
     files = sorted(path.rglob("*.mrg")) if path.is_dir() else [path]
     if sections is not None:

@@ -1,4 +1,4 @@
-"""Pairs of sentences with a score of how similar they are, as STS and SICK publish them."""
+"""Sentence pairs with a similarity score, in the formats of STS and SICK."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairseq_struct.files.text_files import read_lines
 
 YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
 BENCHMARK, SICK = "STSBenchmark", "SICK"
-# Highest score of each; SICK's lowest is 1, the others' 0.
+# Highest score of all data sets; the lowest is 1 in SICK, 0 in the others.
 HIGHEST = 5.0
 INPUT, GOLD = "STS.input.", "STS.gs."
 
@@ -31,7 +31,7 @@ class Pair:
 
 
 def read_benchmark(path: str | Path) -> list[Pair]:
-    """Pairs of a file of the STS Benchmark.
+    """Read the pairs of an STS Benchmark file.
 
     Raises:
         InputError: the file is missing or malformed, with the line.
@@ -42,7 +42,7 @@ def read_benchmark(path: str | Path) -> list[Pair]:
 
 
 def read_sick(path: str | Path) -> list[Pair]:
-    """Pairs of a file of SICK with its relatedness.
+    """Read the pairs of a SICK file, with the relatedness as score.
 
     Raises:
         InputError: the file is missing or malformed, with the line.
@@ -51,16 +51,16 @@ def read_sick(path: str | Path) -> list[Pair]:
     pairs = []
     for number, line in _lines(path):
         row = line.split("\t")
-        if number > 1:  # behind the names of the columns
+        if number > 1:  # the first line has the names of the columns
             pairs.append(_pair(path, number, [row[3] if len(row) > 3 else "", *row[1:3]]))
     return pairs
 
 
 def read_year(folder: str | Path) -> dict[str, list[Pair]]:
-    """Pairs of every subset of a year's test set, without those that nobody has scored.
+    """Read the pairs of every subset of a yearly test set; pairs without a score are left out.
 
     Raises:
-        InputError: there is no subset with both files, or one is malformed, with the line.
+        InputError: no subset has both files, or a file is malformed, with the line.
     """
     folder, subsets = Path(folder), {}
     for path in sorted(folder.glob(f"{INPUT}*.txt")):
@@ -81,7 +81,7 @@ def read_year(folder: str | Path) -> dict[str, list[Pair]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    yield from enumerate(read_lines(path) or [""], 1)  # an empty file has a line, an empty one
+    yield from enumerate(read_lines(path) or [""], 1)  # an empty file counts as one empty line
 
 
 def _pair(path: Path, number: int, row: list[str]) -> Pair:
@@ -102,9 +102,9 @@ def _tokenizer() -> TreebankWordTokenizer:
 
 
 def as_language_model_words(sentence: str) -> list[str]:
-    """Tokens of the Penn Treebank without punctuation, lower-cased, numbers as N.
+    """Tokenise as the Penn Treebank, remove punctuation, lower-case, and replace numbers by N.
 
-    Of a sentence of punctuation alone all tokens stay.
+    A sentence of only punctuation keeps all its tokens.
     """
     tokens = _tokenizer().tokenize(sentence)
     words = [token for token in tokens if any(map(str.isalnum, token))]
@@ -112,11 +112,11 @@ def as_language_model_words(sentence: str) -> list[str]:
 
 
 def share_of_known_words(dictionary: Path, pairs: Iterable[Pair]) -> float:
-    """Share of the words of sentences that a model's dictionary has, 0 to 100.
+    """Share of the words of sentence pairs that are in a model's dictionary, 0 to 100.
 
     Args:
-        dictionary: ``dict.txt``, a word and its count in every line.
-        pairs: of sentences.
+        dictionary: ``dict.txt``, a word and its count per line.
+        pairs: sentence pairs.
 
     Raises:
         InputError: as for :func:`.check_dictionary`, or the file has none of the words.
@@ -131,7 +131,7 @@ def share_of_known_words(dictionary: Path, pairs: Iterable[Pair]) -> float:
 
 
 def read_pairs(path: str | Path) -> list[Pair]:
-    """Pairs of a file ``score<TAB>sentence<TAB>sentence`` of words separated by spaces.
+    """Read lines ``score<TAB>sentence<TAB>sentence``; spaces separate the words.
 
     Raises:
         InputError: the file is missing, empty or malformed, with the line.
@@ -142,7 +142,7 @@ def read_pairs(path: str | Path) -> list[Pair]:
 
 
 def write_pairs(path: Path, pairs: list[Pair]):
-    """Write what :func:`read_pairs` reads."""
+    """Write pairs in the format of :func:`read_pairs`."""
     rows = (
         "\t".join([f"{pair.score:g}", *(" ".join(as_language_model_words(sentence))
                                         for sentence in (pair.first, pair.second))])

@@ -1,9 +1,9 @@
-"""Test sets of targeted syntactic evaluation (Marvin, Linzen, 2018): pairs of sentences.
+"""Reader of the test sets of targeted syntactic evaluation (Marvin and Linzen, 2018).
 
-The released test sets are pickles, each a dictionary from conditions to lists of tuples of
-sentences, the grammatical one first; those of negative polarity items are triples (grammatical,
-intrusive, ungrammatical). The same as tab-separated text, test case, condition, sentences, can be
-read, too.
+The released test sets are pickles. Each is a dictionary from conditions to lists of tuples of
+sentences, the grammatical one first. Tuples of negative polarity items are triples (grammatical,
+intrusive, ungrammatical). Tab-separated text is also read; its columns are the test case, the
+condition and the sentences.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ Case = list[tuple[str, ...]]
 
 
 class _Containers(pickle.Unpickler):
-    """Reads dictionaries, lists, tuples, strings and numbers, and nothing that runs code."""
+    """Unpickles dictionaries, lists, tuples, strings and numbers; refuses everything else."""
 
     def find_class(self, module: str, name: str):
         raise pickle.UnpicklingError(f"it wants to call {module}.{name}")
 
 
 def read_test_sets(path: Path) -> dict[str, Case]:
-    """Test sets by their names.
+    """Read test sets, by name. Code in a pickle is never executed.
 
     Args:
-        path: a folder of pickles, somewhere below it, or a .tsv file.
+        path: a folder with pickles below it, or a .tsv file.
 
     Raises:
-        InputError: there are none, or one is malformed; nothing in a pickle is ever executed.
+        InputError: there are no test sets, or one is malformed.
     """
     if path.suffix == ".pickle" and path.is_file():
         raise InputError(f"{path}: name the folder of the test sets, not one of them")
@@ -58,7 +58,7 @@ def _read_pickle(file: Path) -> Iterator[tuple[str, ...]]:
     try:
         _look_at(packed)
         content = _Containers(io.BytesIO(packed), encoding="utf-8").load()
-    except Exception as error:  # what damaged pickles raise is anything
+    except Exception as error:  # damaged pickles may raise any exception
         raise InputError(f"{file}: no test set ({error})") from None
     if not isinstance(content, dict):
         raise InputError(f"{file}: no test set (no dictionary of conditions)")
@@ -68,13 +68,13 @@ def _read_pickle(file: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _look_at(packed: bytes):
-    """Refuse what takes memory that the file's size does not account for.
+    """Refuse a pickle that requests more memory than its size justifies.
 
-    The unpickler makes room for whatever a number in the file says: ten bytes can ask for places
-    of two to the 28th objects, or for text of as many letters.
+    The unpickler allocates as much as a number in the file says. Ten bytes can request places for
+    2^28 objects, or text of 2^28 letters.
     """
     size = len(packed)
-    for operation, number, place in pickletools.genops(packed):  # it knows the lengths of text
+    for operation, number, place in pickletools.genops(packed):  # genops checks the lengths of text
         asked = operation.name in ("PUT", "BINPUT", "LONG_BINPUT") and number
         asked = number + place if operation.name == "FRAME" else asked
         if asked > size:
@@ -96,5 +96,5 @@ def _item(item, place: str) -> tuple[str, ...]:
     fits = isinstance(item, tuple | list) and len(item) in (2, 3)
     if not fits or not all(isinstance(text, str) and text.split() for text in item):
         raise InputError(f"{place}: expected two or three sentences")
-    # One string for all that are equal: a pickle may name the same one any number of times.
+    # Equal strings share memory: a pickle may refer to the same string any number of times.
     return tuple(sys.intern(" ".join(text.split())) for text in item)

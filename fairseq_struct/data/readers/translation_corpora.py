@@ -1,7 +1,6 @@
 """Layouts of parallel corpora as their owners distribute them, read from a local folder.
 
-A layout knows where a corpus keeps its splits and which preparation suits it; ``LAYOUTS`` holds
-them by name.
+A layout has the files of the splits and a suitable preparation; ``LAYOUTS`` has all by name.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ _XML_QUOTES = {"&quot;": '"', "&apos;": "'"}
 
 @dataclass(frozen=True)
 class Layout:
-    """A corpus's layout and the preparation that suits it.
+    """The layout of a corpus and a suitable preparation.
 
     Attributes:
-        name: what the command line calls it.
+        name: name on the command line.
         summary: one line for ``--help``.
-        languages: the languages it has, the default source and target first.
+        languages: languages of the corpus, the default source and target first.
         options: default preparation.
-        read: reads it; takes the folder, the source and the target language.
+        read: reader; it takes the folder, the source and the target language.
     """
 
     name: str
@@ -58,7 +57,7 @@ def read_multi30k(folder: str | Path, source_lang: str, target_lang: str) -> Par
     """Read Multi30k: ``train.LANG``, ``val.LANG`` and ``test_2016_flickr.LANG``, raw cased text.
 
     Args:
-        folder: holds these files.
+        folder: folder of these files.
         source_lang: ``en``, ``de`` or ``fr``.
         target_lang: another of them.
 
@@ -83,9 +82,9 @@ def read_iwslt17_de_en(
 ) -> ParallelCorpus:
     """Read the German-English TED talks of IWSLT 2017.
 
-    Training text is ``train.tags.de-en.LANG`` without its lines of metadata (titles and
-    descriptions of talks among them); held-out sets are ``IWSLT17.TED.SET.de-en.LANG.xml``,
-    joined in the order they are named in.
+    Training text is ``train.tags.de-en.LANG`` without its lines of metadata, such as titles and
+    descriptions of talks. Held-out sets are ``IWSLT17.TED.SET.de-en.LANG.xml``, joined in the
+    order of their names in the arguments.
 
     Args:
         folder: ``de-en`` of the distribution, or a folder above it.
@@ -95,7 +94,7 @@ def read_iwslt17_de_en(
         test_sets: names of the sets to test on.
 
     Raises:
-        InputError: a file is missing, not UTF-8 or not what it should be, or sides disagree.
+        InputError: a file is missing, not UTF-8 or malformed, or the two sides are not aligned.
     """
     languages = (source_lang, target_lang)
     names = [f"train.tags.de-en.{lang}" for lang in languages]
@@ -119,12 +118,12 @@ def read_iwslt17_de_en(
 def read_kftt_ja_en(folder: str | Path, source_lang: str, target_lang: str) -> ParallelCorpus:
     """Read the Kyoto Free Translation Task: its tokenised text, and raw text as the reference.
 
-    Training text is ``data/tok/kyoto-train.cln.LANG`` (at most 40 words; ``kyoto-train.LANG``
-    where there is no such file), held-out text ``kyoto-dev`` and ``kyoto-test``; the references
-    for BLEU are these sets in ``data/orig``.
+    Training text is ``data/tok/kyoto-train.cln.LANG`` (at most 40 words), or ``kyoto-train.LANG``
+    if that file is missing. Held-out text is ``kyoto-dev`` and ``kyoto-test``. The references for
+    BLEU are the held-out sets in ``data/orig``.
 
     Args:
-        folder: ``kftt-data-1.0`` or the folder that holds it.
+        folder: ``kftt-data-1.0`` or its parent folder.
         source_lang: ``ja`` or ``en``.
         target_lang: the other one.
 
@@ -160,11 +159,11 @@ def read_kftt_ja_en(folder: str | Path, source_lang: str, target_lang: str) -> P
 def read_tanaka_ja_en(folder: str | Path, source_lang: str, target_lang: str) -> ParallelCorpus:
     """Read the small tokenised, lower-cased part of the Tanaka corpus: ``train`` and ``dev``.
 
-    It is distributed without its test set, so the last 500 training pairs become the test set.
-    The references for BLEU are the detokenised text.
+    The distribution has no test set, so the last 500 training pairs become the test set. The
+    references for BLEU are the detokenised text.
 
     Args:
-        folder: holds ``train.LANG`` and ``dev.LANG``.
+        folder: folder of ``train.LANG`` and ``dev.LANG``.
         source_lang: ``ja`` or ``en``.
         target_lang: the other one.
 
@@ -201,9 +200,9 @@ def read_plain(
 
     Args:
         prefixes: path without the language suffix, for ``train``, ``valid`` and ``test``.
-        source_lang: suffix of the source side, a language code where one exists.
+        source_lang: suffix of the source side, a language code if there is one.
         target_lang: suffix of the target side.
-        tokenised: the files hold space-separated tokens.
+        tokenised: whether the files hold space-separated tokens.
 
     Raises:
         InputError: a language cannot be part of a file's name, or a file is missing, not aligned,
@@ -259,7 +258,7 @@ LAYOUTS = {
 
 
 def _find(folder: str | Path, names: list[str], places: list[str]) -> Path:
-    """Return the first of the places below ``folder`` that holds one of the files."""
+    """Return the first of ``places`` below ``folder`` that holds one of the files."""
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
@@ -276,7 +275,7 @@ def _read_split(prefix: Path, split: str, source_lang: str, target_lang: str) ->
 
 
 def _read_iwslt_set(folder: Path, name: str, languages: Pair) -> list[Pair]:
-    """Read one held-out set, after checking that both sides hold the same segments."""
+    """Read one held-out set, and check that both sides have the same segments."""
     paths = [folder / f"IWSLT17.TED.{name}.de-en.{lang}.xml" for lang in languages]
     source, target = (_read_segments(path) for path in paths)
     if list(source) != list(target):
@@ -285,10 +284,7 @@ def _read_iwslt_set(folder: Path, name: str, languages: Pair) -> list[Pair]:
 
 
 def _read_segments(path: Path) -> dict[Pair, str]:
-    """Return the sentences of an evaluation file by document and segment id.
-
-    Read line by line and not as XML: the files contain bare ampersands.
-    """
+    """Return the sentences of an evaluation file by ids; bare ampersands rule out XML parsers."""
     document, segments = "", {}
     for number, line in enumerate(read_lines(path), start=1):
         if match := _XML_DOCUMENT.search(line):
