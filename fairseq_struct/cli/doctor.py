@@ -23,7 +23,7 @@ from fairseq_struct.cli.paths import require
 from fairseq_struct.errors import DependencyError, InputError
 
 NAME = "doctor"
-HELP = "tell whether this machine can train, and what would mend it"
+HELP = "check whether this machine can train, and say how to mend what is missing"
 
 # Requirements of setup.cfg, except torch and fairseq, which have separate checks.
 PACKAGES = (

@@ -73,7 +73,7 @@ class Option:
 
 DEVICE = Option("device", "where the model is to run, such as cuda or cuda:1 (default: cpu)")
 BATCH = Option(
-    "batch_words", "words that go through the model at once, padding counted (default: "
+    "batch_words", "most words of a batch, padding included (default: "
     f"{BATCH_WORDS}); fewer take less memory", int, BATCH_WORDS, least=1, metavar="N",
 )  # fmt: skip
 # Options of every tool.

@@ -7,17 +7,17 @@ from fairseq_struct.inference.reading import LONGEST
 from fairseq_struct.inference.registry import Option, register_tool
 
 LONGEST_SENTENCE = Option(
-    "longest", "refuse longer ones, if the model takes any (default: 2000 words; memory grows with "
-    "the square)", int, LONGEST, least=1, flag="--longest-sentence", metavar="N",
+    "longest", "refuse sentences of more than N words, for models without a limit (default: 2000; "
+    "memory grows with the square)", int, LONGEST, least=1, flag="--longest-sentence", metavar="N",
 )  # fmt: skip
 TRUNCATE = Option("truncate", "cut sentences that are too long for the model", bool, False)
-LAYER = Option("layer", "ON-LSTM: whose distances make the trees, from 1 (default: 2)", int)
+LAYER = Option("layer", "ON-LSTM: layer whose distances make the trees, from 1 (default: 2)", int)
 SPLIT = Option(
-    "split", "ON-LSTM: split at the largest distance into ((before) (word (after))), as the paper "
-    "does (default), or into ((before) (word and after))", choices=("word", "gap"),
+    "split", "ON-LSTM: split at the largest distance into ((before) (word (after))), as in the "
+    "ON-LSTM paper (default), or into ((before) (word and after))", choices=("word", "gap"),
 )  # fmt: skip
 MULTIPLE_ROOTS = Option(
-    "multiple_roots", "masked language models: not only trees whose root has one modifier",
+    "multiple_roots", "masked language models: allow several modifiers of the root",
     bool, False,
 )  # fmt: skip
 BFLOAT16 = Option(

@@ -9,9 +9,9 @@ from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.structure.pullback import METHODS
 
 STEP_SIZE_HELP = (
-    "eta, the size of the steps towards the pulled-back tree, by the gradient of a sentence's own "
-    "loss, whatever its batch; where a paper steps by the gradient of the mean loss of B sentences "
-    "(the thesis's table A.1), its eta divided by B"
+    "eta, the size of the steps towards the pulled-back tree, along the gradient of a sentence's "
+    "own loss, whatever its batch; where a paper steps along the gradient of the mean loss of B "
+    "sentences (Mihaylova's thesis, table A.1), its eta divided by B"
 )
 
 
