@@ -6,15 +6,15 @@ from torch import Tensor
 
 from fairseq_struct.structure import checks
 
-# From this many choices on only the highest scores are sorted at first.
+# With more choices than this, only the highest scores are sorted at first.
 MANY = 256
 
 
 class Categorical:
-    """One-hot choices z with p(z) = softmax(scores), under the names that trees have.
+    """One-hot choices z with p(z) = softmax(scores); methods are named as those of trees.
 
-    Mihaylova's thesis, table 2.1: argmax for the best tree, softmax for marginals, sparsemax for
-    SparseMAP. Everything is computed in float32 at least, and returned in the scores' precision.
+    Mihaylova's thesis, table 2.1: argmax is the best structure, softmax gives the marginals,
+    sparsemax is SparseMAP. Computed at least in float32, returned in the scores' precision.
 
     Args:
         scores: (batch, k) scores; -inf forbids a choice.
@@ -78,11 +78,11 @@ class Categorical:
         return self._as_given(sparsemax(self._exact, dim=1, k=most))
 
     def project(self, target: Tensor, possible: Tensor) -> Tensor:
-        """sparsemax(target), (batch, k), near :attr:`marginals` as elsewhere.
+        """sparsemax(target), (batch, k).
 
         Args:
-            target: (batch, k).
-            possible: (batch, k) booleans, which choices are.
+            target: (batch, k), near :attr:`marginals` or not.
+            possible: (batch, k) booleans, which choices are possible.
         """
         return type(self)(target.masked_fill(~possible, -torch.inf)).sparsemap
 
@@ -131,8 +131,8 @@ class Categorical:
     def perturbed(self, generator: torch.Generator | None = None) -> "Categorical":
         """The same scores under Gumbel noise; its argmax is an exact sample from p.
 
-        (Up to the resolution of uniform numbers, which for scores below float64 is 2^-24: choices
-        less likely than that are drawn more rarely than p says.)
+        (Exact up to the resolution of uniform numbers: 2^-24 for scores below float64. Choices
+        less likely than that are drawn too rarely.)
         """
         noise = torch.rand(
             self._exact.shape, generator=generator, device=self._exact.device,
@@ -146,7 +146,7 @@ class Categorical:
         return self._as_given(self.perturbed(generator).argmax)
 
     def observe(self, known: Tensor) -> "Categorical":
-        """The distribution given what is known: labels (batch,), -1 where nothing is.
+        """The distribution given known labels (batch,), -1 where unknown.
 
         Raises:
             TypeError, ValueError: as for :meth:`log_prob`, or a known label that is forbidden.
@@ -163,7 +163,7 @@ class Categorical:
         return labels[:, None].expand(-1, self.scores.size(0))
 
     def one_hot(self, labels: Tensor) -> Tensor:
-        """(..., k) zeros and a one, in the scores' precision, of labels (...)."""
+        """One-hot vectors (..., k) of labels (...), in the scores' precision."""
         zeros = torch.zeros(
             *labels.shape, self.scores.size(1), dtype=self.scores.dtype, device=labels.device
         )
