@@ -8,7 +8,7 @@ from fairseq_struct.errors import unknown_name
 from fairseq_struct.modules.lstm_layers import LSTMLayers
 from fairseq_struct.modules.on_lstm import ONLSTM
 
-# Functions that build layers of each kind; all have the ``run`` of :meth:`.ONLSTM.run`.
+# Functions that build layers of each kind; all have a method ``run`` as :meth:`.ONLSTM.run`.
 CELLS = {
     "on_lstm": lambda size, sizes, chunk_size, **options: ONLSTM(
         size, sizes, chunk_size=chunk_size, **options

@@ -20,7 +20,7 @@ class Categorical:
         scores: (batch, k) scores; -inf forbids a choice.
 
     Raises:
-        TypeError: scores that are no tensor.
+        TypeError: scores that are not a tensor.
         ValueError: wrong shape, scores that are NaN or +inf, or no choice allowed.
     """
 
@@ -72,7 +72,7 @@ class Categorical:
     def sparsemap(self) -> Tensor:
         """sparsemax(scores), (batch, k): Euclidean projection (Martins, Astudillo, 2016).
 
-        By the entmax library, whose gradient cannot be differentiated again.
+        Computed by the entmax library. Its gradient cannot be differentiated again.
         """
         most = MANY // 2 if self.scores.size(1) > MANY else None
         return self._as_given(sparsemax(self._exact, dim=1, k=most))
@@ -111,7 +111,7 @@ class Categorical:
         """log p of choices, (..., batch) for labels (..., batch).
 
         Raises:
-            TypeError, ValueError: labels that are no integers, of another batch, or out of range.
+            TypeError, ValueError: labels that are not integers, of another batch, or out of range.
         """
         self._check_labels(labels)
         logs = self._exact.log_softmax(1).expand(*labels.shape, -1)
@@ -121,7 +121,7 @@ class Categorical:
         """Choices drawn from p, (count, batch, k) one-hot.
 
         Raises:
-            TypeError, ValueError: ``count`` is no integer, or below 1.
+            TypeError, ValueError: ``count`` is not an integer, or below 1.
         """
         count = checks.whole_number("count", count, 1)
         probabilities = self._exact.detach().softmax(1)

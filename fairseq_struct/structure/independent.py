@@ -75,7 +75,7 @@ class Independent:
         return Independent(self._grouped(noisy.scores), self._structure)
 
     def observe(self, known: Tensor) -> "Independent":
-        """The distribution given what is known, (batch, k, ...)."""
+        """The distribution given the known parts, (batch, k, ...)."""
         if known.shape[:2] != self.scores.shape[:2]:
             raise ValueError(
                 f"what is known must have shape {tuple(self.scores.shape[:2])} + ..., not "

@@ -12,9 +12,9 @@ weight as L_b when losses are summed or averaged. So results do not depend on ho
 batched. The code of Mihaylova's thesis runs algorithm 1 for a batch of B as one: steps follow the
 gradient of the mean loss, sum_b L_b / B, and the pulled-back losses are not averaged but summed.
 Its eta (table A.1) is ``step_size`` = eta / B with ``pullback_weight`` = B here. (The gradient of
-``ste_identity`` is eta gamma: there the two factors cancel.) Without the weight, a parser's own
-parameters learn as in that thesis if the optimiser ignores the scale of gradients (Adam). The
-parameters that the parser shares with the decoder then follow the parser B times less.
+``ste_identity`` is eta gamma: there the two factors cancel, which leaves eta.) Without the weight,
+a parser's own parameters learn as in that thesis if the optimiser ignores the scale of gradients
+(Adam). Parameters that the parser shares with the decoder then follow the parser B times less.
 """
 
 from collections.abc import Callable
@@ -175,7 +175,7 @@ def latent(
         pullback_weight: weight of the pulled-back loss relative to the decoder's loss.
 
     Raises:
-        TypeError: ``steps`` is no integer, or the losses are no tensor.
+        TypeError: ``steps`` is not an integer, or the losses are not a tensor.
         ValueError: unknown method, a missing decoder loss, or a number out of range.
     """
     method = ALIASES.get(method, method)

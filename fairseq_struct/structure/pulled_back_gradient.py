@@ -44,7 +44,7 @@ def pulled_back_gradient(
         where the decoder's gradient is not finite.
 
     Raises:
-        TypeError: ``steps`` is no integer.
+        TypeError: ``steps`` is not an integer.
         ValueError: an unknown method, a missing decoder loss, or a number out of range.
     """
     if method not in PULLED_BACK:

@@ -54,7 +54,7 @@ class Weights:
     seen: Tensor | None = None
 
     def of(self, gradient: Tensor) -> Tensor:
-        if self.seen is None:  # what was differentiated does not contain the losses
+        if self.seen is None:  # the losses were not part of it
             return torch.ones_like(gradient[:1].flatten()[:1])
         return at_least_float32(self.seen).view(-1, *[1] * (gradient.dim() - 1))
 

@@ -34,7 +34,7 @@ class TreeClassifier(Classifier):
             self.tree_kind = self.gold_kind = DEPENDENCIES
 
     def can_build(self, heads: Tensor) -> bool:
-        """Whether ``heads`` is a tree that the latent tree can equal: projective, single-root.
+        """Whether ``heads`` is a tree of the latent tree's kind (``projective``, ``single_root``).
 
         Args:
             heads: (n,), 1-based, 0 the root.

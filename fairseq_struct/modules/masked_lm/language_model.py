@@ -107,7 +107,7 @@ class TransformerMaskedEncoder(nn.Module):
         return Encoding(self.layers(words, src_key_padding_mask=padding), None, [])
 
     def shares(self, tokens: Tensor, lengths: Tensor) -> list[Tensor]:
-        """Attention weights (batch, heads, n, n) of every layer; :meth:`forward` skips them.
+        """Attention weights (batch, heads, n, n) by layer; :meth:`forward` does not store them.
 
         Raises:
             ValueError: a sentence is longer than there are positions.

@@ -48,8 +48,8 @@ class EmbeddingMix(nn.Module):
     - ``gumbel_softmax``: w(y) = exp(alpha s(y) + G_y) / sum_y' exp(alpha s(y') + G_y'),
       G = -log(-log U), U ~ Uniform(0, 1)  (eq. 3.2);
     - ``sparsemax``: Euclidean projection of s onto the simplex (Martins and Astudillo, 2016);
-    - ``entmax15``: the 1.5-entmax of s (Peters et al., 2019; beyond the thesis);
-    - ``sample``: w = 1 at a token drawn from softmax(alpha s) (beyond the thesis).
+    - ``entmax15``: the 1.5-entmax of s (Peters et al., 2019; beyond Mihaylova's thesis);
+    - ``sample``: w = 1 at a token drawn from softmax(alpha s) (beyond Mihaylova's thesis).
 
     alpha multiplies the scores of every mix. Mihaylova's thesis varies it for softmax and Gumbel
     softmax only, and has 1 elsewhere.

@@ -18,7 +18,8 @@ class Schedule:
     t(i) = 1 while i < warmup_updates, else max(floor, decay(i - warmup_updates)), at most 1.
 
     Args:
-        floor: smallest probability returned, in [0, 1] (epsilon of linear decay in the thesis).
+        floor: smallest probability returned, in [0, 1]; epsilon of linear decay in Mihaylova's
+            thesis.
         warmup_updates: updates of pure teacher forcing before the decay starts.
 
     Raises:
@@ -49,7 +50,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class LinearSchedule(Schedule):
-    """Linear decay t(i) = max(eps, k - c i), section 3.3.3 of the thesis; eps is ``floor``.
+    """Linear decay t(i) = max(eps, k - c i) (section 3.3.3; eps is ``floor``).
 
     Args:
         k: offset, the probability at the start of the decay.

@@ -1,4 +1,4 @@
-"""Dependency trees: their distribution and functions of heads. Import from here only."""
+"""Dependency trees: their distribution and functions of heads; inference is internal."""
 
 from fairseq_struct.structure.dependency.distribution import DependencyTrees
 from fairseq_struct.structure.dependency.head_selection import (

@@ -25,7 +25,7 @@ class ArcScores:
         lengths: (batch,) words per sentence, 1 to n; n if not given.
 
     Raises:
-        TypeError: scores that are no tensor.
+        TypeError: scores that are not a tensor.
         ValueError: wrong shape, a length out of range, a score that is NaN or +inf, or a word
             without an allowed arc.
     """

@@ -179,7 +179,7 @@ class DependencyTrees:
             generator: source of randomness, on the scores' device.
 
         Raises:
-            TypeError, ValueError: ``count`` is no integer, or below 1.
+            TypeError, ValueError: ``count`` is not an integer, or below 1.
         """
         return self._arcs(self.sample_heads(count, generator))
 

@@ -3,9 +3,9 @@
 The Jacobian of SparseMAP depends on the face of all trees that are best under the residual s - mu.
 A solution needs only few of them. The other ones have weight 0, or a weight lost in rounding, and
 the search for better trees does not find them. Here they are found by a nudge. A direction v that
-is orthogonal to all current trees, <v, z_a> = 0, does not change their scores. But if another tree
-is best under s - mu and has <v, z> > 0, it is the best tree under s - mu + epsilon v. If neither a
-random v nor -v finds another tree, the face is complete.
+is orthogonal to all current trees, <v, z_a> = 0, does not change their scores. But if other
+trees are best under s - mu and have <v, z> > 0, such a tree is the best under s - mu + epsilon v.
+If neither a random v nor -v finds another tree, the face is complete.
 
 A new tree z removes w, its part outside of the span, from v: v - <v, z> / |w|^2 w. This is less
 work than a new random direction. But z is the tree with the largest <v, z>, so little of v is left
