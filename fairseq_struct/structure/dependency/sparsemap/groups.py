@@ -42,7 +42,7 @@ class Work(NamedTuple):
         lanes: the sentences that are not done.
         found: (block,) whether they have a best tree.
         eisner: for best projective trees.
-        contraction: for best trees with crossing arcs.
+        contraction: for best trees with or without crossing arcs.
     """
 
     lanes: Lanes
@@ -80,8 +80,8 @@ def sparsemap(
 ):  # fmt: skip
     """SparseMAP of sentences ``first * block`` .. ``last * block - 1``.
 
-    The search for projective trees starts in float32, which is faster. It ends in float64, so the
-    last trees and the gaps are exact.
+    The search for projective trees starts in float32, which is faster. It ends in float64: the
+    last trees, and with them the gaps, come from there.
 
     Args:
         room: (batch,) capacity for trees, and (batch,) whether the search ended for lack of room.
