@@ -1,1 +1,1 @@
-"""Scores as functions of arrays and trees; nothing here imports fairseq."""
+"""Metrics as functions of arrays and trees; nothing here imports fairseq."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass
 class AttachmentScores:
-    """Collects how many words have the right head (tables 7 and 9 of Shen's thesis, chapter 4).
+    """Counts words with the correct head (tables 7 and 9 of Shen's thesis, chapter 4).
 
-    ``uas`` is the share of words, the root's modifiers included, whose head is right; ``uuas`` the
-    share of pairs of words joined by a gold arc that are joined by a predicted one in either
-    direction. Arcs of the root join no pair.
+    ``uas`` is the share of words with the correct head; modifiers of the root count. ``uuas`` is
+    the share of gold arcs that are predicted in either direction, as pairs of words. Arcs of the
+    root are not pairs.
     """
 
     words: int = 0
@@ -26,7 +26,7 @@ class AttachmentScores:
             predicted, gold: heads, 1-based and 0 for the root. Predicted ones need not be a tree.
 
         Raises:
-            ValueError: the sentences have other lengths, or a head is none of their words.
+            ValueError: the lengths differ, or a head is outside the sentence.
         """
         n = len(gold)
         if len(predicted) != n:
@@ -55,12 +55,12 @@ class AttachmentScores:
 def scores_of_readings(
     gold: Iterable[Sequence[int]], readings: Iterable[Mapping[str, Sequence[int]]]
 ) -> dict[str, float]:
-    """``uas`` and ``uuas`` of all readings of all sentences, a reading's name behind them.
+    """``uas`` and ``uuas`` of each reading over all sentences; keys end in the reading's name.
 
     Args:
         gold: heads of every sentence.
-        readings: of every sentence, heads by name, as of :func:`.head_selection.readings`; beyond
-            the sentence's end they do not count.
+        readings: for every sentence, heads by name, as from :func:`.head_selection.readings`.
+            Heads beyond the sentence's end are ignored.
     """
     found: dict[str, AttachmentScores] = defaultdict(AttachmentScores)
     for heads, own in zip(gold, readings, strict=True):

@@ -10,7 +10,7 @@ from fairseq_struct.errors import InputError
 
 @dataclass(frozen=True)
 class Bleu:
-    """A BLEU score, 0 to 100, and the sacrebleu signature that says how it was counted."""
+    """A BLEU score, 0 to 100, and the sacrebleu signature that says how it was computed."""
 
     score: float
     signature: str
@@ -24,7 +24,7 @@ def corpus_bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
         references: detokenised sentences.
 
     Raises:
-        InputError: no sentences, or not as many translations as references.
+        InputError: no sentences, or the numbers of translations and references differ.
     """
     if not references:
         raise InputError("BLEU needs at least one reference sentence")

@@ -1,4 +1,4 @@
-"""Unlabelled bracketing scores of constituency trees, sentence by sentence and of a corpus."""
+"""Unlabelled bracketing scores of constituency trees, per sentence and per corpus."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,9 +16,9 @@ POLICY = (
 class BracketingScores:
     """Collects spans of predicted and gold trees (table 2 of the ON-LSTM paper).
 
-    Precision and recall are of the sets of spans of two words or more, without that of the whole
-    sentence. ``f1_sentence`` is the mean of the sentences' F1, which the papers on unsupervised
-    parsing report; ``f1_corpus`` is that of the sums over the corpus.
+    Precision and recall compare sets of spans of two words or more, without the span of the whole
+    sentence. ``f1_sentence`` is the mean of the sentences' F1; papers on unsupervised parsing
+    report it. ``f1_corpus`` is the F1 of the counts summed over the corpus.
     """
 
     f1: list[float] = field(default_factory=list)
@@ -36,7 +36,7 @@ class BracketingScores:
 
         Args:
             predicted, gold: spans (start, end) of the constituents.
-            length: words of the sentence.
+            length: number of words in the sentence.
             labelled: gold constituents with their labels, for the recall of each label.
 
         Raises:
@@ -74,22 +74,22 @@ class BracketingScores:
 
     @property
     def precision(self) -> float:
-        """Of the whole corpus, 0 to 100."""
+        """Precision over the whole corpus, 0 to 100."""
         if not self.predicted:
             return 0.0 if self.gold else 100.0
         return 100 * self.matched / self.predicted
 
     @property
     def recall(self) -> float:
-        """Of the whole corpus, 0 to 100."""
+        """Recall over the whole corpus, 0 to 100."""
         return 100 * self.matched / self.gold if self.gold else 100.0
 
     @property
     def f1_corpus(self) -> float:
-        """Of the whole corpus, 0 to 100."""
+        """F1 over the whole corpus, 0 to 100."""
         total = self.predicted + self.gold
         return 200 * self.matched / total if total else 100.0
 
     def recall_of(self, label: str) -> float | None:
-        """Gold constituents of a label that were found, 0 to 100; None if there is none."""
+        """Share of a label's gold constituents that were found, 0 to 100; None without any."""
         return 100 * self.found[label] / self.labels[label] if self.labels[label] else None

@@ -1,4 +1,4 @@
-"""How well channels of a network go with kinds of dependencies."""
+"""Correlation between channels of a network and types of dependencies."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 class ChannelCorrelation:
     """Pearson correlation of channels with types of dependencies (table 8 of Shen's thesis, ch. 4).
 
-    Of each gold arc from a child to its parent, a^k is the probability of channel k to carry what
-    the parent takes from the child, and y^l is 1 if the arc is of type l:
+    For each gold arc from a child to its parent, a^k is the probability that channel k carries the
+    message from the child to the parent. y^l is 1 if the arc is of type l, else 0.
     rho_kl = cov(a^k, y^l) / (sigma(a^k) sigma(y^l)) (eq. 4.3.1).
 
     Args:
-        channels: how many there are, those of all layers together.
+        channels: number of channels, summed over all layers.
 
     Raises:
-        ValueError: there is none.
+        ValueError: ``channels`` is below 1.
     """
 
     def __init__(self, channels: int):
@@ -34,10 +34,10 @@ class ChannelCorrelation:
 
         Args:
             shares: (arcs, channels) a^k.
-            types: of the arcs.
+            types: type of each arc.
 
         Raises:
-            ValueError: there are not as many types as arcs, other channels, or a share is NaN.
+            ValueError: the shape does not fit the types and channels, or a share is not finite.
         """
         shares = np.asarray(shares, np.float64)
         expected = (len(types), len(self._squares))
@@ -52,7 +52,7 @@ class ChannelCorrelation:
             self._sums[name] = self._sums.get(name, 0.0) + shares[own].sum(0)
 
     def types(self, most: int | None = None) -> list[str]:
-        """The most frequent types, those of the same frequency by name."""
+        """Types by decreasing frequency, then by name; at most ``most`` of them."""
         return sorted(self.counts, key=lambda name: (-self.counts[name], name))[:most]
 
     def correlations(self, types: Sequence[str]) -> np.ndarray:
@@ -71,7 +71,7 @@ class ChannelCorrelation:
                 raise KeyError(name)
             covariance = self._sums[name] / total - mean * share
             scale = spread * np.sqrt(share * (1 - share))
-            # What is left of the spread of a constant is rounding.
+            # A constant's spread is not exactly 0, because of rounding.
             varies = scale > 1e-7 * np.maximum(np.abs(mean), 1e-7)
             rows.append(np.where(varies, covariance / np.where(varies, scale, 1.0), 0.0))
         return np.array(rows)

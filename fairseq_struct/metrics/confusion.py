@@ -1,4 +1,4 @@
-"""Scores of a classifier, from how often each label was taken for which."""
+"""Scores of a classifier from its confusion table."""
 
 from torch import Tensor
 
@@ -7,7 +7,7 @@ def accuracy(table: Tensor) -> float:
     """Share of correct labels, from 0 to 100.
 
     Args:
-        table: (labels, labels) counts, true labels by predicted ones.
+        table: (labels, labels) counts; true labels are rows, predicted labels columns.
 
     Raises:
         ValueError: the table counts nothing.
@@ -19,7 +19,7 @@ def accuracy(table: Tensor) -> float:
 def macro_f1(table: Tensor) -> float:
     """Mean over labels of F1 = 2 hits / (true + predicted), from 0 to 100.
 
-    A label that neither is true nor was predicted anywhere does not count.
+    Labels that are never true and never predicted do not count.
 
     Args:
         table: as for :func:`accuracy`.

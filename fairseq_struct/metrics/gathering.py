@@ -1,25 +1,25 @@
-"""Rows of numbers from all workers, for scores that are not sums."""
+"""Rows of numbers from all workers, for metrics that are not sums."""
 
 import torch
 from torch import Tensor
 
 
 def rows_among_workers(rows: Tensor, most: int) -> Tensor:
-    """This worker's rows in a table that has room for those of all workers.
+    """A table with room for the rows of all workers, filled with this worker's rows.
 
-    fairseq adds up what its workers log of a step. The sum of these tables has the rows of all of
-    them, and needs no message of its own; a worker without a batch, whose numbers fairseq takes for
-    0, adds none.
+    fairseq sums the values that its workers log at a step. The sum of these tables contains the
+    rows of all workers, so no extra communication is needed. A worker without a batch adds no
+    rows: fairseq takes its values as 0.
 
     Args:
         rows: (n, columns).
-        most: of rows of a worker, the same on all workers.
+        most: largest number of rows of a worker, the same on all workers.
 
     Returns:
         (workers * most, columns + 1), the last column 1 where there is a row.
 
     Raises:
-        ValueError: there are more rows than that.
+        ValueError: there are more than ``most`` rows.
     """
     count = len(rows)
     if count > most:

@@ -1,4 +1,4 @@
-"""Rank correlation of predicted with gold scores."""
+"""Rank correlation between predicted and gold scores."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from scipy.stats import spearmanr
 
 
 class RankCorrelation:
-    """Spearman's correlation of all pairs of scores that were added, in percent.
+    """Spearman's correlation over all added pairs of scores, in percent.
 
-    Its interface is that of fairseq's meters, so that a validation can log it.
+    It has the interface of fairseq's meters, so that validation can log it.
     """
 
     def __init__(self):
@@ -26,7 +26,7 @@ class RankCorrelation:
         """Add scores.
 
         Raises:
-            ValueError: there are not as many of both, or one is NaN.
+            ValueError: the numbers of scores differ, or a score is not finite.
         """
         predicted, gold = list(predicted), list(gold)
         if len(predicted) != len(gold):
@@ -38,20 +38,20 @@ class RankCorrelation:
 
     @property
     def value(self) -> float:
-        """100 rho; 0 for fewer than two scores and where all are equal, which have no ranks."""
+        """100 rho; 0 for fewer than two scores, or if all predicted or all gold ones are equal."""
         if len(set(self.predicted)) < 2 or len(set(self.gold)) < 2:
             return 0.0
         return 100 * float(spearmanr(self.predicted, self.gold).statistic)
 
     @property
     def smoothed_value(self) -> float:
-        """The value, to two places, as it is logged."""
+        """``value`` rounded to two decimals, for logs."""
         return round(self.value, 2)
 
     def state_dict(self) -> dict:
-        """For checkpoints."""
+        """The scores so far, for checkpoints."""
         return {"predicted": self.predicted, "gold": self.gold}
 
     def load_state_dict(self, state: dict):
-        """From :meth:`state_dict`."""
+        """Restores what :meth:`state_dict` returned."""
         self.predicted, self.gold = list(state["predicted"]), list(state["gold"])

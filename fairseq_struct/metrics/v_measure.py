@@ -1,4 +1,4 @@
-"""Agreement of a clustering with the true classes, whatever the clusters are called."""
+"""Agreement of a clustering with the true classes; names of clusters do not matter."""
 
 import numpy as np
 import torch
@@ -8,7 +8,7 @@ from torch import Tensor
 def contingency_table(classes: Tensor, clusters: Tensor, count: int) -> Tensor:
     """How many instances of each true class went into each cluster.
 
-    Tables of parts of a data set add up to that of the whole.
+    Tables of parts of a data set add up to the table of the whole data set.
 
     Args:
         classes: (n,) true classes below ``count``.
@@ -22,7 +22,7 @@ def contingency_table(classes: Tensor, clusters: Tensor, count: int) -> Tensor:
         ValueError: a class or a cluster out of range.
     """
     for name, labels in (("class", classes), ("cluster", clusters)):
-        # An accelerator would have to be waited for; there torch itself refuses what lies outside.
+        # On an accelerator this check would wait for it; torch itself refuses such labels there.
         if labels.device.type == "cpu" and ((labels < 0) | (labels >= count)).any():
             raise ValueError(f"a {name} is none of 0 to {count - 1}")
     return _counted(classes, clusters, count)
@@ -30,7 +30,7 @@ def contingency_table(classes: Tensor, clusters: Tensor, count: int) -> Tensor:
 
 def _counted(classes: Tensor, clusters: Tensor, count: int) -> Tensor:
     table = classes.new_zeros(count, count, dtype=torch.long)
-    # Those below 0 would be counted from the end.
+    # Indices below 0 would count from the end.
     places = [labels.where(labels >= 0, count) for labels in (classes, clusters)]
     return table.index_put_(places, table.new_ones(()), accumulate=True)
 
@@ -38,8 +38,8 @@ def _counted(classes: Tensor, clusters: Tensor, count: int) -> Tensor:
 def v_measure(table: Tensor) -> float:
     """V-measure, 200 h c / (h + c), from 0 to 100 (Rosenberg and Hirschberg, 2007).
 
-    h = 1 - H(class | cluster) / H(class) is homogeneity, c = 1 - H(cluster | class) / H(cluster)
-    completeness; each is 1 where its denominator is 0.
+    Homogeneity is h = 1 - H(class | cluster) / H(class). Completeness is
+    c = 1 - H(cluster | class) / H(cluster). Each is 1 if its denominator is 0.
 
     Args:
         table: (classes, clusters) counts, as from :func:`contingency_table`.

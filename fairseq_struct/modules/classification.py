@@ -1,7 +1,7 @@
-"""Classifiers of sentences and of pairs: what they take, what they return, and what they share.
+"""Classifiers of sentences and of pairs: their inputs, results and shared parts.
 
-A new encoder of sentences is a :class:`VectorClassifier` that says how it encodes; what makes
-more of a pair than two vectors, or learns through a latent tree, is a :class:`Classifier`.
+A new encoder of sentences is a :class:`VectorClassifier` that defines ``encode``. A network that
+relates a pair by more than two vectors, or learns through a latent tree, is a :class:`Classifier`.
 """
 
 from abc import ABC, abstractmethod
@@ -13,19 +13,19 @@ from torch.nn.functional import cross_entropy
 
 from fairseq_struct.structure.inferred_trees import InferredTrees
 
-# Sentences that an instance may have.
+# Allowed numbers of sentences per instance.
 SIDES = (1, 2)
 
 
 @dataclass
 class Classification:
-    """What classifiers return.
+    """Result of a classifier.
 
     Args:
         logits: (batch, labels) scores of labels, without gradient.
         losses: (batch,) losses, to be summed and differentiated; None without targets.
-        trees: that the model found for the sentences of the batch, instance by instance; None for
-            a model without trees.
+        trees: the trees that the model found for the sentences of the batch, instance by instance;
+            None for a model without trees.
     """
 
     logits: Tensor
@@ -38,8 +38,8 @@ class Classifier(nn.Module, ABC):
 
     Attributes:
         sides: sentences per instance, 1 or 2.
-        tree_kind: of the trees in its results, as :class:`.InferredTrees` names it; None without.
-        gold_kind: of the gold trees that it takes; None if it takes none.
+        tree_kind: kind of the trees in its results (see :class:`.InferredTrees`); None without.
+        gold_kind: kind of the gold trees that it takes; None if it takes none.
     """
 
     sides: int = 1
@@ -60,27 +60,26 @@ class Classifier(nn.Module, ABC):
             tokens: (batch, sides, n).
             lengths: (batch, sides) words of each sentence, at least 1.
             targets: (batch,) labels.
-            gold_trees: given only to networks with a ``gold_kind``: heads (batch, sides, n),
-                1-based, 0 the root, -1 where unknown; or constituents (batch, sides, m, 3), each
-                its start, its end, which is excluded, and its label, -1 where it has none, and
-                rows of -1 behind them.
+            gold_trees: given only to networks with a ``gold_kind``. Heads (batch, sides, n),
+                1-based, 0 the root, -1 where unknown; or constituents (batch, sides, m, 3): start,
+                end (excluded) and label (-1 without one), padded with rows of -1.
         """
 
     def can_build(self, heads: Tensor) -> bool:
-        """Whether its trees can be the gold one of a sentence, (n,) heads."""
+        """Whether the latent tree can equal a sentence's gold tree, heads (n,)."""
         return True
 
 
 class VectorClassifier(Classifier):
-    """A perceptron over a vector of each sentence: see :func:`perceptron`.
+    """A perceptron over one vector per sentence: see :func:`perceptron`.
 
-    A subclass makes what it encodes by, then ``self.output``, the perceptron.
+    A subclass creates its encoder, and then ``self.output``, the perceptron.
 
     Args:
         sides: sentences per instance.
 
     Raises:
-        ValueError: neither one nor two.
+        ValueError: ``sides`` is neither 1 nor 2.
     """
 
     output: nn.Module
@@ -98,10 +97,10 @@ class VectorClassifier(Classifier):
         """Vectors (sentences, size), and the trees found on the way, if any.
 
         Args:
-            tokens: (sentences, n), those of an instance behind each other.
+            tokens: (sentences, n); the sentences of an instance follow each other.
             lengths: (sentences,).
-            gold_trees: as for :meth:`Classifier.forward`, but a row for each sentence; networks
-                without a ``gold_kind`` leave it out.
+            gold_trees: as for :meth:`Classifier.forward`, but one row per sentence; not passed to
+                networks without a ``gold_kind``.
         """
 
     def forward(
@@ -121,7 +120,7 @@ class VectorClassifier(Classifier):
 def pair_features(vectors: Tensor) -> Tensor:
     """(u, v, u * v, |u - v|) of two vectors (batch, 2, size), or u of one (batch, 1, size).
 
-    How the ON-LSTM paper reads pairs (section 5.4).
+    These are the features of pairs in the ON-LSTM paper (section 5.4).
     """
     first, *second = vectors.unbind(1)
     if not second:
@@ -133,11 +132,11 @@ def pair_features(vectors: Tensor) -> Tensor:
 def perceptron(
     size: int, hidden_size: int, labels: int, sides: int = 1, dropout: float = 0.0
 ) -> nn.Sequential:
-    """One hidden layer, with dropout in front of both, over :func:`pair_features`.
+    """Perceptron with one hidden layer over :func:`pair_features`; dropout before both layers.
 
     Args:
-        size: of a sentence's vector.
-        hidden_size: of the hidden layer.
+        size: size of a sentence's vector.
+        hidden_size: size of the hidden layer.
         labels: number of labels.
         sides: sentences per instance.
         dropout: probability.

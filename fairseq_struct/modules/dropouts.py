@@ -1,4 +1,4 @@
-"""Dropout as AWD-LSTM has it: of weights, of whole words, and with one mask for all steps."""
+"""Dropout as in AWD-LSTM: of weights, of whole words, and with one mask for all steps."""
 
 import torch
 from torch import Tensor, nn
@@ -6,7 +6,7 @@ from torch.nn.functional import dropout, embedding
 
 
 class _Dropout(nn.Module):
-    """Something that is dropped with probability ``p`` in training.
+    """Base of modules that drop with probability ``p`` in training.
 
     Raises:
         ValueError: ``p`` is not at least 0 and less than 1.
@@ -26,8 +26,7 @@ class _Dropout(nn.Module):
 class DropConnect(_Dropout):
     """Drop single weights, w -> w * m / (1 - p) with m ~ Bernoulli(1 - p) (Wan et al., 2013).
 
-    AWD-LSTM does so with the recurrent weights, with one mask for all steps of a window (Merity et
-    al., 2018).
+    AWD-LSTM drops recurrent weights, with one mask for all steps of a window (Merity et al., 2018).
     """
 
     def forward(self, weight: Tensor) -> Tensor:
@@ -46,7 +45,7 @@ class LockedDropout(_Dropout):
 
 
 class WordDropout(_Dropout):
-    """Look up embeddings, where whole words of the vocabulary are dropped (Gal, Ghahramani, 2016).
+    """Look up embeddings, and drop whole words of the vocabulary (Gal, Ghahramani, 2016).
 
     A dropped word is 0 wherever it occurs in the batch.
     """

@@ -1,4 +1,4 @@
-"""The public path of :mod:`fairseq_struct.modules.scheduled_sampling.embedding_mix`."""
+"""Public path of :mod:`fairseq_struct.modules.scheduled_sampling.embedding_mix`."""
 
 from fairseq_struct.modules.scheduled_sampling.embedding_mix import EmbeddingMix
 

@@ -11,7 +11,7 @@ from fairseq_struct.modules.latent_structure import LatentStructure
 from fairseq_struct.structure.categorical import Categorical
 
 BASELINES = ("linear", "gold")
-# Those of pullback.py by the names that they have for a single choice.
+# The methods of pullback.py, by their names for a single choice.
 LATENT_METHODS = (
     *BASELINES, "softmax", "sparsemax", "gumbel_softmax", "st_gumbel", "sfe", "sfe_baseline",
     "ste_softmax", "ste_identity", "spigot", "spigot_ce", "spigot_eg",
@@ -20,7 +20,7 @@ LATENT_METHODS = (
 
 @dataclass
 class Classified:
-    """What :class:`LatentClassifier` returns.
+    """Result of :class:`LatentClassifier`.
 
     Args:
         losses: (batch,) losses, to be summed or averaged and differentiated.
@@ -37,16 +37,16 @@ class LatentClassifier(LatentStructure):
     """Binary classifier of x with one latent choice among K (Mihaylova's thesis, section 4.5.1).
 
     s = W_f x + b_f, z = rho(s), logit = z' W_g x + b_g (eq. 4.15). ``linear`` has no latent
-    choice (K = 1), ``gold`` reads the true one; the other methods are those of
-    :func:`fairseq_struct.structure.pullback.latent`, and ``sfe_baseline`` is ``sfe`` with a
-    moving average of the loss as control variate.
+    choice (K = 1). ``gold`` reads the true choice. The other methods are those of
+    :func:`fairseq_struct.structure.pullback.latent`; ``sfe_baseline`` is ``sfe`` with a moving
+    average of the loss as control variate.
 
-    Each of the two labels has a W_g and a b_g of its own, and the logit is the difference of
-    their scores: with 10 clusters that gives the numbers of parameters of the thesis's table A.1.
-    One W_g would express the same, but a step of Adam would change it half as fast, and it is
-    the speed of the decoder beside the encoder's that decides how well clusters are found. W_g
-    and b_g start as in ``torch.nn.Bilinear``, with entries up to K^-1/2: rows that differ are
-    what the encoder learns from at first.
+    Each of the two labels has its own W_g and b_g, and the logit is the difference of their scores.
+    With 10 clusters this gives the numbers of parameters in Mihaylova's thesis, table A.1. A single
+    W_g could express the same, but a step of Adam would change the logit half as fast. The speed
+    of the decoder relative to the encoder decides how well clusters are found. W_g and b_g start as
+    in ``torch.nn.Bilinear``, with entries up to K^-1/2: at first the encoder learns from the
+    differences between rows.
 
     Args:
         dim: size of x.
@@ -54,7 +54,7 @@ class LatentClassifier(LatentStructure):
         method: one of ``LATENT_METHODS``.
         step_size: eta of the pulled-back methods, for the loss of one instance: see
             :mod:`fairseq_struct.structure.pullback`.
-        steps: their number of steps k.
+        steps: number of steps k of the pulled-back methods.
         temperature: of the two methods with Gumbel noise.
 
     Raises:
@@ -94,7 +94,7 @@ class LatentClassifier(LatentStructure):
             targets: y, (batch,) zeros and ones.
             clusters: true z, (batch,) integers; only ``gold`` reads them.
         """
-        # z' (W_g x), in this order: a further call of the decoder costs batch x K products only.
+        # z' (W_g x), in this order: each further call of the decoder costs only batch x K products.
         projected = nn.functional.linear(inputs, self.decoder_weight[1] - self.decoder_weight[0])
         bias = self.decoder_bias[1] - self.decoder_bias[0]
 

@@ -1,4 +1,4 @@
-"""A discrete structure inside a network: how it is read, and how its scores are learned."""
+"""A discrete structure inside a network: reading it, and learning its scores."""
 
 from torch import Tensor, nn
 
@@ -9,17 +9,17 @@ from fairseq_struct.structure.pullback import ALIASES, Latent, Loss, Structure, 
 
 
 class LatentStructure(nn.Module):
-    """What all networks with a latent structure share, whatever structure it is.
+    """Base of all networks with a latent structure of any kind.
 
-    While training :func:`.pullback.latent` makes what the decoder reads, while evaluating
-    :func:`.pullback.reading`. Noise comes from torch's generator, on workers behind the first from
-    one of their own.
+    The decoder's input comes from :func:`.pullback.latent` in training and from
+    :func:`.pullback.reading` in evaluation. Noise comes from torch's generator on the first worker,
+    and from a separate generator on each other worker.
 
     Args:
-        method: one of ``pullback.METHODS`` or ``ALIASES``, which the subclass checks.
+        method: one of ``pullback.METHODS`` or ``ALIASES``; the subclass checks it.
         step_size, steps, temperature, supervision_weight, pullback_weight: as for
             :func:`.pullback.latent`.
-        averaged: compare the losses of ``score_function`` with the mean of past ones.
+        averaged: subtract the mean of past losses from those of ``score_function``.
 
     Raises:
         InputError: a number out of range.
@@ -56,15 +56,15 @@ class LatentStructure(nn.Module):
         self.supervision_weight = supervision_weight
         self.pullback_weight = pullback_weight
         self.past_losses = PastLosses()
-        # A buffer, so that checkpoints carry it.
+        # A buffer, so that checkpoints contain it.
         self.register_buffer("average_loss", unknown_loss() if averaged else None)
 
     def set_num_updates(self, num_updates: int):
-        """Take the number of finished updates from fairseq's trainer."""
+        """Called by fairseq's trainer with the number of finished updates."""
         self.past_losses.set_num_updates(num_updates)
 
     def _read(self, scores: Tensor, structure: Structure) -> Tensor:
-        """What the decoder reads while evaluating, shaped as ``scores`` (batch, ...)."""
+        """The decoder's input in evaluation, shaped as ``scores`` (batch, ...)."""
         return reading(scores, structure, self.method, self.temperature)
 
     def _learn(
@@ -74,7 +74,7 @@ class LatentStructure(nn.Module):
         decoder_loss: Loss | None = None,
         known: Tensor | None = None,
     ) -> Latent:
-        """What the decoder reads while training, and losses whose gradient reaches the scores.
+        """The decoder's input in training, and losses whose gradient reaches the scores.
 
         Args:
             scores, structure, decoder_loss, known: as for :func:`.pullback.latent`.

@@ -1,4 +1,4 @@
-"""Layers of torch's LSTM whose recurrent weights can be dropped, as AWD-LSTM has them."""
+"""Layers of torch's LSTM with dropout of recurrent weights, as in AWD-LSTM."""
 
 from collections.abc import Sequence
 
@@ -12,16 +12,16 @@ from fairseq_struct.modules.torch_lstm import lstm
 
 
 class LSTMLayers(nn.Module):
-    """LSTM layers with :class:`.DropConnect` on U (Merity et al., 2018), used as ``ONLSTM`` is.
+    """LSTM layers with :class:`.DropConnect` on U (Merity et al., 2018); interface of ``ONLSTM``.
 
     Args:
         input_size: size of x_t.
-        hidden_sizes: of every layer.
-        weight_dropout: of the recurrent weights, one mask for each call.
-        between: module for what goes from layer to layer.
+        hidden_sizes: size of every layer.
+        weight_dropout: dropout of the recurrent weights, one mask for each call.
+        between: module applied between layers.
 
     Raises:
-        ValueError: there is no layer, a size is below 1, or the probability is none.
+        ValueError: there is no layer, a size is below 1, or the dropout is not in [0, 1).
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class LSTMLayers(nn.Module):
         self.between = nn.Identity() if between is None else between
 
     def run(self, inputs: Tensor, state=None, lengths: Tensor | None = None) -> ONLSTMOutput:
-        """As :meth:`.ONLSTM.run`, but there are no distances: (0, T, batch).
+        """As :meth:`.ONLSTM.run`, but without distances: they are (0, T, batch).
 
         Args:
             inputs: (T, batch, input_size).
@@ -70,11 +70,11 @@ class LSTMLayers(nn.Module):
             start = h[None].contiguous(), c[None].contiguous()
             output, last_h, last_c = lstm(given, start, weights, self.training, batch_first=False)
             return output, last_h[0], last_c[0]
-        # Packing takes no empty sequence: one is read for a step, which is then forgotten.
+        # Packing refuses empty sequences: such a sequence reads one step, whose result is dropped.
         packed = pack_padded_sequence(given, lengths.cpu().clamp_min(1), enforce_sorted=False)
         order, back = packed.sorted_indices, packed.unsorted_indices
         start = h[order][None], c[order][None]
-        # (has bias, layers, dropout, training, bidirectional): of one layer no dropout.
+        # (has bias, layers, dropout, training, bidirectional): no dropout after one layer.
         options = True, 1, 0.0, self.training, False
         data, last_h, last_c = torch.lstm(packed.data, packed.batch_sizes, start, weights, *options)
         output, _ = pad_packed_sequence(packed._replace(data=data), total_length=len(given))

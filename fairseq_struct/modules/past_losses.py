@@ -1,4 +1,4 @@
-"""The mean of past losses that the score function estimator compares a loss with."""
+"""The mean of past losses: the baseline of the score function estimator."""
 
 from collections.abc import Callable
 
@@ -9,21 +9,20 @@ from fairseq_struct.modules.workers import sum_over_workers
 
 
 def unknown_loss() -> Tensor:
-    """An average before there was a loss: NaN, in float64."""
+    """The average before the first loss: NaN, in float64."""
     return torch.full((), torch.nan, dtype=torch.float64)
 
 
 class PastLosses:
     """A moving average of losses, update by update: b <- d b + (1 - d) (mean loss of the update).
 
-    All batches of an update, those of other workers too, count by their instances and are compared
-    with the b before it, so that it makes no difference how an update's instances are cut into
-    batches and given to workers. In the first update, which has nothing before it, each batch is
-    compared with its own mean.
+    Every instance of an update has the same weight, on all workers, and is compared with the b from
+    before the update. So it does not matter how instances are divided into batches and workers. The
+    first update has no earlier b: each batch is compared with its own mean.
 
-    A loss counts when it is differentiated, and then all workers wait for one another; one whose
-    gradient is 0, as that of the batches that fairseq makes up for workers without one, or that is
-    not finite does not count.
+    A loss counts when it is differentiated; at that point all workers wait for each other. A loss
+    does not count if it is not finite, or if its gradient is 0, as in the dummy batches that
+    fairseq gives to workers without a batch.
 
     Args:
         decay: d.
@@ -31,18 +30,18 @@ class PastLosses:
 
     def __init__(self, decay: float = 0.99):
         self.decay = decay
-        self._update: int | None = None  # the present one; None where nobody counts them
-        self._before: Tensor | None = None  # b before it
-        self._sums = None  # of its losses, and their number
-        self._losses: Tensor | None = None  # of the present batch
+        self._update: int | None = None  # the current one; None if updates are not counted
+        self._before: Tensor | None = None  # b before this update
+        self._sums = None  # sum and number of its losses
+        self._losses: Tensor | None = None  # of the current batch
 
     def set_num_updates(self, number: int):
-        """Say how many updates are finished; without it, every batch is one."""
+        """Set the number of finished updates; without it, every batch is an update."""
         if number != self._update:
             self._update, self._before = number, None
 
     def before(self, average: Tensor) -> Callable[[Tensor], Tensor]:
-        """What gives the number to compare a batch's losses (batch,) with.
+        """A function from a batch's losses (batch,) to their baseline.
 
         Args:
             average: b now.
@@ -59,11 +58,11 @@ class PastLosses:
         return compared
 
     def count(self, differentiated: Tensor, average: Tensor):
-        """Let the batch's losses count when what is made of them is differentiated.
+        """Let the batch's losses count once ``differentiated`` is differentiated.
 
         Args:
-            differentiated: (batch,), with a gradient by each loss.
-            average: b, which is changed in place.
+            differentiated: (batch,), a function of the batch's losses, one entry each.
+            average: b, changed in place.
         """
         if not differentiated.requires_grad:
             return

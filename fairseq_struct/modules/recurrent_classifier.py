@@ -1,4 +1,4 @@
-"""Classifiers that read each sentence into the last state of a recurrent network."""
+"""Classifiers that encode each sentence as the last state of a recurrent network."""
 
 from torch import Tensor, nn
 
@@ -7,21 +7,21 @@ from fairseq_struct.modules.recurrent_layers import recurrent_layers
 
 
 class RecurrentClassifier(VectorClassifier):
-    """The relation of two sentences, or the label of one (ON-LSTM paper, section 5.4).
+    """Classifier for the relation of two sentences (ON-LSTM paper, section 5.4), or for one.
 
-    Each sentence is the last state of the last layer.
+    A sentence's vector is the last state of the last layer.
 
     Args:
         embedding: words to vectors.
-        hidden_sizes: of the recurrent layers; that of the last one is the perceptron's, too.
+        hidden_sizes: sizes of the recurrent layers; the perceptron has the last one.
         labels: number of labels.
         cell: one of ``recurrent_layers.CELLS``.
         chunk_size: C of ON-LSTM.
-        dropout: of the embeddings, between all layers, and of what the perceptron reads.
+        dropout: of the embeddings, between all layers, and of the perceptron's inputs.
         sides: sentences per instance, 1 or 2.
 
     Raises:
-        ValueError: an unknown cell, another number of sides, or a size out of range.
+        ValueError: an unknown cell, ``sides`` not 1 or 2, or a size out of range.
     """
 
     def __init__(

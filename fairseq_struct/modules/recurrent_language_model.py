@@ -11,14 +11,15 @@ from fairseq_struct.modules.recurrent_layers import recurrent_layers
 
 
 class Prediction(NamedTuple):
-    """What a language model says of the next words.
+    """Output of a language model for the next words.
 
     Args:
         logits: (batch, T, words).
         hidden: (T, batch, size) states of the last layer.
-        dropped: the same after dropout, which the logits are made of.
-        state: h and c of every layer, two tuples of (batch, D), to go on from.
-        distances: (layers, T, batch) of ON-LSTM layers (eq. 15); of others none.
+        dropped: ``hidden`` after dropout; the logits are computed from it.
+        state: h and c of every layer, two tuples of (batch, D), to continue from.
+        distances: (layers, T, batch) of ON-LSTM layers (ON-LSTM paper, eq. 15); (0, T, batch) of
+            other layers.
     """
 
     logits: Tensor
@@ -29,23 +30,24 @@ class Prediction(NamedTuple):
 
 
 class RecurrentLanguageModel(nn.Module):
-    """p(x_{t+1} | x_1 .. x_t) by layers of ON-LSTM or LSTM (section 5.1).
+    """p(x_{t+1} | x_1 .. x_t) by layers of ON-LSTM or LSTM.
 
-    Embeddings, L layers, and a softmax over words whose weights can be the embeddings (Inan et
-    al., 2017; Press, Wolf, 2017); the regularisation is that of Merity et al. (2018).
+    ON-LSTM paper, section 5.1: embeddings, L layers, and a softmax over words. Its weights can be
+    the embeddings (Inan et al., 2017; Press, Wolf, 2017). The regularisation is that of Merity et
+    al. (2018).
 
     Args:
         words: number of words.
-        padding: index of the symbol behind a sentence's end.
-        embedding_size: of the embeddings.
-        hidden_sizes: of the layers.
+        padding: index of the padding symbol, after a sentence's end.
+        embedding_size: size of the embeddings.
+        hidden_sizes: sizes of the layers.
         cell: one of ``recurrent_layers.CELLS``.
         chunk_size: C of ON-LSTM.
         tied: use the embeddings as weights of the output; the last layer must have their size.
-        word_dropout: of whole words of the vocabulary.
-        embedding_dropout, between_dropout, output_dropout: of the embeddings, of what goes from
-            layer to layer, and of the last layer; one mask for all steps each.
-        weight_dropout: of the recurrent weights.
+        word_dropout: dropout of whole words of the vocabulary.
+        embedding_dropout, between_dropout, output_dropout: dropout of the embeddings, between
+            layers, and of the last layer's output; each with one mask for all steps.
+        weight_dropout: dropout of the recurrent weights.
 
     Raises:
         ValueError: a size or probability out of range, an unknown cell, or sizes that do not fit.
@@ -90,11 +92,11 @@ class RecurrentLanguageModel(nn.Module):
             self.output.weight = self.embedding.weight
 
     def forward(self, tokens: Tensor, state: State | None = None) -> Prediction:
-        """Read on.
+        """Predict the word after each of ``tokens``.
 
         Args:
-            tokens: (batch, T) integers, padding only behind the words.
-            state: of the words before these; zeros if not given.
+            tokens: (batch, T) integers, padding only after the words.
+            state: state after the preceding words; zeros if not given.
         """
         made = self._read(tokens, state)
         dropped = self.output_dropout(made.output)
@@ -102,7 +104,7 @@ class RecurrentLanguageModel(nn.Module):
         return Prediction(logits, made.output, dropped, made.state, made.distances)
 
     def _read(self, tokens: Tensor, state: State | None):
-        """All but the output, which takes longest where there are many words."""
+        """Everything but the output layer, which is slow for a large vocabulary."""
         outside = tokens == self.padding
         if (outside[:, :-1] & ~outside[:, 1:]).any():
             raise ValueError("padding must be on the right: a word stands behind some")

@@ -1,4 +1,4 @@
-"""The recurrent networks that language models and classifiers choose from by name."""
+"""Recurrent layers by name, for language models and classifiers."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from fairseq_struct.errors import unknown_name
 from fairseq_struct.modules.lstm_layers import LSTMLayers
 from fairseq_struct.modules.on_lstm import ONLSTM
 
-# What makes layers of each kind; they run as :meth:`.ONLSTM.run` does.
+# Functions that build layers of each kind; all have a method ``run`` as :meth:`.ONLSTM.run`.
 CELLS = {
     "on_lstm": lambda size, sizes, chunk_size, **options: ONLSTM(
         size, sizes, chunk_size=chunk_size, **options
@@ -25,15 +25,15 @@ def recurrent_layers(
     weight_dropout: float = 0.0,
     between: nn.Module | None = None,
 ) -> nn.Module:
-    """Recurrent layers of a kind.
+    """Recurrent layers of the given kind.
 
     Args:
         cell: one of ``CELLS``.
         input_size: size of the inputs.
-        hidden_sizes: of every layer.
+        hidden_sizes: size of every layer.
         chunk_size: C of ON-LSTM.
-        weight_dropout: of the recurrent weights, one mask for each call.
-        between: module for what goes from layer to layer.
+        weight_dropout: dropout of the recurrent weights, one mask for each call.
+        between: module applied between layers.
 
     Raises:
         ValueError: an unknown cell, or a size or probability out of range.

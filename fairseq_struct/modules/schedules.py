@@ -1,4 +1,4 @@
-"""The public path of :mod:`fairseq_struct.modules.scheduled_sampling.schedules`."""
+"""Public path of :mod:`fairseq_struct.modules.scheduled_sampling.schedules`."""
 
 from fairseq_struct.modules.scheduled_sampling.schedules import make_schedule
 

@@ -1,4 +1,4 @@
-"""Words in context, by a bidirectional LSTM that never sees padding."""
+"""Vectors of words in context, by a bidirectional LSTM that ignores padding."""
 
 import torch
 from torch import Tensor, nn
@@ -11,15 +11,15 @@ from fairseq_struct.modules.torch_lstm import lstm
 class ContextLSTM(nn.Module):
     """A bidirectional LSTM over sentences.
 
-    Neither the batch nor its padding changes a value: sentences are packed or, on the CPU, where
-    oneDNN's layers are faster but take no packed sentences, the second direction reads each
-    one reversed within its own length.
+    Neither the batch nor its padding changes a value. On a GPU, sentences are packed. On the CPU,
+    oneDNN's layers are faster but take no packed sentences: there the second direction reads each
+    sentence reversed within its own length.
 
     Args:
         input_size: size of the words' vectors.
         hidden_size: size of the results, both directions together; an even number.
         layers: LSTM layers.
-        dropout: between layers.
+        dropout: dropout between layers.
 
     Raises:
         ValueError: ``hidden_size`` is odd.
@@ -54,7 +54,7 @@ class ContextLSTM(nn.Module):
         n = words.size(1)
         places, lengths = torch.arange(n), lengths[:, None]
         inside = places < lengths
-        # Of the word in each place when it is read backwards; padding stays behind.
+        # Index of the word at each place of the reversed sentence; padding stays at the end.
         reverse = torch.where(inside, lengths - 1 - places, places)[..., None]
         states = words
         for layer in range(self.lstm.num_layers):
@@ -68,7 +68,7 @@ class ContextLSTM(nn.Module):
         return states.masked_fill(~inside[..., None], 0.0)
 
     def _direction(self, words: Tensor, name: str) -> Tensor:
-        """States of one direction of one layer, from the left to the right."""
+        """States of one direction of one layer, from left to right."""
         kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         weights = [getattr(self.lstm, f"{kind}_{name}") for kind in kinds]
         start = words.new_zeros(1, words.size(0), self.lstm.hidden_size)
@@ -107,5 +107,5 @@ class SentenceEncoder(nn.Module):
 
 
 def within(lengths: Tensor, size: int) -> Tensor:
-    """Which words are inside of their sentence, (batch, size) booleans."""
+    """Which words are inside their sentence, (batch, size) booleans."""
     return torch.arange(size, device=lengths.device) < lengths[:, None]

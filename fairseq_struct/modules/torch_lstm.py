@@ -1,4 +1,4 @@
-"""Torch's LSTM, one layer in one direction, in precisions that the processor may not have."""
+"""Torch's LSTM, one layer in one direction, also in precisions the processor does not support."""
 
 import functools
 
@@ -12,18 +12,17 @@ def lstm(
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """States of all steps, and the last h and c, of ``torch.lstm`` without packing.
 
-    Autocast makes a half-precision LSTM of it, for which oneDNN has nothing to run on processors
-    without such instructions (bfloat16 below AVX-512): there it runs in float32, and the results
-    are rounded.
+    Under autocast the LSTM is in half precision. oneDNN cannot run it on processors without such
+    instructions (bfloat16 without AVX-512). There it runs in float32, and results are rounded.
 
     Args:
         inputs: (batch, T, size) if ``batch_first``, else (T, batch, size).
         start: h and c, (1, batch, D).
         weights: of inputs and states, and two biases.
-        training: whether there will be a gradient.
-        batch_first: about ``inputs``.
+        training: whether a gradient will be needed.
+        batch_first: whether the batch is the first dimension of ``inputs``.
     """
-    # (has bias, layers, dropout, training, bidirectional): of one layer no dropout.
+    # (has bias, layers, dropout, training, bidirectional): no dropout after one layer.
     options = True, 1, 0.0, training, False, batch_first
     device = inputs.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
@@ -39,7 +38,7 @@ def lstm(
 def has_lstm(dtype: torch.dtype) -> bool:
     """Whether this processor runs and differentiates an LSTM under autocast to ``dtype``.
 
-    It is tried out, as what oneDNN can do depends on more than the processor's name.
+    It tries: oneDNN's abilities depend on more than the processor's name.
     """
     with torch.inference_mode(False), torch.enable_grad():
         weights = [torch.zeros(size, requires_grad=True) for size in ((4, 1), (4, 1), 4, 4)]

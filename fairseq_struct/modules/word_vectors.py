@@ -12,23 +12,23 @@ from fairseq_struct.files.text_files import reading
 
 
 def read_word_vectors(path: str | Path, words: Sequence[str], size: int) -> dict[str, Tensor]:
-    """Vectors of those of the words that the file has.
+    """Vectors of the words that the file contains.
 
     Args:
-        path: lines ``word number number ...``; a first line ``count size``, as in word2vec's
-            format, is passed over.
+        path: file of lines ``word number number ...``; a first line ``count size``, as in
+            word2vec's format, is skipped.
         words: which vectors to keep.
         size: numbers per word.
 
     Raises:
-        InputError: the file cannot be read, a line is of another width, or has something else
-            than numbers; with the line.
+        InputError: the file cannot be read, or a line has another width or an entry that is not a
+            finite number; names the line.
     """
     path = Path(path)
     wanted, found = set(words), {}
     with reading(path), path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
-            # Some words of GloVe contain spaces of other kinds.
+            # Some words of GloVe contain other kinds of spaces.
             word, *numbers = line.rstrip("\n ").split(" ")
             if number == 1 and len(numbers) == 1:
                 continue

@@ -1,19 +1,19 @@
-"""The processes that train one model together, each on batches of its own."""
+"""The processes (workers) that train one model together, each on its own batches."""
 
 import torch
 from torch import Tensor
 
 
 def rank() -> int:
-    """The number of this process among them; 0 if it is alone."""
+    """The number of this process among the workers; 0 if it is alone."""
     return torch.distributed.get_rank() if _several() else 0
 
 
 def own_generator(device: torch.device) -> torch.Generator | None:
-    """What this process draws noise from: None, torch's own generator, for the first one.
+    """The generator for this process's noise: None (torch's generator) for the first one.
 
-    fairseq seeds torch's generator alike in all processes, so that those behind the first would
-    draw the same noise for sentences of their own.
+    fairseq seeds torch's generator alike in all processes. So without other generators, all
+    processes would draw the same noise for different sentences.
     """
     if rank() == 0:
         return None
@@ -22,7 +22,7 @@ def own_generator(device: torch.device) -> torch.Generator | None:
 
 
 def sum_over_workers(numbers: Tensor) -> Tensor:
-    """Sum of all processes' ``numbers``, of the same shape; all of them have to ask for it."""
+    """Sum of ``numbers`` over all processes, of the same shape; all processes must call it."""
     if _several():
         torch.distributed.all_reduce(numbers)
     return numbers

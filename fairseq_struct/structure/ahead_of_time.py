@@ -1,4 +1,4 @@
-"""Every compiled kernel of inference, called once on next to nothing, so that it is compiled."""
+"""Calls that compile every inference kernel ahead of time, on tiny inputs."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from fairseq_struct.structure.kernel_cache import KernelCache, cache_of
 
 
 def uses() -> dict[str, Callable[[], object]]:
-    """What needs kernels of its own, by name: calls that compile them, or load them if they are."""
+    """By name, one call for each operation that has kernels: it compiles or loads them."""
     found: dict[str, Callable[[], object]] = {}
     for projective, name in ((True, "projective trees"), (False, "trees with crossing arcs")):
 
@@ -32,7 +32,7 @@ def uses() -> dict[str, Callable[[], object]]:
 
 
 def folder() -> str | None:
-    """Where compiled kernels are kept; None if they cannot be."""
+    """The folder that keeps compiled kernels; None if no folder can be written."""
     cache = cache_of(folder)
     return cache.cache_path if isinstance(cache, KernelCache) else None
 

@@ -6,21 +6,21 @@ from torch import Tensor
 
 from fairseq_struct.structure import checks
 
-# From this many choices on only the highest scores are sorted at first.
+# With more choices than this, only the highest scores are sorted at first.
 MANY = 256
 
 
 class Categorical:
-    """One-hot choices z with p(z) = softmax(scores), under the names that trees have.
+    """One-hot choices z with p(z) = softmax(scores); methods are named as those of trees.
 
-    Mihaylova's thesis, table 2.1: argmax for the best tree, softmax for marginals, sparsemax for
-    SparseMAP. Everything is computed in float32 at least, and returned in the scores' precision.
+    Mihaylova's thesis, table 2.1: argmax is the best structure, softmax gives the marginals,
+    sparsemax is SparseMAP. Computed at least in float32, returned in the scores' precision.
 
     Args:
         scores: (batch, k) scores; -inf forbids a choice.
 
     Raises:
-        TypeError: scores that are no tensor.
+        TypeError: scores that are not a tensor.
         ValueError: wrong shape, scores that are NaN or +inf, or no choice allowed.
     """
 
@@ -72,17 +72,17 @@ class Categorical:
     def sparsemap(self) -> Tensor:
         """sparsemax(scores), (batch, k): Euclidean projection (Martins, Astudillo, 2016).
 
-        By the entmax library, whose gradient cannot be differentiated again.
+        Computed by the entmax library. Its gradient cannot be differentiated again.
         """
         most = MANY // 2 if self.scores.size(1) > MANY else None
         return self._as_given(sparsemax(self._exact, dim=1, k=most))
 
     def project(self, target: Tensor, possible: Tensor) -> Tensor:
-        """sparsemax(target), (batch, k), near :attr:`marginals` as elsewhere.
+        """sparsemax(target), (batch, k).
 
         Args:
-            target: (batch, k).
-            possible: (batch, k) booleans, which choices are.
+            target: (batch, k), near :attr:`marginals` or not.
+            possible: (batch, k) booleans, which choices are possible.
         """
         return type(self)(target.masked_fill(~possible, -torch.inf)).sparsemap
 
@@ -111,7 +111,7 @@ class Categorical:
         """log p of choices, (..., batch) for labels (..., batch).
 
         Raises:
-            TypeError, ValueError: labels that are no integers, of another batch, or out of range.
+            TypeError, ValueError: labels that are not integers, of another batch, or out of range.
         """
         self._check_labels(labels)
         logs = self._exact.log_softmax(1).expand(*labels.shape, -1)
@@ -121,7 +121,7 @@ class Categorical:
         """Choices drawn from p, (count, batch, k) one-hot.
 
         Raises:
-            TypeError, ValueError: ``count`` is no integer, or below 1.
+            TypeError, ValueError: ``count`` is not an integer, or below 1.
         """
         count = checks.whole_number("count", count, 1)
         probabilities = self._exact.detach().softmax(1)
@@ -131,8 +131,8 @@ class Categorical:
     def perturbed(self, generator: torch.Generator | None = None) -> "Categorical":
         """The same scores under Gumbel noise; its argmax is an exact sample from p.
 
-        (Up to the resolution of uniform numbers, which for scores below float64 is 2^-24: choices
-        less likely than that are drawn more rarely than p says.)
+        (Exact up to the resolution of uniform numbers: 2^-24 for scores below float64. Choices
+        less likely than that are drawn too rarely.)
         """
         noise = torch.rand(
             self._exact.shape, generator=generator, device=self._exact.device,
@@ -146,7 +146,7 @@ class Categorical:
         return self._as_given(self.perturbed(generator).argmax)
 
     def observe(self, known: Tensor) -> "Categorical":
-        """The distribution given what is known: labels (batch,), -1 where nothing is.
+        """The distribution given known labels (batch,), -1 where unknown.
 
         Raises:
             TypeError, ValueError: as for :meth:`log_prob`, or a known label that is forbidden.
@@ -163,7 +163,7 @@ class Categorical:
         return labels[:, None].expand(-1, self.scores.size(0))
 
     def one_hot(self, labels: Tensor) -> Tensor:
-        """(..., k) zeros and a one, in the scores' precision, of labels (...)."""
+        """One-hot vectors (..., k) of labels (...), in the scores' precision."""
         zeros = torch.zeros(
             *labels.shape, self.scores.size(1), dtype=self.scores.dtype, device=labels.device
         )

@@ -1,4 +1,4 @@
-"""What users hand in, checked before any work is done on it."""
+"""Checks of the users' inputs, done before any work."""
 
 from numbers import Real
 from operator import index
@@ -8,18 +8,18 @@ from torch import Tensor
 
 
 def scores_as_given(scores: Tensor) -> Tensor:
-    """The scores, as a tensor that gradients may go through.
+    """The scores, as a tensor that autograd can use.
 
     Raises:
-        TypeError: they are no tensor.
-        ValueError: they are no floating point numbers.
+        TypeError: the scores are not a tensor.
+        ValueError: they are not floating point numbers.
     """
     if not isinstance(scores, Tensor):
         raise TypeError(f"scores must be a tensor, not {type(scores).__name__}")
     if not scores.is_floating_point():
         raise ValueError(f"scores must be floating point numbers, not {scores.dtype}")
     if scores.is_inference() and not torch.is_inference_mode_enabled():
-        return scores.clone()  # which, unlike the original, may be saved for a backward pass
+        return scores.clone()  # a clone, unlike the original, may be saved for backward
     return scores
 
 
@@ -27,7 +27,7 @@ def whole_number(name: str, value: int, least: int) -> int:
     """``value``, if it is an integer and ``least`` or more.
 
     Raises:
-        TypeError: it is no integer.
+        TypeError: it is not an integer.
         ValueError: it is too small.
     """
     try:
@@ -43,8 +43,8 @@ def above_zero(name: str, value: float) -> float:
     """``value``, if it is a finite number above 0.
 
     Raises:
-        TypeError: it is no number.
-        ValueError: it is not in this range.
+        TypeError: it is not a number.
+        ValueError: it is out of range.
     """
     if not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, not {value!r}")
@@ -54,10 +54,10 @@ def above_zero(name: str, value: float) -> float:
 
 
 def sentence_lengths(lengths: Tensor | None, scores: Tensor) -> Tensor:
-    """Lengths (batch,) of sentences with scores (batch, n, ...), n where not given.
+    """Lengths (batch,) of sentences with scores (batch, n, ...); n if not given.
 
     Raises:
-        ValueError: wrong shape, no integers, or a length below 1 or above n.
+        ValueError: wrong shape, not integers, or a length below 1 or above n.
     """
     batch, n = scores.shape[:2]
     if lengths is None:
@@ -72,24 +72,25 @@ def sentence_lengths(lengths: Tensor | None, scores: Tensor) -> Tensor:
     if wrong.any():
         b = int(wrong.nonzero()[0])
         raise ValueError(f"sentence {b} has length {int(lengths[b])}; allowed are 1 to {n}")
-    with torch.inference_mode(False):  # a copy: whoever changes theirs later must not change ours
+    with torch.inference_mode(False):  # a copy: callers may change theirs
         return lengths.to(torch.int64, copy=True)
 
 
 def is_integral(tensor: Tensor) -> bool:
-    """Whether it holds integers (booleans are none)."""
+    """Whether the tensor holds integers (booleans do not count)."""
     return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
 
 
 def refuse_nan_and_infinity(scores: Tensor, what: str):
-    """Complain about NaN and +inf in scores (batch, ...); ``what`` names an entry.
+    """Raise an error for NaN or +inf in scores (batch, ...).
 
     Args:
-        scores: -inf is fine.
-        what: with places for the indices, the batch's first: ``"choice {1} in instance {0}"``.
+        scores: -inf is allowed.
+        what: name of an entry for the message, with fields for its indices, the batch index
+            first: ``"choice {1} in instance {0}"``.
 
     Raises:
-        ValueError: with the first such entry.
+        ValueError: names the first such entry.
     """
     wrong = scores.isnan() | (scores == torch.inf)
     if wrong.any():
@@ -101,14 +102,14 @@ def refuse_nan_and_infinity(scores: Tensor, what: str):
 
 
 def refuse_words_without_head(scores: Tensor, lengths: Tensor):
-    """Complain about words all of whose arcs are forbidden.
+    """Raise an error if all arcs to a word are forbidden.
 
     Args:
         scores: (batch, n, n), -inf for arcs that are forbidden.
         lengths: (batch,).
 
     Raises:
-        ValueError: with the first such word.
+        ValueError: names the first such word.
     """
     words = torch.arange(scores.size(1), device=scores.device)
     orphan = (scores.amax(1) == -torch.inf) & (words < lengths[:, None])
@@ -118,13 +119,13 @@ def refuse_words_without_head(scores: Tensor, lengths: Tensor):
 
 
 def refuse_sentences_without_tree(sums: Tensor):
-    """Complain about sentences whose sum over trees, or best score, is -inf.
+    """Raise an error if a sentence's sum over trees, or best score, is -inf.
 
     Args:
         sums: (batch,).
 
     Raises:
-        ValueError: with the first such sentence.
+        ValueError: names the first such sentence.
     """
     if (without := sums.detach() == -torch.inf).any():
         b = int(without.nonzero()[0])

@@ -1,13 +1,13 @@
-"""Kernels compiled for the CPU: made at first use, cached on disk, run over a batch by threads.
+"""Kernels compiled for the CPU: built at first use, cached on disk, run over a batch by threads.
 
 A kernel is a serial function over the sentences ``first`` .. ``last - 1`` of a batch that works
-on numpy arrays and releases Python's lock; several threads run it on different sentences. That is
-safe in forked data-loader workers (which start threads of their own) and under concurrent Python
-threads, where Numba's own parallel loops are neither.
+on numpy arrays and releases Python's lock (GIL). Several threads run it on different sentences.
+This is safe in forked data-loader workers (which start their own threads) and under concurrent
+Python threads. Numba's own parallel loops are not safe in either case.
 
-Arrays that belong together have names, in a NamedTuple. A kernel that is called for every step of
-a search takes them as a plain tuple, with the same fields: Numba reads that twice as fast, and a
-call with a dozen arrays in named ones takes 2 microseconds more than one without.
+Arrays that belong together are named, in a NamedTuple. A kernel that is called at every step of
+a search takes them as a plain tuple with the same fields: Numba unpacks it twice as fast. For a
+dozen arrays, a call with a NamedTuple takes 2 microseconds more.
 """
 
 import os
@@ -25,15 +25,15 @@ from torch import Tensor
 
 from fairseq_struct.structure.kernel_cache import cache_of
 
-# Additions may be reordered, which is what lets a sum be vectorised; NaN and infinity keep their
-# meaning, because kernels look for them.
+# Additions may be reordered, so that sums can be vectorised. NaN and infinity keep their meaning,
+# because kernels check for them.
 REORDERED = {"reassoc", "contract", "nsz", "arcp"}
 OPTIONS = {
     "nogil": True, "error_model": "numpy", "fastmath": REORDERED, "no_cfunc_wrapper": True,
 }  # fmt: skip
 
-# One more thread pays from these many elementary steps on, which take about half a millisecond: it
-# has to wake up, and torch's own threads may still be spinning (see ``zeros``).
+# One more thread pays off per this many elementary steps (about half a millisecond): it has to
+# wake up, and torch's own threads may still be spinning (see ``zeros``).
 STEPS_WORTH_A_THREAD = 2.0**21
 
 _pool: ThreadPoolExecutor | None = None
@@ -50,19 +50,19 @@ def compiled(function: Callable) -> Callable:
 
 
 def inner(function: Callable) -> Callable:
-    """As :func:`compiled`, for what only kernels call: it is kept within their machine code.
+    """As :func:`compiled`, for functions that only kernels call; stored in the kernels' code.
 
-    That saves the code by which Python would call it, which is much for many arguments.
+    This leaves out the wrapper for calls from Python, which is long for many arguments.
     """
     return numba.njit(function, **OPTIONS, no_cpython_wrapper=True)
 
 
 class Space(NamedTuple):
-    """An array to work in.
+    """Request for a work array.
 
     Args:
         shape: its shape.
-        dtype: what it holds.
+        dtype: type of its elements.
     """
 
     shape: tuple[int, ...]
@@ -70,15 +70,17 @@ class Space(NamedTuple):
 
 
 def run(kernel: Callable, steps: np.ndarray, *arguments, workspace: Sequence = ()):
-    """Call ``kernel(first, last, *arguments, *workspace)`` on all sentences, by torch's threads.
+    """Call ``kernel(first, last, *arguments, *workspace)`` on all sentences, with threads.
+
+    It uses at most as many threads as torch is set to.
 
     Args:
         kernel: a function made by :func:`compiled`, or one that only calls such functions.
         steps: (batch,) estimate of the elementary steps that each sentence takes.
         arguments: passed on; the kernel writes its results into arrays among them.
-        workspace: arrays to work in, each a :class:`Space`, or tuples of them, named or not; each
-            thread has its own and keeps them, because the system takes longer to hand out fresh
-            memory than the kernels to fill it.
+        workspace: work arrays, each a :class:`Space`, or tuples of these, named or not. Each
+            thread has its own arrays and keeps them: the system needs longer to allocate memory
+            than the kernels need to fill it.
     """
     batch = len(steps)
     total = np.concatenate([[0.0], np.cumsum(steps)])
@@ -110,12 +112,12 @@ def run(kernel: Callable, steps: np.ndarray, *arguments, workspace: Sequence = (
 
 
 def threads_for(steps: float) -> int:
-    """How many of torch's threads so many elementary steps are worth."""
+    """How many of torch's threads pay off for this many elementary steps."""
     return min(torch.get_num_threads(), int(steps / STEPS_WORTH_A_THREAD) + 1)
 
 
 def _workspace(spaces: Sequence) -> list:
-    """This thread's arrays, the last ones of their kind if those are large enough."""
+    """This thread's work arrays; those of earlier calls are reused if large enough."""
     kept = _own.__dict__.setdefault("arrays", {})
     places = count()
 
@@ -140,9 +142,9 @@ def array(tensor: Tensor, dtype=np.float64) -> np.ndarray:
 def zeros(shape: tuple[int, ...]) -> Tensor:
     """Zeros in float64, by numpy.
 
-    After every operation on a larger tensor, torch's threads spin for about a millisecond, waiting
-    for another one, and slow down the threads that work here. OMP_WAIT_POLICY=passive in the
-    environment spares that altogether.
+    After every operation on a larger tensor, torch's threads spin for about a millisecond while
+    they wait for the next operation. This slows down the kernels' threads. The environment
+    variable OMP_WAIT_POLICY=passive avoids it.
     """
     return torch.from_numpy(np.zeros(shape))
 

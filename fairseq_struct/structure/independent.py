@@ -7,10 +7,10 @@ from torch import Tensor
 
 
 class Independent:
-    """k structures z_1 .. z_k per instance with p(z) = p(z_1) ... p(z_k), under the same verbs.
+    """k structures z_1 .. z_k per instance with p(z) = p(z_1) ... p(z_k), with the same methods.
 
-    That is what surrogate gradients need where a loss depends on more than one structure
-    (:mod:`fairseq_struct.structure.pullback`): pairs of sentences, for instance.
+    Surrogate gradients (:mod:`fairseq_struct.structure.pullback`) need it where a loss depends on
+    more than one structure, as for pairs of sentences.
 
     Args:
         scores: (batch, k, ...) scores.
@@ -32,7 +32,7 @@ class Independent:
 
     @property
     def within(self) -> Tensor:
-        """Which parts there are, shaped as the scores."""
+        """Which parts are inside their structure, booleans shaped as the scores."""
         return self._grouped(self._each.within)
 
     @property
@@ -42,16 +42,16 @@ class Independent:
 
     @property
     def marginals(self) -> Tensor:
-        """Their marginals, shaped as the scores."""
+        """Marginals of the structures, shaped as the scores."""
         return self._grouped(self._each.marginals)
 
     @property
     def sparsemap(self) -> Tensor:
-        """Projection onto the product of their convex hulls, which is that of each."""
+        """SparseMAP of each structure: the projection onto the product of the convex hulls."""
         return self._grouped(self._each.sparsemap)
 
     def project(self, target: Tensor, possible: Tensor) -> Tensor:
-        """SparseMAP of a target near the marginals; ``possible`` says which parts are."""
+        """SparseMAP of a target near the marginals; ``possible`` marks the possible parts."""
         return self._grouped(self._each.project(target.flatten(0, 1), possible.flatten(0, 1)))
 
     @property
@@ -75,7 +75,7 @@ class Independent:
         return Independent(self._grouped(noisy.scores), self._structure)
 
     def observe(self, known: Tensor) -> "Independent":
-        """The distribution given what is known, (batch, k, ...)."""
+        """The distribution given the known parts, (batch, k, ...)."""
         if known.shape[:2] != self.scores.shape[:2]:
             raise ValueError(
                 f"what is known must have shape {tuple(self.scores.shape[:2])} + ..., not "

@@ -1,4 +1,4 @@
-"""Trees that a network found, of either kind, as whoever shows or counts them asks for them."""
+"""Dependency or constituency trees inferred by a network, for display and for statistics."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -14,10 +14,10 @@ DEPENDENCIES, CONSTITUENTS = "dependencies", "constituents"
 
 
 class InferredTrees(ABC):
-    """A tree for each of some sentences; worked out when it is asked for.
+    """One tree per sentence, computed on request.
 
     Attributes:
-        kind: ``dependencies``, then there is ``heads()``, or ``constituents``, then ``spans()``.
+        kind: ``dependencies`` (has ``heads()``) or ``constituents`` (has ``spans()``).
     """
 
     kind: str
@@ -33,7 +33,8 @@ class DependencyHeads(InferredTrees):
     Args:
         scores: (sentences, n, n) arc scores, those of the root on the diagonal.
         lengths: (sentences,) words of each.
-        best: heads (sentences, n) of the best trees, 1-based, 0 the root, of both.
+        best: maps scores and lengths to the heads (sentences, n) of the best trees, 1-based,
+            0 for the root.
     """
 
     kind = DEPENDENCIES
@@ -54,7 +55,7 @@ class DependencyHeads(InferredTrees):
         return [tuple(heads[:size]) for heads, size in rows]
 
     def depths(self) -> Tensor:
-        """Most arcs between the root and a word."""
+        """Largest number of arcs between the root and a word, (sentences,)."""
         return depths(self._heads, self.lengths)
 
 
@@ -62,7 +63,7 @@ class ConstituentSpans(InferredTrees):
     """Constituency trees as spans.
 
     Args:
-        spans: of each sentence's constituents of two words or more, the whole sentence among them.
+        spans: per sentence, the constituents of two words or more, with the whole sentence.
         lengths: (sentences,) words of each.
     """
 
@@ -76,7 +77,7 @@ class ConstituentSpans(InferredTrees):
         return [tuple(one) for one in self._spans]
 
     def depths(self) -> Tensor:
-        """Mean over words of the number of constituents that a word is in."""
+        """Mean, over words, of the number of constituents around a word, (sentences,)."""
         rows = zip(self._spans, self.lengths.tolist(), strict=True)
         found = [mean_depth(spans, size) for spans, size in rows]
         return torch.tensor(found, device=self.lengths.device)

@@ -1,8 +1,9 @@
-"""Machine code of kernels, kept on disk from one process to the next; and what is said about it.
+"""Disk cache of the kernels' machine code, kept between processes, and messages about it.
 
-Numba has a cache of its own, which this one changes in what goes wrong there: it looks at the text
-of the one function only, it keeps an index that two processes which compile at once overwrite for
-each other, and a full disk or a file cut short ends the program.
+It changes Numba's own cache in three ways. Numba's key depends on the source of one function only;
+here it depends on all kernels. Numba's index file can be overwritten by two processes that compile
+at the same time; here there is no index. In Numba a full disk or a truncated file ends the program;
+here it does not.
 """
 
 import functools
@@ -21,15 +22,15 @@ from numba.core.caching import (
 )
 
 PACKAGE = Path(__file__).parent.parent
-# What finds folders, by name; before Numba 0.62 the names began with an underscore.
+# Numba's classes that find folders, by name. Before Numba 0.62 names began with an underscore.
 LOCATORS = {one.__name__.lstrip("_"): one for one in CompileResultCacheImpl._locator_classes}
 
 
 @functools.cache
 def text_of_kernels(package: Path = PACKAGE) -> str:
-    """A hash of all that goes into machine code: kernels in any folder, and how they are compiled.
+    """Hash of all source that affects machine code: kernels of all folders and ``compiled.py``.
 
-    A kernel's machine code contains functions of other files.
+    All kernels count, because a kernel's machine code contains functions of other files.
     """
     files = sorted({*package.rglob("*_kernels.py"), *package.rglob("compiled.py")})
     named = (f"{file.relative_to(package)}\n".encode() + file.read_bytes() for file in files)
@@ -37,10 +38,11 @@ def text_of_kernels(package: Path = PACKAGE) -> str:
 
 
 class _Files(IndexDataCacheFile):
-    """A file for each thing kept, named by its key: no index that processes have to share.
+    """One file per entry, named by its key, so that processes share no index.
 
-    A key says what for, in its first two parts, and then of which text. A file takes the place of
-    those for the same of other texts, or the folder would grow whenever a kernel is changed.
+    The first two parts of a key say what was compiled; the rest says from which source text. A new
+    file replaces those of other texts with the same first parts. Otherwise the folder would grow
+    with every change of a kernel.
     """
 
     def _path(self, key, text: str | None = None) -> Path:
@@ -50,7 +52,7 @@ class _Files(IndexDataCacheFile):
 
     def save(self, key, data):
         path = self._path(key)
-        with self._open_for_write(str(path)) as file:  # which appears whole or not
+        with self._open_for_write(str(path)) as file:  # the file appears complete or not at all
             file.write(self._dump((repr(key), data)))
         for other in path.parent.glob(self._path(key, "*").name):
             if other != path:
@@ -59,13 +61,13 @@ class _Files(IndexDataCacheFile):
     def load(self, key):
         try:
             known, data = pickle.loads(self._path(key).read_bytes())
-        except Exception:  # of any kind, where a file was cut short; it is written anew
+        except Exception:  # a truncated file can raise any error; the entry is written again
             return None
         return data if known == repr(key) else None
 
 
 class _OfTheUser(LOCATORS["UserWideCacheLocator"]):
-    """The user's folder of caches, if there is a home; Numba would take one named ``~`` else."""
+    """The user's cache folder, if there is a home. Without one Numba would use a folder ``~``."""
 
     @classmethod
     def from_function(cls, function, file):
@@ -79,13 +81,13 @@ class _Folders(CompileResultCacheImpl):
     ]  # fmt: skip
 
     def get_filename_base(self, fullname, abiflags):
-        """Without Numba's line number, which differs between texts."""
+        """File name without Numba's line number, which differs between source texts."""
         name = fullname.replace("<", "").replace(">", "")
         return f"{name}.{sys.implementation.cache_tag}{abiflags}"
 
 
 class KernelCache(FunctionCache):
-    """Numba's cache of one function, by the text of all kernels.
+    """Numba's cache of one function; its key includes the source text of all kernels.
 
     Raises:
         RuntimeError: no folder can be written.
@@ -97,7 +99,7 @@ class KernelCache(FunctionCache):
         super().__init__(function)
         base = self._impl.filename_base
         self._cache_file = _Files(self.cache_path, base, source_stamp=None)
-        self._text = text_of_kernels()  # of what is loaded now, not of what a file holds later on
+        self._text = text_of_kernels()  # read now: the files may change later on
 
     def _index_key(self, *arguments):
         return (*super()._index_key(*arguments), self._text)
@@ -110,14 +112,14 @@ class KernelCache(FunctionCache):
 
 
 class NoCache(NullCache):
-    """In place of a cache where there is no folder to write to."""
+    """Stands in for a cache if no folder can be written."""
 
 
 def cache_of(function) -> KernelCache | NoCache:
-    """Where the machine code of a function is kept.
+    """The cache for a function's machine code.
 
-    That is a folder below ``NUMBA_CACHE_DIR``, if that is set, or else beside the function's file,
-    or in the user's own folder of caches, whichever can be written first.
+    Its folder is below ``NUMBA_CACHE_DIR``, if that is set; else next to the function's file; else
+    in the user's cache folder. The first folder that can be written is used.
     """
     try:
         return KernelCache(function)
@@ -126,16 +128,16 @@ def cache_of(function) -> KernelCache | NoCache:
 
 
 class Announcement(event.Listener):
-    """Say once in a process that kernels are compiled, and once that they cannot be kept.
+    """Tells once per process that kernels are being compiled, and once if they cannot be kept.
 
-    ``muted`` leaves out the first, and ``complained`` tells whether the second has been said.
+    ``muted`` suppresses the first message. ``complained`` is true after the second.
     """
 
     def __init__(self):
         self.muted = self.complained = self._said = False
 
     def on_start(self, started: event.Event):
-        # The loops that Numba lifts out of other people's functions have no cache at all.
+        # Loops that Numba lifts out of functions of other packages have no cache.
         cache = getattr(started.data["dispatcher"], "_cache", None)
         if self._said or self.muted or not isinstance(cache, KernelCache | NoCache):
             return
@@ -150,7 +152,7 @@ class Announcement(event.Listener):
             self.not_kept("neither the package's folder nor the user's can be written")
 
     def on_end(self, ended: event.Event):
-        """Nothing is said then."""
+        """Prints nothing; Numba requires the method."""
 
     def not_kept(self, why: str):
         """Say why the next process will compile again."""

@@ -1,7 +1,7 @@
-"""How forbidden arcs are written where sums over trees are taken in the log domain.
+"""Finite scores for forbidden arcs, for sums over trees in the log domain.
 
-There -inf would make differences that are no numbers. It is replaced by ``FORBIDDEN``, so low that
-its exp is 0 beside any other score: those are at least ``LOWEST``, and 0 is each word's best.
+Differences of -inf would be NaN. ``FORBIDDEN`` replaces -inf. Its exp is 0 next to that of any
+other score: other scores are at least ``LOWEST``, and each word's best score is 0.
 """
 
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-# Scores further below the best one of the same word count as this far below it.
+# A score that is further below the best one of the same word counts as this far below it.
 LOWEST = -1e12
 
 FORBIDDEN = -1e15
 
-# Sums below this contain a score that stands for -inf: there is no tree. (Those above contain at
-# most as many LOWEST as a sentence has words.)
+# A sum below this contains a score that stands for -inf: there is no tree. (A sum above it
+# contains LOWEST at most as often as a sentence has words.)
 NO_TREE = FORBIDDEN / 2
 
 
@@ -25,7 +25,7 @@ def without_forbidden(scores: Tensor) -> Tensor:
 
 
 def no_tree(sums: Tensor) -> Tensor:
-    """Where sums over trees, (batch,), are those of no tree at all."""
+    """Which sums over trees, (batch,), are of sentences without a tree."""
     return sums < NO_TREE
 
 
@@ -35,9 +35,9 @@ def as_sums(sums: Tensor) -> Tensor:
 
 
 def one_by_one(which: Tensor, lengths: Tensor) -> Iterator[tuple[slice, int]]:
-    """Where single sentences are, and their lengths: for sums that a batch must not change.
+    """Slice and length of each sentence in ``which``: for sums that a batch must not change.
 
-    Few sentences need the log domain on a CPU; in a batch of them torch would add in another order.
+    Few sentences need the log domain on a CPU. In a batch, torch would add in another order.
     """
     for b in which.tolist():
         yield slice(b, b + 1), int(lengths[b])

@@ -1,7 +1,7 @@
 """Sums that padding does not change, not even in the last bit.
 
-``torch.sum`` adds up in an order that depends on how many numbers there are, zeros behind a
-sentence's end included.
+The order in which ``torch.sum`` adds numbers depends on how many there are. The zeros after a
+sentence's end count, too.
 """
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def padded_sum(values: Tensor, dimensions: int = 1) -> Tensor:
-    """Sum over the last dimensions: on a CPU the same however many zeros follow in each of them.
+    """Sum over the last dimensions. On a CPU, trailing zeros do not change its rounding.
 
     Args:
         values: (..., n) or (..., n, n), n >= 1.
@@ -22,7 +22,7 @@ class _PaddedSum(torch.autograd.Function):
     @staticmethod
     def forward(context, values: Tensor, dimensions: int) -> Tensor:
         context.shape = values.shape
-        if dimensions == 2:  # first row by row, in pairs, which is faster than one after the other
+        if dimensions == 2:  # add rows in pairs: faster than one after the other
             while (rows := values.size(-2)) > 1:
                 pairs = values[..., 0 : rows - 1 : 2, :] + values[..., 1::2, :]
                 left = [values[..., rows - 1 :, :]] if rows % 2 else []

@@ -1,20 +1,20 @@
 """Learning through a discrete choice: relaxed, stochastic and pulled-back gradients.
 
-A network scores the parts of a structure, s = f(x), a decoder reads the structure,
-y = g(x, z), and only y is supervised. z = argmax <s, z> has no gradient by s; the ways around it
-are written once here for every structure with the verbs of table 2.1 (Mihaylova's thesis,
-sections 2.3.2 and 4.3 to 4.4). A *pulled-back* gradient guesses a label mu for z that the decoder
-would have liked better than z, and is the gradient of a loss that pulls s towards it.
+A network scores the parts of a structure, s = f(x). A decoder reads the structure, y = g(x, z).
+Only y is supervised. z = argmax <s, z> has no gradient with respect to s. This module has the
+methods that replace it (Mihaylova's thesis, sections 2.3.2 and 4.3 to 4.4), for every structure
+with the operations of table 2.1. A *pulled-back* gradient guesses a label mu for z with a lower
+decoder loss than z. It is the gradient of a loss that pulls s towards mu.
 
-What the step size eta belongs to. Here algorithm 1 is run for every instance b by itself: steps go
-along the gradient of its own loss L_b, and its pulled-back loss, whose gradient is mu_0 - mu_k,
-counts as much as L_b does when losses are summed or averaged. So nothing depends on how instances
-are put into batches. The thesis (its code, that is) runs it for a batch of B as one: steps go along
-the gradient of the mean loss, sum_b L_b / B, and the pulled-back losses are not averaged but
-summed. Its eta (table A.1) is what ``step_size`` = eta / B with ``pullback_weight`` = B is here.
-(Of ``ste_identity``, whose gradient is eta gamma, that leaves eta, undivided.) Without the weight
-a parser's own parameters learn as in the thesis if the optimiser does not mind the scale of their
-gradients (Adam); what the parser shares with the decoder follows it B times less.
+Meaning of the step size eta. Here algorithm 1 runs for every instance b separately: steps follow
+the gradient of its own loss L_b. Its pulled-back loss has the gradient mu_0 - mu_k and the same
+weight as L_b when losses are summed or averaged. So results do not depend on how instances are
+batched. The code of Mihaylova's thesis runs algorithm 1 for a batch of B as one: steps follow the
+gradient of the mean loss, sum_b L_b / B, and the pulled-back losses are not averaged but summed.
+Its eta (table A.1) is ``step_size`` = eta / B with ``pullback_weight`` = B here. (The gradient of
+``ste_identity`` is eta gamma: there the two factors cancel, which leaves eta.) Without the weight,
+a parser's own parameters learn as in that thesis if the optimiser ignores the scale of gradients
+(Adam). Parameters that the parser shares with the decoder then follow the parser B times less.
 """
 
 from collections.abc import Callable
@@ -41,11 +41,11 @@ from fairseq_struct.structure.surrogate import (
     straight_through,
 )
 
-# What the decoder reads, and what carries its gradient to the scores.
+# How the decoder's input is read from the scores, and how its gradient reaches them.
 RELAXED = ("marginals", "sparsemap", "gumbel_softmax")
 METHODS = (*RELAXED, "ste_marginals", *PULLED_BACK, "perturb_and_map", "score_function")
 
-# The same by the names they have for a single choice.
+# Other names of these methods, used for a single choice.
 ALIASES = {
     "softmax": "marginals",
     "sparsemax": "sparsemap",
@@ -60,7 +60,7 @@ class Latent:
     """What :func:`latent` returns.
 
     Args:
-        value: the structure, or mean of structures, that the decoder read; as the scores.
+        value: the structure, or mean of structures, that the decoder read; shaped as the scores.
         losses: (batch,) losses to be summed or averaged and differentiated; None without
             ``decoder_loss``.
     """
@@ -81,7 +81,7 @@ class MovingAverage:
         self.average: float | None = None
 
     def __call__(self, losses: Tensor) -> float:
-        """The average before these losses; they count from the next call on."""
+        """The average of earlier losses; ``losses`` (batch,) count from the next call on."""
         new = float(losses.detach().float().mean())
         before = new if self.average is None else self.average
         self.average = self.decay * before + (1 - self.decay) * new
@@ -91,7 +91,7 @@ class MovingAverage:
 def reading(
     scores: Tensor, structure: Structure, method: str, temperature: float = 1.0
 ) -> Tensor:
-    """What a decoder reads while evaluating, without noise and without a surrogate gradient.
+    """The decoder's input in evaluation, without noise and without a surrogate gradient.
 
     The relaxed methods read their mean of structures, all others the best structure.
 
@@ -108,9 +108,10 @@ def needs_loss(method: str, steps: int = 1, scaled: bool = False) -> bool:
     """Whether :func:`latent` needs ``decoder_loss`` while training.
 
     Args:
-        method, steps: as there.
-        scaled: the caller's loss may be differentiated times a factor, as in half precision. Then
-            ``spigot`` needs it, too: without it the factor would change the length of its steps.
+        method, steps: as for :func:`latent`.
+        scaled: the caller's loss may be scaled before it is differentiated, as in half precision.
+            Then ``spigot`` also needs ``decoder_loss``: without it, the scale would change the
+            length of its steps.
     """
     method = ALIASES.get(method, method)
     if scaled and method == "spigot":
@@ -132,7 +133,7 @@ def latent(
     supervision_weight: float = 1.0,
     pullback_weight: float = 1.0,
 ) -> Latent:
-    """A structure for the decoder to read, whose gradient reaches the scores by ``method``.
+    """A structure for the decoder; its gradient reaches the scores by ``method``.
 
     - ``marginals``, ``sparsemap``: the decoder reads a mean of structures (eqs. 2.6, 2.8);
       ``softmax`` and ``sparsemax`` are other names for them;
@@ -142,38 +143,39 @@ def latent(
       ``spigot_eg`` (eqs. 4.12, 4.14): read the best structure; :func:`pulled_back_gradient`;
     - ``perturb_and_map`` (``st_gumbel``): reads the best structure of s + Gumbel noise and
       differentiates the marginals of (s + noise) / temperature;
-    - ``score_function`` (``sfe``): reads a sample; its gradient is the loss, less ``baseline``,
-      times that of log p(z) (section 2.3.2).
+    - ``score_function`` (``sfe``): reads a sample; its gradient is (loss - ``baseline``) times
+      the gradient of log p(z) (section 2.3.2).
+
+    Equations and sections are of Mihaylova's thesis.
 
     Args:
         scores: (batch, ...) scores of parts.
         structure: makes a distribution of scores: ``Categorical``, or
             ``lambda s: DependencyTrees(s, lengths)``.
         method: one of ``METHODS`` or ``ALIASES``.
-        decoder_loss: (batch,) losses of a value, one per instance, independent of each other.
-            It is called once on what the decoder reads and, in the backward pass, as often as
-            algorithm 1 of the thesis has it: ``steps - 1`` times for ``ste_identity`` and
-            ``spigot``, whose first gradient is at hand, ``steps`` times for the other two.
-            Those calls do not touch the decoder's gradients; they draw dropout of their own.
-            Not needed for methods that call it once; then whoever computes the loss must sum
-            it over instances, because a mean over instances would make every step smaller. A
-            second loss of the same value belongs into it, too: steps are taken by its gradient.
-            It lives until the backward pass is forgotten: what it keeps of a call it should
-            detach, or the two keep each other in memory for ever.
+        decoder_loss: maps a value to (batch,) losses, one per instance, independent of each
+            other. It is called once on the decoder's input. The backward pass calls it again for
+            algorithm 1 of Mihaylova's thesis: ``steps - 1`` times for ``ste_identity`` and
+            ``spigot`` (their first gradient is known), ``steps`` times for ``spigot_ce`` and
+            ``spigot_eg``. These calls leave the decoder's gradients unchanged and draw new
+            dropout masks. Methods that call it only once do not need it. Without it, sum the
+            loss over instances: a mean would make every step smaller. Include a second loss of
+            the same value in ``decoder_loss``: steps follow its gradient. It is kept until the
+            backward pass is freed. Detach what it stores, or reference cycles keep it in memory.
         step_size: eta, the size of the steps towards the pulled-back label, for the loss of one
-            instance (see above).
-        steps: k, their number.
+            instance (see the module).
+        steps: k, the number of steps.
         temperature: of the two methods with Gumbel noise.
-        baseline: control variate of ``score_function``: what losses (batch,) are compared with,
-            when they are given to it; :class:`MovingAverage`, for example.
+        baseline: control variate of ``score_function``: maps losses (batch,) to the value that is
+            subtracted from them; for example :class:`MovingAverage`.
         generator: source of randomness.
-        known: what is known of the latent structure, as ``observe`` takes it. Beyond the paper
-            (proposed in its section 6.2): -log p(known) joins the losses.
-        supervision_weight: weight of that term.
-        pullback_weight: weight of the pulled-back loss beside the decoder's.
+        known: the known part of the latent structure, as for ``observe``. Adds -log p(known) to
+            the losses. Beyond Mihaylova's thesis (future work in its section 6.2).
+        supervision_weight: weight of -log p(known).
+        pullback_weight: weight of the pulled-back loss relative to the decoder's loss.
 
     Raises:
-        TypeError: ``steps`` is no integer, or the losses are no tensor.
+        TypeError: ``steps`` is not an integer, or the losses are not a tensor.
         ValueError: unknown method, a missing decoder loss, or a number out of range.
     """
     method = ALIASES.get(method, method)

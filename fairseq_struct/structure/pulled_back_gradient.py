@@ -1,4 +1,4 @@
-"""The gradient of a pulled-back loss: steps towards a label that the decoder would like better."""
+"""The gradient of a pulled-back loss: steps towards a label with a lower decoder loss."""
 
 from collections.abc import Callable
 
@@ -22,11 +22,11 @@ def pulled_back_gradient(
     first_gradient: Tensor | None = None,
     read: Tensor | None = None,
 ) -> Tensor:
-    """Gradient of the pulled-back loss by the scores, mu_0 - mu_k.
+    """Gradient of the pulled-back loss with respect to the scores, mu_0 - mu_k.
 
-    By algorithm 1 of Mihaylova's thesis, chapter 4, whose equations are cited here. With gamma(mu)
-    the gradient of the decoder's loss at mu, eta the step size, and from mu_0 = argmax
-    (``ste_identity``, ``spigot``) or mu_0 = marginals (``spigot_ce``, ``spigot_eg``),
+    Algorithm 1 and the equations are of Mihaylova's thesis, chapter 4. gamma(mu) is the gradient of
+    the decoder's loss at mu, eta the step size. The start is mu_0 = argmax (``ste_identity``,
+    ``spigot``) or mu_0 = marginals (``spigot_ce``, ``spigot_eg``):
 
     - ``ste_identity``: mu_t = mu_{t-1} - eta gamma(mu_{t-1})  (eq. 4.7);
     - ``spigot``, ``spigot_ce``: mu_t = SparseMAP(mu_{t-1} - eta gamma(mu_{t-1}))  (eqs. 4.3, 4.9);
@@ -36,16 +36,16 @@ def pulled_back_gradient(
     Args:
         scores, structure, decoder_loss, step_size, steps: as for :func:`.pullback.latent`.
         method: one of ``PULLED_BACK``.
-        first_gradient: gamma at the argmax, where it is at hand.
-        read: the argmax, where it is at hand; of tied scores the one that was read.
+        first_gradient: gamma at the argmax, if known.
+        read: the argmax, if known. With tied scores it is the one that the decoder read.
 
     Returns:
-        As the scores, but in float64; 0 outside of each structure, NaN for instances
+        Shaped as the scores, in float64; 0 outside of each structure, NaN for instances
         where the decoder's gradient is not finite.
 
     Raises:
-        TypeError: ``steps`` is no integer.
-        ValueError: not such a method, a missing decoder loss, or a number out of range.
+        TypeError: ``steps`` is not an integer.
+        ValueError: an unknown method, a missing decoder loss, or a number out of range.
     """
     if method not in PULLED_BACK:
         raise ValueError(f"method must be one of {', '.join(PULLED_BACK)}, not {method!r}")
@@ -61,7 +61,7 @@ def pulled_back_gradient(
         else:
             start = distribution.argmax if read is None else read.to(scores.dtype)
         mu, moved = start, scores
-        # Where a choice is forbidden, the label must not go either.
+        # The label must not move towards forbidden choices either.
         possible = distribution.within & (scores > -torch.inf)
         lost = torch.zeros(len(scores), dtype=torch.bool, device=scores.device)
         for step in range(steps):
@@ -74,7 +74,7 @@ def pulled_back_gradient(
                     f"{tuple(scores.shape)}"
                 )
             move = step_size * gamma.to(scores.dtype).masked_fill(~possible, 0.0)
-            # An overflow in the decoder is for the trainer to see, not for the structure.
+            # The trainer must see an overflow in the decoder; the structure must not get it.
             end = (moved - move).masked_fill(~possible, 0.0).to(precision)
             lost |= ~end.flatten(1).isfinite().all(1)
             move[lost] = 0.0
@@ -93,7 +93,7 @@ def pulled_back_gradient(
 
 
 def calls_decoder(method: str, steps: int) -> bool:
-    """Whether the backward pass calls the decoder, too."""
+    """Whether the backward pass also calls the decoder."""
     return method in ("spigot_ce", "spigot_eg") or (method in PULLED_BACK and steps > 1)
 
 
@@ -108,11 +108,11 @@ def _gradient(decoder_loss: Loss | None, mu: Tensor, method: str) -> Tensor:
         raise ValueError(f"{method} needs decoder_loss here: it calls the decoder itself")
     with torch.enable_grad():
         mu = mu.detach().requires_grad_()
-        losses = decoder_loss(mu.clone())  # which it may work on in place
+        losses = decoder_loss(mu.clone())  # a copy: the decoder may change it in place
         if not isinstance(losses, Tensor):
             raise TypeError(f"decoder_loss must return a tensor, not {type(losses).__name__}")
         loss = losses.sum()
-        if not loss.requires_grad:  # the decoder does not read it
+        if not loss.requires_grad:  # the decoder ignores its input
             return torch.zeros_like(mu)
         (gradient,) = torch.autograd.grad(loss, mu, allow_unused=True, materialize_grads=True)
     return gradient

@@ -1,4 +1,4 @@
-"""Random numbers for compiled kernels: one stream per sentence, whatever thread runs it."""
+"""Random numbers for compiled kernels: one stream per sentence, independent of threads."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ def uniform(state):
     """The next number of a SplitMix64 stream (Steele, Lea and Flood, 2014), uniform on [0, 1).
 
     Args:
-        state: (1,) unsigned; the seed to begin with.
+        state: (1,) unsigned; at first the seed, updated by each call.
     """
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     bits = state[0]

@@ -1,8 +1,8 @@
-"""Constituents as spans of words: binary trees of syntactic distances, and trivial ones.
+"""Constituents as spans of words: binary trees from syntactic distances, and trivial trees.
 
 A tree over n words is the list of its constituents of two words or more as spans ``(start, end)``,
-words counted from 0, ``end`` excluded, larger ones before those within them; a binary tree has
-n - 1 of them.
+words counted from 0, ``end`` excluded. A span comes before the spans inside it. A binary tree has
+n - 1 spans.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ SPLITS = ("word", "gap")
 def tree_of_distances(distances: Sequence[float], split: str = "word") -> list[Span]:
     """The binary tree that splits at the largest distance first.
 
-    d_i belongs to word i: how much is forgotten when it is read. With ``split="word"`` the words
-    are split into ((x_<i) (x_i (x_>i))) at the largest d_i (ON-LSTM paper, section 5.2); with
-    ``"gap"`` into ((x_<i) (x_>=i)), where d_1 is of no use: algorithm 1 of Shen's thesis, whose
-    tau_{i-1} is d_i. Of equal distances the first one is taken.
+    d_i belongs to word i: how much the model forgets when it reads word i. ``split="word"`` splits
+    into ((x_<i) (x_i (x_>i))) at the largest d_i (ON-LSTM paper, section 5.2). ``"gap"`` splits
+    into ((x_<i) (x_>=i)) and ignores d_1 (algorithm 1 of Shen's thesis; its tau_{i-1} is d_i).
+    Among equal distances, the first one wins.
 
     Args:
         distances: one for every word.
@@ -29,7 +29,7 @@ def tree_of_distances(distances: Sequence[float], split: str = "word") -> list[S
         The n - 1 spans.
 
     Raises:
-        ValueError: an unknown split, no distance, or one that is NaN.
+        ValueError: an unknown split, no distances, or a distance that is NaN.
     """
     if split not in SPLITS:
         raise ValueError(f"split must be one of {', '.join(SPLITS)}, not {split!r}")
@@ -52,7 +52,7 @@ def tree_of_distances(distances: Sequence[float], split: str = "word") -> list[S
         spans.append((start, end))
         i = max(range(start, end), key=values.__getitem__)
         if i > start and i + 1 < end:
-            spans.append((i, end))  # x_i with what follows it
+            spans.append((i, end))  # x_i with the words after it
         waiting += [(i + 1, end), (start, i)]
     return spans
 
@@ -68,12 +68,12 @@ def left_branching(n: int) -> list[Span]:
 
 
 def balanced(n: int) -> list[Span]:
-    """Split in halves, the first one the smaller, over n words."""
+    """Tree over n words that splits every span in halves; of unequal ones the first is smaller."""
     return _split(n, lambda start, end: (start + end) // 2)
 
 
 def random_tree(n: int, generator: torch.Generator | None = None) -> list[Span]:
-    """Split at places drawn uniformly, over n words."""
+    """Tree over n words that splits every span at a place drawn uniformly."""
 
     def choose(start: int, end: int) -> int:
         return int(torch.randint(start + 1, end, (), generator=generator))
@@ -97,7 +97,7 @@ def _split(n: int, choose: Callable[[int, int], int]) -> list[Span]:
 
 
 def mean_depth(spans: Sequence[Span], n: int) -> float:
-    """Mean over words of the number of constituents that a word is in, as table 2 has it.
+    """Mean, over words, of the number of constituents around a word (ON-LSTM paper, table 2).
 
     Args:
         spans: of the tree, the whole sentence among them.

@@ -1,4 +1,4 @@
-"""Autograd pieces of surrogate gradients: a value with a gradient of its own making."""
+"""Autograd functions for surrogate gradients: a value whose gradient is chosen freely."""
 
 from collections.abc import Callable
 
@@ -7,17 +7,17 @@ from torch import Tensor
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:
-    """``tensor`` in float32, or as it is in float64."""
+    """``tensor`` in float32; unchanged if it is in float64."""
     return tensor if tensor.dtype == torch.float64 else tensor.float()
 
 
 def straight_through(hard: Tensor, soft: Tensor) -> Tensor:
-    """``hard`` going forward, the gradient of ``soft`` going back."""
+    """``hard`` in the forward pass, the gradient of ``soft`` in the backward pass."""
     return Surrogate.apply(soft, hard, lambda gradient: gradient)
 
 
 def in_same_precision(surrogate: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """Call the decoder in the backward pass under the autocast of the forward pass."""
+    """``surrogate``, run in the backward pass under the autocast of the forward pass."""
     device = next(d for d in ("cuda", "cpu") if d == "cpu" or torch.is_autocast_enabled(d))
     if not torch.is_autocast_enabled(device):
         return surrogate
@@ -31,7 +31,7 @@ def in_same_precision(surrogate: Callable[[Tensor], Tensor]) -> Callable[[Tensor
 
 
 class Surrogate(torch.autograd.Function):
-    """``value``, with a gradient by ``scores`` that ``backward_of`` makes of its own."""
+    """``value``; ``backward_of`` maps its gradient to the gradient with respect to ``scores``."""
 
     @staticmethod
     def forward(context, scores: Tensor, value: Tensor, backward_of: Callable[[Tensor], Tensor]):
@@ -45,22 +45,22 @@ class Surrogate(torch.autograd.Function):
 
 
 class Weights:
-    """With which weight each instance's loss entered the number that was differentiated.
+    """The weight of each instance's loss in the number that was differentiated.
 
-    A mean over the batch, or the factor that keeps half precision from vanishing, makes
-    gradients smaller or larger; steps towards a pulled-back label must not depend on it.
+    A mean over the batch, or a loss scale for half precision, makes gradients smaller or larger.
+    Steps towards a pulled-back label must not depend on this weight.
     """
 
     seen: Tensor | None = None
 
     def of(self, gradient: Tensor) -> Tensor:
-        if self.seen is None:  # what was differentiated does not contain the losses
+        if self.seen is None:  # the losses were not part of it
             return torch.ones_like(gradient[:1].flatten()[:1])
         return at_least_float32(self.seen).view(-1, *[1] * (gradient.dim() - 1))
 
 
 class Observed(torch.autograd.Function):
-    """The losses as they are; their weights are taken down on the way back."""
+    """Returns the losses unchanged; records their weights in the backward pass."""
 
     @staticmethod
     def forward(context, losses: Tensor, weights: Weights) -> Tensor:

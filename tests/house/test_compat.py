@@ -271,8 +271,7 @@ def write_toy_corpus(folder: Path) -> None:
             lines = (" ".join(sentence[::order]) + "\n" for sentence in sentences)
             (folder / f"{split}.a-b.{language}").write_text("".join(lines))
     for language in "ab":
-        dictionary = "".join(f"{word} 20\n" for word in "uvwxyz")
-        (folder / f"dict.{language}.txt").write_text(dictionary)
+        (folder / f"dict.{language}.txt").write_text("".join(f"{w} 20\n" for w in "uvwxyz"))
 
 
 def fairseq(folder: Path, command: str) -> str:
@@ -280,11 +279,9 @@ def fairseq(folder: Path, command: str) -> str:
     module = ["-m", f"fairseq_cli.{program}", *arguments, "--cpu"]
     with warm_python():
         done = subprocess.run(
-            [sys.executable, *module, "--user-dir", str(ROOT / "user_dir")],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-        )
+            [sys.executable, *module, "--user-dir", str(ROOT / "user_dir")], cwd=folder,
+            capture_output=True, text=True,
+        )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout + done.stderr
 
@@ -295,8 +292,7 @@ def test_numba_keeps_to_itself_what_it_compiles_unless_it_was_asked():
         "import logging, sys\n"
         "logging.getLogger().setLevel(logging.DEBUG)\n"
         "logging.getLogger('numba').setLevel(sys.argv[1])\n"
-        "from fairseq_struct import compat\n"
-        "compat.prepare()\n"
+        "import fairseq_struct.compat as compat; compat.prepare()\n"
         "print(logging.getLevelName(logging.getLogger('numba').getEffectiveLevel()))\n"
     )
     for given, expected in (("NOTSET", "WARNING"), ("DEBUG", "DEBUG")):

@@ -26,7 +26,7 @@ TOP_LEVEL = {
     "CHANGELOG.md",
     "CONTRIBUTING.md",
 }
-LONGEST_FILE = 350
+LONGEST_FILE = 300
 # Lines of functions, without their docstrings.
 LONGEST_FUNCTION, NINE_OF_TEN_FUNCTIONS = 60, 24
 # Functions that are longer must not grow.

@@ -1,8 +1,5 @@
 """Sums, maxima, samples over trees and gradients, against an enumeration of all trees."""
 
-import copy
-import pickle
-
 import networkx
 import pytest
 import torch
@@ -293,12 +290,3 @@ def test_bad_knowledge_is_refused():
             trees.observe(known)
     with pytest.raises(TypeError, match="heads must be a tensor, not list"):
         trees.log_prob([[0, 1, 2]])
-
-
-def test_copies_are_the_same_distribution():
-    trees = DependencyTrees(random_scores(2, 4, 4), torch.tensor([4, 2]), single_root=True)
-    trees.marginals  # noqa: B018 - what is computed does not stand in the way
-    for copied in (copy.deepcopy(trees), pickle.loads(pickle.dumps(trees))):
-        assert torch.equal(copied.marginals, trees.marginals)
-        assert torch.equal(copied.heads, trees.heads)
-        assert (copied.projective, copied.single_root) == (True, True)

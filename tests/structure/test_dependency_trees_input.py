@@ -1,5 +1,8 @@
 """The form of the scores does not change the trees, and impossible input is refused."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 from tree_kinds import BACKENDS, KINDS, random_scores
@@ -224,3 +227,12 @@ def test_bad_heads_are_refused():
         trees.log_prob(torch.tensor([[0, 1]]))
     with pytest.raises(ValueError, match="same sentences and trees"):
         trees.kl(DependencyTrees(torch.zeros(1, 3, 3)))
+
+
+def test_copies_are_the_same_distribution():
+    trees = DependencyTrees(random_scores(2, 4, 4), torch.tensor([4, 2]), single_root=True)
+    trees.marginals  # noqa: B018 - what is computed does not stand in the way
+    for copied in (copy.deepcopy(trees), pickle.loads(pickle.dumps(trees))):
+        assert torch.equal(copied.marginals, trees.marginals)
+        assert torch.equal(copied.heads, trees.heads)
+        assert (copied.projective, copied.single_root) == (True, True)

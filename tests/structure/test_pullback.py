@@ -288,14 +288,14 @@ def test_impossible_requests_are_refused(options, message):
 
 def test_pulled_back_gradient_stands_alone():
     scores = random_scores(3, 5)
-    with pytest.raises(ValueError, match="method must be one of ste_identity, .* not 'softmax'"):
+    with pytest.raises(ValueError, match="must be one of ste_identity, .* not 'softmax'"):
         pulled_back_gradient(scores, Categorical, "softmax", None)
     with pytest.raises(ValueError, match="spigot needs decoder_loss"):
         pulled_back_gradient(scores, Categorical, "spigot", None)
-    decoder = Decoder(scores)
+    given = Categorical, scores, Decoder(scores), 0.4, 2
     for method in PULLED_BACK:
-        got = pulled_back_gradient(scores, Categorical, method, decoder, 0.4, 2)
-        torch.testing.assert_close(got, written_out(method, Categorical, scores, decoder, 0.4, 2))
+        got = pulled_back_gradient(scores, Categorical, method, *given[2:])
+        torch.testing.assert_close(got, written_out(method, *given))
         if method != "ste_identity":
             # The difference of two points of the simplex.
             torch.testing.assert_close(got.sum(1), torch.zeros(3).double())

@@ -1,1 +1,1 @@
-"""Networks along latent dependency trees: parsers, classifiers, attention."""
+"""Networks with latent dependency trees: arc scorers, classifiers, attention."""

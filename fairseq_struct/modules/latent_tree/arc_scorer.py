@@ -5,16 +5,16 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-# On a CPU the vectors of pairs are made and read by blocks of sentences that fit its cache.
+# On a CPU the vectors of pairs are computed and used in blocks of sentences that fit its cache.
 BLOCK_BYTES = 2**20
 
 
 class ArcScorer(nn.Module):
     """s(h -> m) = v' tanh(W' [x_h; x_m] + b) (Mihaylova's thesis, eq. 4.16).
 
-    W' [x_h; x_m] is the sum of a product with x_h and one with x_m, so that only the tanh is
-    computed for every pair of words. The thesis does not say what x_h is for an arc from the root:
-    here, a vector of its own that the caller passes. Can be differentiated once.
+    W' [x_h; x_m] is the sum of a product with x_h and a product with x_m, so only the tanh is
+    computed for every pair of words. The thesis does not define x_h for an arc from the root; here
+    the caller passes a separate vector. The scores can be differentiated once.
 
     Args:
         input_size: size of the vectors x.
@@ -28,7 +28,7 @@ class ArcScorer(nn.Module):
         self.score = nn.Linear(hidden_size, 1, bias=False)
 
     def forward(self, words: Tensor, root: Tensor) -> Tensor:
-        """Arc scores (batch, n, n) in float32 or more, of arcs from the root on the diagonal.
+        """Arc scores (batch, n, n) in float32 or float64, arcs from the root on the diagonal.
 
         Args:
             words: (batch, n, input_size).
@@ -46,10 +46,10 @@ class ArcScorer(nn.Module):
 class _PairScores(torch.autograd.Function):
     """v' tanh(a_h + b_m) for all h and m, without a tensor of all pairs' vectors.
 
-    With t = sigmoid(2 (a_h + b_m)), which is computed in a third of the time of a tanh,
-    tanh(a_h + b_m) = 2 t - 1. With g the gradient by the score, that by a_h is
-    4 v * sum_m g (t - t^2), that by b_m the same sum over h, and that by v is sum g (2 t - 1).
-    Making t anew in the backward pass is cheaper than to store and load it.
+    tanh(a_h + b_m) = 2 t - 1 with t = sigmoid(2 (a_h + b_m)), which takes a third of the time of a
+    tanh. Let g be the gradient with respect to the score. The gradient with respect to a_h is
+    4 v * sum_m g (t - t^2); with respect to b_m it is the same sum over h; with respect to v it is
+    sum g (2 t - 1). To compute t again in the backward pass is cheaper than to store and load it.
     """
 
     @staticmethod
@@ -79,7 +79,7 @@ class _PairScores(torch.autograd.Function):
 
 
 def _blocks(heads: Tensor, modifiers: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """Blocks of sentences, and sigmoid(a_h + b_m) for each, (block, n, n, size)."""
+    """Blocks of sentences, and sigmoid(a_h + b_m) of each block, (block, n, n, size)."""
     batch, n, size = heads.shape
     count = batch
     if heads.device.type == "cpu":

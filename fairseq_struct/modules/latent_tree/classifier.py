@@ -1,4 +1,4 @@
-"""Classifiers that read latent dependency trees, and the baseline of sentences without them."""
+"""Classifiers that read latent dependency trees, and the baseline without trees."""
 
 from collections.abc import Callable
 
@@ -21,10 +21,10 @@ from fairseq_struct.structure.inferred_trees import DEPENDENCIES, DependencyHead
 
 
 class TreeClassifier(Classifier):
-    """A classifier whose decoder reads a latent dependency tree of each sentence.
+    """Base of classifiers whose decoder reads a latent dependency tree of each sentence.
 
     Args:
-        tree: how trees are inferred and learned; None for a baseline without them.
+        tree: how trees are inferred and learned; None for a baseline without trees.
     """
 
     def __init__(self, tree: LatentTree | None):
@@ -34,7 +34,7 @@ class TreeClassifier(Classifier):
             self.tree_kind = self.gold_kind = DEPENDENCIES
 
     def can_build(self, heads: Tensor) -> bool:
-        """Whether it is a tree with no more crossing arcs and roots than the latent one may have.
+        """Whether ``heads`` is a tree of the latent tree's kind (``projective``, ``single_root``).
 
         Args:
             heads: (n,), 1-based, 0 the root.
@@ -50,12 +50,12 @@ class TreeClassifier(Classifier):
         targets: Tensor | None,
         gold_trees: Tensor | None,
     ) -> Classification:
-        """Read trees or, while training, learn through them, and decode them.
+        """Decode trees; in training also learn through them.
 
         Args:
             scores: (batch, n, n) or (batch, sides, n, n) arc scores.
             lengths: (batch,) or (batch, sides).
-            decode: logits (batch, labels) of what is read, shaped as ``scores``.
+            decode: maps trees, shaped as ``scores``, to logits (batch, labels).
             targets, gold_trees: as for :meth:`forward`.
         """
         seen: list[Tensor] = []
@@ -77,21 +77,21 @@ class TreeClassifier(Classifier):
 
 
 class LatentTreeClassifier(TreeClassifier):
-    """BiLSTM, latent tree, attention over words with their heads.
+    """Classifier with a BiLSTM, a latent tree, and attention over words with their heads.
 
-    Mihaylova's thesis, section 4.5.2. With x_m the words in context and mu the tree, or mean of
-    trees, of the scores of eq. 4.16,
+    Mihaylova's thesis, section 4.5.2. x_m are the words in context; mu is the tree, or mean of
+    trees, for the scores of eq. 4.16:
 
         c_m = ReLU(A [x_m; sum_h mu(h -> m) x_h] + a),  w = softmax(u' c),  y = B sum_m w_m c_m + b.
 
-    The root has a learned vector x_0, which the thesis does not mention.
+    The root has a learned vector x_0, which that thesis does not mention.
 
     Args:
-        encoder: words in context.
-        hidden_size: of the scorer and of c.
+        encoder: computes the words in context.
+        hidden_size: size of the scorer and of c.
         labels: number of labels.
         tree: how the tree is inferred and learned.
-        dropout: of x and c.
+        dropout: dropout of x and c.
     """
 
     def __init__(
@@ -141,10 +141,10 @@ class SummedStatesClassifier(VectorClassifier):
     """The baseline: a sentence is the sum of a BiLSTM's states (Mihaylova's thesis, section 4.5.2).
 
     Args:
-        encoder: words in context.
-        hidden_size: of the perceptron.
+        encoder: computes the words in context.
+        hidden_size: size of the perceptron.
         labels: number of labels.
-        dropout: of the sum and within the perceptron.
+        dropout: dropout of the sum and within the perceptron.
     """
 
     def __init__(

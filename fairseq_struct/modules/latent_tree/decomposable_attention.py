@@ -1,4 +1,4 @@
-"""Entailment by decomposable attention, with latent trees over both sentences or without."""
+"""Entailment by decomposable attention, with or without latent trees over both sentences."""
 
 import torch
 from torch import Tensor, nn
@@ -11,37 +11,37 @@ from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.latent_tree.tree_context import head_vectors
 from fairseq_struct.modules.sentence_encoder import within
 
-# How trees get in.
+# How trees enter the network.
 FORMS = ("thesis", "projected")
 
 
 class DecomposableAttention(TreeClassifier):
     """Attend, compare, aggregate (Parikh et al., 2016), on words joined with their heads.
 
-    With a_i, b_j the words of premise and hypothesis, and f_i, g_j what is attended by,
+    a_i, b_j are the words of premise and hypothesis; f_i, g_j are their vectors for attention:
 
         e_ij = f_i' g_j,
         beta_i = sum_j softmax_j(e_ij) b_j,  alpha_j = sum_i softmax_i(e_ij) a_i,
         v = [sum_i G([a_i; beta_i]); sum_j G([b_j; alpha_j])],  y = H(v).
 
-    F, G have two ReLU layers, H one and an output. Under latent trees (Mihaylova's thesis, section
-    4.5.2) a word is joined with its head, or average of heads. The thesis does not say where; its
-    numbers of parameters do (table A.1: 420K, and 340K without trees):
+    F and G have two ReLU layers; H has one, and an output layer. With latent trees (Mihaylova's
+    thesis, section 4.5.2) a word is joined with its head, or average of heads. The thesis does not
+    say at which place. Its numbers of parameters tell (table A.1: 420K, and 340K without trees):
 
-    - ``thesis``: a_i, b_j are the embeddings themselves, arcs are scored on F(a), F(b), and
-      f_i = [F(a_i); sum_h mu(h -> i) F(a_h)]: trees decide what is aligned, as in the code that was
-      published. At the thesis's sizes it has 422,203 parameters, and 341,603 without trees.
-    - ``projected``: a_i, b_j are projected first, as by Parikh et al., then joined with their
-      heads, and so read by F and by G: 542,203 parameters, and 341,603 without trees.
+    - ``thesis``: a_i, b_j are the embeddings. Arcs are scored on F(a), F(b), and
+      f_i = [F(a_i); sum_h mu(h -> i) F(a_h)]: trees affect the alignment, as in the published code.
+      At the thesis's sizes it has 422,203 parameters, and 341,603 without trees.
+    - ``projected``: a_i, b_j are first projected, as in Parikh et al. (2016), then joined with
+      their heads; F and G read the result: 542,203 parameters, and 341,603 without trees.
 
-    Without a tree both are the thesis's baseline, which has no intra-attention.
+    Without a tree, both forms are the thesis's baseline, which has no intra-attention.
 
     Args:
         embedding: words to vectors.
-        hidden_size: of the projection, the scorer, F, G and H.
+        hidden_size: size of the projection, the scorer, F, G and H.
         labels: number of labels.
         tree: how trees are inferred and learned; None for the baseline.
-        dropout: in front of every layer.
+        dropout: dropout before every layer.
         form: one of ``FORMS``.
 
     Raises:
@@ -95,7 +95,7 @@ class DecomposableAttention(TreeClassifier):
         if self.tree is None:
             logits = self._decode(self.attend(words), words, inside)
             return Classification(logits.detach(), label_losses(logits, targets))
-        # What arcs are scored on, and what is joined with its heads.
+        # Vectors for the arc scores; they are also joined with their heads.
         own = words if self.form == "projected" else self.attend(words)
         flat = own.flatten(0, 1)
         scores = self.scorer(flat, self.root).float().unflatten(0, lengths.shape)
@@ -110,7 +110,7 @@ class DecomposableAttention(TreeClassifier):
         return self.classify(scores, lengths, decode, targets, gold_trees)
 
     def _decode(self, attended: Tensor, words: Tensor, inside: Tensor) -> Tensor:
-        """Logits (batch, labels) of f, g (batch, 2, n, ...) and a, b (batch, 2, n, size)."""
+        """Logits (batch, labels) from f, g (batch, 2, n, ...) and a, b (batch, 2, n, size)."""
         premise, hypothesis = words.unbind(1)
         own, other = inside.unbind(1)
         first, second = attended.unbind(1)

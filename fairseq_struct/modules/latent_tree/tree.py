@@ -1,4 +1,4 @@
-"""A dependency tree that a network infers for itself and reads."""
+"""A latent dependency tree that a network infers and reads."""
 
 from torch import Tensor
 
@@ -8,28 +8,28 @@ from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.independent import Independent
 from fairseq_struct.structure.pullback import ALIASES, METHODS, Latent, Loss
 
-# Methods whose projections can be cut off, and the least number of searches that do something.
+# Methods whose projections can be limited, and the smallest limit with an effect.
 CUT_OFF = ("sparsemap", "spigot")
 LEAST_STEPS = 5
 
 
 class LatentTree(LatentStructure):
-    """From arc scores to what a decoder reads, with a gradient by one of many methods.
+    """From arc scores to the decoder's input, with a gradient by one of many methods.
 
     Args:
         method: ``marginals``, ``sparsemap``, ``perturb_and_map``, ``ste_marginals``,
             ``ste_identity``, ``spigot``, ``spigot_ce``, ``spigot_eg``, or another one of
             ``pullback.METHODS``.
-        projective, single_root: which trees.
+        projective, single_root: kind of trees.
         step_size, pullback_weight: eta of the pulled-back methods, for the loss of one instance,
             and the weight of the pulled-back loss: see :mod:`fairseq_struct.structure.pullback`.
-        steps: their number of steps k.
+        steps: number of steps k of the pulled-back methods.
         temperature: of the methods with Gumbel noise.
         supervision_weight: weight of -log p(known heads) in the losses.
-        sparsemap_steps: most searches for a best tree in a projection of ``sparsemap`` or
-            ``spigot``, 5 or more (few of them find the tree that is there already), with a warning
-            where they do not suffice. The papers' projections are exact, as they are by default:
-            a gradient must not depend on last digits, which differ between batches.
+        sparsemap_steps: maximum number of searches for a best tree in a projection of ``sparsemap``
+            or ``spigot``, 5 or more (fewer only find the tree that is already known). A warning
+            tells if it is too low. By default projections are exact, as in the papers: a gradient
+            must not depend on last digits, which differ between batches.
 
     Raises:
         InputError: an unknown method, or a number out of range.
@@ -66,18 +66,18 @@ class LatentTree(LatentStructure):
         self.sparsemap_steps = sparsemap_steps
 
     def trees(self, scores: Tensor, lengths: Tensor) -> DependencyTrees:
-        """The distribution over trees that scores (batch, n, n) stand for."""
+        """The distribution over trees with scores (batch, n, n)."""
         return DependencyTrees(
             scores, lengths, self.projective, self.single_root, sparsemap_steps=self.sparsemap_steps
         )
 
     def heads(self, scores: Tensor, lengths: Tensor) -> Tensor:
-        """Heads of the best trees, (..., n), of scores (..., n, n) and lengths (...)."""
+        """Heads (..., n) of the best trees, for scores (..., n, n) and lengths (...)."""
         flat = self.trees(scores.flatten(0, -3), lengths.flatten()).heads
         return flat.view(scores.shape[:-1])
 
     def read(self, scores: Tensor, lengths: Tensor) -> Tensor:
-        """What the decoder reads while evaluating, (batch, n, n).
+        """The decoder's input in evaluation, (batch, n, n).
 
         Args:
             scores: (batch, n, n).
@@ -92,14 +92,14 @@ class LatentTree(LatentStructure):
         decoder_loss: Loss | None = None,
         known: Tensor | None = None,
     ) -> Latent:
-        """What the decoder reads while training, and losses whose gradient reaches the scores.
+        """The decoder's input in training, and losses whose gradient reaches the scores.
 
         Args:
             scores: (batch, n, n), or (batch, k, n, n) for k sentences per instance.
             lengths: (batch,) or (batch, k).
-            decoder_loss: (batch,) losses of a value shaped as ``scores``; methods that call the
-                decoder once can do without.
-            known: (batch, n) or (batch, k, n) heads, -1 where unknown, as ``observe`` takes them.
+            decoder_loss: maps a value, shaped as ``scores``, to (batch,) losses; methods that call
+                the decoder once do not need it.
+            known: (batch, n) or (batch, k, n) heads, -1 where unknown, as for ``observe``.
         """
 
         def structure(given: Tensor):

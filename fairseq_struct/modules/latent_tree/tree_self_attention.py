@@ -1,4 +1,4 @@
-"""Self-attention in which one head follows a tree."""
+"""Self-attention with one head that follows a tree."""
 
 import torch
 from torch import Tensor, nn
@@ -6,19 +6,19 @@ from torch.nn.functional import scaled_dot_product_attention
 
 
 class TreeSelfAttention(nn.Module):
-    """Multi-head self-attention whose first head reads the words' heads in a tree.
+    """Multi-head self-attention whose first attention head reads the words' heads in a tree.
 
-    Heads 2 to k are those of Vaswani et al. (2017), softmax(Q K' / sqrt(d)) V. The first has no
-    queries and keys: each word attends to its head, or to all possible heads by their
-    probability (proposed in section 6.2 of Mihaylova's thesis).
+    Attention heads 2 to k are as in Vaswani et al. (2017), softmax(Q K' / sqrt(d)) V. The first has
+    no queries and keys: each word attends to its head in the tree, or to all possible heads by
+    their probability (proposed in section 6.2 of Mihaylova's thesis).
 
     Args:
-        size: of the words' vectors.
+        size: size of the words' vectors.
         heads: k, 2 or more.
-        dropout: of the attention weights of heads 2 to k.
+        dropout: dropout of the attention weights of heads 2 to k.
 
     Raises:
-        ValueError: fewer than 2 heads, or ``size`` is no multiple of their number.
+        ValueError: fewer than 2 heads, or ``size`` is not a multiple of ``heads``.
     """
 
     def __init__(self, size: int, heads: int, dropout: float = 0.0):
@@ -45,7 +45,7 @@ class TreeSelfAttention(nn.Module):
 
         Args:
             words: (n, batch, size).
-            arcs: (batch, n, n), how much each word (row) attends to each other one (column).
+            arcs: (batch, n, n), how much each word (row) attends to each other word (column).
             padding: (batch, n), true where there is no word.
         """
         first = words.transpose(0, 1)
@@ -64,16 +64,16 @@ class TreeSelfAttention(nn.Module):
 
 
 def attention_of_arcs(arcs: Tensor, lengths: Tensor, start: Tensor, size: int) -> Tensor:
-    """Attention (batch, size, size) of trees over words that an end symbol follows.
+    """Attention (batch, size, size) of trees over words followed by an end symbol.
 
-    A word attends to its head, a word that hangs from the root to the end symbol, and that to
-    itself; rows of padding are 0.
+    A word attends to its head. A modifier of the root attends to the end symbol. The end symbol
+    attends to itself. Rows of padding are 0.
 
     Args:
         arcs: (batch, n, n), arcs from the root on the diagonal.
         lengths: (batch,) words per sentence, without the end symbol; may be 0.
         start: (batch,) position of the first word, 0 unless padding is in front.
-        size: positions, padding and end symbol included.
+        size: number of positions, with padding and end symbol.
     """
     batch, n, _ = arcs.shape
     own = torch.eye(n, dtype=torch.bool, device=arcs.device)

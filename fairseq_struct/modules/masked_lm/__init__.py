@@ -1,1 +1,1 @@
-"""Masked language models whose attention follows an induced graph: UDGN and StructFormer."""
+"""Masked language models with attention along an induced graph: UDGN and StructFormer."""

@@ -15,22 +15,22 @@ COMPETITIONS = ("softmax", "sigmoid")
 class DependencyGraphLayer(nn.Module):
     """Gated channels that compete for the arcs of a graph.
 
-    q, k, v, g of each channel c from h (eq. 4.2.9); e_ijc = q_ic . k_jc / sqrt(D) + b_c, with one
-    bias for words before and one for words behind (eqs. 4.2.10, 4.2.16, 4.2.17);
-    a_ijc = softmax_c(e_ijc) m_ij (eqs. 4.2.11, 4.2.12); o_ic = sum_j a_ijc tanh(v_jc) sigmoid(g_ic)
-    (eqs. 4.2.13, 4.2.14); h' = h + W_o [o_i1 .. o_iN] + b_o (eq. 4.2.15). The gate is that of the
-    receiving word and leaves the sum, so that the sum is a matrix product.
+    Every channel c has q, k, v, g from h (eq. 4.2.9). e_ijc = q_ic . k_jc / sqrt(D) + b_c, with one
+    bias for words before i and one for words after i (eqs. 4.2.10, 4.2.16, 4.2.17).
+    a_ijc = softmax_c(e_ijc) m_ij (eqs. 4.2.11, 4.2.12). o_ic = sum_j a_ijc tanh(v_jc) sigmoid(g_ic)
+    (eqs. 4.2.13, 4.2.14). h' = h + W_o [o_i1 .. o_iN] + b_o (eq. 4.2.15). The gate belongs to the
+    receiving word and does not depend on j, so the sum is a matrix product.
 
     Args:
-        size: of h.
+        size: size of h.
         channels: N.
-        channel_size: D, of q, k, v and g.
-        dropout: of the result before it is added to h.
-        attention_dropout: of the a_ijc.
-        nonlinearity: of v, one of ``NONLINEARITIES``; the thesis prefers tanh.
-        gates: whether there are g.
-        competition: ``softmax`` over channels, or ``sigmoid`` of each one by itself.
-        position_bias: whether there are b.
+        channel_size: D, size of q, k, v and g.
+        dropout: dropout of the result before it is added to h.
+        attention_dropout: dropout of a_ijc.
+        nonlinearity: nonlinearity of v, one of ``NONLINEARITIES``; Shen's thesis prefers tanh.
+        gates: whether to use the gates g.
+        competition: ``softmax`` over channels, or ``sigmoid`` of each channel.
+        position_bias: whether to use the biases b.
 
     Raises:
         ValueError: a size below 1, or an unknown name.
@@ -59,17 +59,17 @@ class DependencyGraphLayer(nn.Module):
         self.dropout, self.attention_dropout = nn.Dropout(dropout), nn.Dropout(attention_dropout)
 
     def extra_repr(self) -> str:
-        """The channels."""
+        """The number and size of the channels."""
         return f"channels={self.channels}, channel_size={self.channel_size}"
 
     def shares(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """The probability of each channel to serve a pair of words, before the graph.
+        """The probability of each channel for each pair of words, without the graph's mask.
 
         Args:
             queries, keys: (batch, N, n, D).
 
         Returns:
-            (batch, N, n, n) for receiving words (rows) and sending ones, in float32 at least.
+            (batch, N, n, n): receiving words are rows, sending words columns; at least float32.
         """
         scores = queries @ (keys * self.channel_size**-0.5).transpose(2, 3)
         scores = scores if scores.dtype == torch.float64 else scores.float()
@@ -85,7 +85,7 @@ class DependencyGraphLayer(nn.Module):
 
         Args:
             words: (batch, n, size) h.
-            mask: (batch, n, n) m, 0 where there is no word.
+            mask: (batch, n, n) m, 0 outside of sentences.
         """
         parts = self.channel(words).unflatten(-1, (-1, self.channels, self.channel_size))
         queries, keys, values, *gates = parts.permute(2, 0, 3, 1, 4)
@@ -102,13 +102,14 @@ class DependencyGraphNetwork(nn.Module):
     """Layers of :class:`DependencyGraphLayer` over embeddings.
 
     Args:
-        layers: of them, all of one size.
-        positions: vectors for that many positions to be added to the embeddings, in place of the
-            layers' relative biases (an ablation of table 9); 0 for none.
-        size: of the vectors.
-        dropout: of the embeddings.
+        layers: the layers, all of the same size.
+        positions: number of positions with vectors that are added to the embeddings, in place of
+            the layers' relative biases (an ablation in table 9 of Shen's thesis, chapter 4); 0 for
+            none.
+        size: size of the vectors.
+        dropout: dropout of the embeddings.
 
-    A layer norm ends the stack, as in the published implementation; the equations have none.
+    A layer norm follows the last layer, as in the published code; the equations have none.
 
     Raises:
         ValueError: there is no layer.
@@ -131,7 +132,7 @@ class DependencyGraphNetwork(nn.Module):
 
         Args:
             words: (batch, n, size) embeddings.
-            mask: (batch, n, n), of :func:`.head_parser.dependency_mask`.
+            mask: (batch, n, n), from :func:`.head_parser.dependency_mask`.
 
         Raises:
             ValueError: a sentence is longer than there are positions.

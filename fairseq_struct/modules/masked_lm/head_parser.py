@@ -1,4 +1,4 @@
-"""A parser that selects a head for every word, and the graph that it believes in.
+"""A parser that selects a head for every word, and its soft dependency graph.
 
 Source: Y. Shen's thesis, section 4.2.1 and 4.2.2, equations 4.2.1 to 4.2.8.
 """
@@ -10,14 +10,14 @@ from fairseq_struct.modules.sentence_encoder import ContextLSTM, within
 
 
 class TagSharedEmbedding(nn.Module):
-    """Vectors of words that share what words of the same kind have in common.
+    """Word embeddings with a part that is shared between words through tags.
 
-    x = e_w + sum_k p_wk e_k, p_w = softmax(tau_w) (eqs. 4.2.1, 4.2.2): rare words lean on the
-    vectors of a few tags, which all words choose from.
+    x = e_w + sum_k p_wk e_k, p_w = softmax(tau_w) (eqs. 4.2.1, 4.2.2). All words choose from the
+    same few tags, so rare words can rely on the tags' vectors.
 
     Args:
-        words: integers to vectors e_w.
-        tags: number of tags; 0 leaves them out. (The thesis does not print its number.)
+        words: embedding of word indices, e_w.
+        tags: number of tags; 0 leaves them out. (Shen's thesis does not give its number.)
 
     Raises:
         ValueError: a negative number of tags.
@@ -35,7 +35,7 @@ class TagSharedEmbedding(nn.Module):
             nn.init.normal_(self.tags)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """(..., size) of integers (...)."""
+        """Vectors (..., size) of word indices (...)."""
         vectors = self.words(tokens)
         if self.choice is None:
             return vectors
@@ -48,15 +48,15 @@ class HeadParser(nn.Module):
     """Scores of all words as heads of each other (head selection, as of Zhang et al., 2016).
 
     h = BiLSTM(x), h^H = W_H h + b_H, h^D = W_D h + b_D, e_ij = h^D_i . h^H_j / sqrt(D)
-    (eqs. 4.2.3 to 4.2.6). A word as head of itself stands for the root, as the published
-    implementation has it; the thesis does not say how its parser attaches the root.
+    (eqs. 4.2.3 to 4.2.6). A word as head of itself stands for the root, as in the published code.
+    Shen's thesis does not say how its parser attaches the root.
 
     Args:
-        embedding: integers to vectors of ``size``.
-        size: of the vectors.
-        hidden_size: D, of each direction of the LSTM, and of h^H and h^D.
-        layers: of the LSTM.
-        dropout: of the vectors and between layers.
+        embedding: maps word indices to vectors of ``size``.
+        size: size of the vectors.
+        hidden_size: D, size of each direction of the LSTM, and of h^H and h^D.
+        layers: number of LSTM layers.
+        dropout: dropout of the vectors and between layers.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class HeadParser(nn.Module):
         self.dependent = nn.Linear(2 * hidden_size, hidden_size)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Arc scores (batch, n, n): [h, m] of word h as head of word m, [m, m] of the root.
+        """Arc scores (batch, n, n): word h as head of word m at [h, m], the root at [m, m].
 
         Args:
             tokens: (batch, n) integers.
@@ -80,24 +80,24 @@ class HeadParser(nn.Module):
         words = self.context(self.dropout(self.embedding(tokens)), lengths)
         words = self.dropout(words)
         heads, dependents = self.head(words), self.dependent(words)
-        # Scaled before they are multiplied: in half precision the product may have no room.
+        # Scaled before the product, which could overflow in half precision.
         return heads * heads.size(-1) ** -0.5 @ dependents.transpose(1, 2)
 
 
 def head_probabilities(scores: Tensor, lengths: Tensor) -> Tensor:
-    """p[h, m] of word h, or of the root at [m, m], as head of word m (eq. 4.2.7).
+    """p[h, m]: probability that word h is the head of word m; the root at [m, m] (eq. 4.2.7).
 
     Args:
         scores: (batch, n, n) arc scores.
         lengths: (batch,) words per sentence.
 
     Returns:
-        (batch, n, n) in float32 at least; 0 outside of each sentence.
+        (batch, n, n), at least float32; 0 outside of each sentence.
     """
     words = within(lengths, scores.size(-1))
     both = words[:, :, None] & words[:, None, :]
     scores = scores if scores.dtype == torch.float64 else scores.float()
-    lowest = torch.finfo(scores.dtype).min  # -inf would make NaN of words beyond the end
+    lowest = torch.finfo(scores.dtype).min  # -inf would give NaN for words beyond the end
     return scores.masked_fill(~both, lowest).softmax(1) * both
 
 
@@ -105,7 +105,7 @@ def dependency_mask(probabilities: Tensor) -> Tensor:
     """m_ij = p_ij + p_ji - p_ij p_ji, the probability of an arc in either direction (eq. 4.2.8).
 
     Args:
-        probabilities: (batch, n, n) of arcs; those of the root, on the diagonal, do not count.
+        probabilities: (batch, n, n) of arcs; the diagonal, for the root, is ignored.
 
     Returns:
         (batch, n, n): symmetric, in [0, 1], 0 on the diagonal.

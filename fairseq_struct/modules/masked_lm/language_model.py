@@ -1,4 +1,4 @@
-"""Masked language models: from words, some hidden, to what the hidden ones are."""
+"""Masked language models: predict hidden words of a sentence."""
 
 from typing import NamedTuple
 
@@ -15,14 +15,14 @@ from fairseq_struct.modules.sentence_encoder import within
 
 
 class Encoding(NamedTuple):
-    """What an encoder makes of sentences.
+    """Result of an encoder for a batch of sentences.
 
     Args:
-        words: (batch, n, size), in context.
-        arc_scores: (batch, n, n) of the encoder's parser, [h, m] and the root at [m, m]; None
-            without one.
-        shares: of every layer, (batch, channels or heads, n, n): how much receiving words (rows)
-            take from sending ones by each channel. A Transformer works them out on demand.
+        words: (batch, n, size), words in context.
+        arc_scores: (batch, n, n) of the encoder's parser, h as head of m at [h, m], the root at
+            [m, m]; None without a parser.
+        shares: per layer, (batch, channels or heads, n, n): weight of sending words (columns) for
+            receiving words (rows), by channel. A Transformer computes them on request.
     """
 
     words: Tensor
@@ -33,12 +33,12 @@ class Encoding(NamedTuple):
 class UDGNEncoder(nn.Module):
     """Unsupervised dependency graph network: a parser, and messages along its arcs.
 
-    The graph is m of eq. 4.2.8, of the parser's head probabilities (Shen's thesis, section 4.2).
+    The graph is m of eq. 4.2.8, from the parser's head probabilities (Shen's thesis, section 4.2).
 
     Args:
-        parser: with embeddings of its own, as in the published implementation.
-        embedding: integers to vectors.
-        graph: reads the vectors and m.
+        parser: the parser, with separate embeddings, as in the published code.
+        embedding: maps word indices to vectors.
+        graph: network over the vectors and m.
     """
 
     def __init__(self, parser: HeadParser, embedding: nn.Embedding, graph: DependencyGraphNetwork):
@@ -58,7 +58,7 @@ class UDGNEncoder(nn.Module):
         return Encoding(words, scores, shares)
 
     def arc_scores(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """(batch, n, n) of :class:`Encoding`, without the rest of it."""
+        """Only ``arc_scores`` (batch, n, n) of :class:`Encoding`."""
         return self.parser(tokens, lengths)
 
 
@@ -66,12 +66,12 @@ class TransformerMaskedEncoder(nn.Module):
     """The baseline: a Transformer encoder with learned positions, and no parser.
 
     Args:
-        embedding: integers to vectors.
-        layers, heads: of the encoder.
-        feedforward: size of the layers between.
-        positions: longest sentence.
-        dropout: of the embeddings, of what is added and within the layers between.
-        attention_dropout: of the attention's weights.
+        embedding: maps word indices to vectors.
+        layers, heads: number of layers, and of attention heads.
+        feedforward: size of the feed-forward layers.
+        positions: length of the longest sentence.
+        dropout: dropout of the embeddings, the residual branches and the feed-forward layers.
+        attention_dropout: dropout of the attention weights.
 
     Raises:
         ValueError: the heads do not divide the size.
@@ -107,7 +107,7 @@ class TransformerMaskedEncoder(nn.Module):
         return Encoding(self.layers(words, src_key_padding_mask=padding), None, [])
 
     def shares(self, tokens: Tensor, lengths: Tensor) -> list[Tensor]:
-        """Attention (batch, heads, n, n) of every layer, which :meth:`forward` never writes down.
+        """Attention weights (batch, heads, n, n) by layer; :meth:`forward` does not store them.
 
         Raises:
             ValueError: a sentence is longer than there are positions.
@@ -134,10 +134,10 @@ class TransformerMaskedEncoder(nn.Module):
 
 
 class MaskedLanguageModel(nn.Module):
-    """p(w) of hidden words, softmax(E h + b), with E the embeddings that the encoder reads.
+    """p(w) = softmax(E h + b) of hidden words; E are the encoder's input embeddings.
 
     Args:
-        encoder: to :class:`Encoding`.
+        encoder: network that returns an :class:`Encoding`.
         embedding: E.
     """
 
@@ -149,12 +149,12 @@ class MaskedLanguageModel(nn.Module):
         nn.init.normal_(embedding.weight, std=embedding.embedding_dim**-0.5)
 
     def forward(self, tokens: Tensor, lengths: Tensor, hidden: Tensor) -> tuple[Tensor, Encoding]:
-        """Scores (hidden words, vocabulary) of what the hidden words are, and the encoding.
+        """Scores (hidden words, vocabulary) for the hidden words, and the encoding.
 
         Args:
-            tokens: (batch, n) integers, the mask's where a word is hidden.
+            tokens: (batch, n) integers, the mask's index where a word is hidden.
             lengths: (batch,) words per sentence, at least 1.
-            hidden: (batch, n) booleans.
+            hidden: (batch, n) booleans, which words are hidden.
         """
         encoding = self.encoder(tokens, lengths)
         asked = encoding.words[hidden]

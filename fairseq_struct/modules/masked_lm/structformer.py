@@ -1,8 +1,8 @@
-"""StructFormer: a Transformer whose attention follows soft dependencies of distances and heights.
+"""StructFormer: Transformer attention along soft dependencies from distances and heights.
 
 Source: Y. Shen, Y. Tay, C. Zheng, D. Bahri, D. Metzler, A. Courville, "StructFormer: joint
-unsupervised induction of dependency and constituency structure" (2020); the baseline of tables 6
-to 8 of Shen's thesis, chapter 4, which names its mask in section 4.2.2.
+unsupervised induction of dependency and constituency structure" (2020). It is the baseline of
+tables 6 to 8 of Shen's thesis, chapter 4; section 4.2.2 of the thesis mentions its mask.
 """
 
 import torch
@@ -11,41 +11,41 @@ from torch import Tensor, nn
 from fairseq_struct.modules.masked_lm.language_model import Encoding
 from fairseq_struct.modules.sentence_encoder import within
 
-# exp of its negative is still a number.
+# exp(600) is still finite.
 LOWEST = -600.0
 
 
 def dependency_distribution(distances: Tensor, heights: Tensor, lengths: Tensor) -> Tensor:
     """p(j | i), the probability that word i depends on word j.
 
-    Word i is the head of the largest span around it whose gaps are all below its height:
+    Word i stands for the largest span around it whose gaps are all below its height:
     alpha_ig = sigmoid(height_i - distance_g), p(l | i) = (1 - alpha_i,l-1) prod_{g=l}^{i-1}
-    alpha_ig, p(r | i) likewise. The span depends on a word of softmax(heights) within it:
+    alpha_ig, p(r | i) likewise. The head is drawn from softmax(heights) over the span:
     p(j | i) = sum_{l <= i, j <= r} p(l | i) p(r | i) exp(height_j) / sum_{k=l}^r exp(height_k).
-    Nothing of the size n^3 is made: for j < i the sum over r is a matrix product, that over l a
+    No tensor of size n^3 is needed: for j < i the sum over r is a matrix product, the sum over l a
     cumulative sum.
 
     Args:
-        distances: (batch, n) of the gap behind each word; that behind the last word is not used.
+        distances: (batch, n) of the gap after each word; the last word's entry is not used.
         heights: (batch, n).
         lengths: (batch,) words per sentence.
 
     Returns:
-        (batch, n, n), [i, j], in float32 at least: 0 on the diagonal and outside of sentences. What
-        a row lacks to 1 is what the word is the head of itself.
+        (batch, n, n), [i, j], at least float32: 0 on the diagonal and outside of sentences. One
+        minus the sum of a row is the probability that the word is its own head.
     """
     precision = torch.promote_types(heights.dtype, torch.float32)
-    # Of spans far below the highest word only double precision can tell the sum.
+    # Sums over spans far below the highest word need double precision.
     distances, heights = distances.double(), heights.double()
     n = heights.size(-1)
     places = torch.arange(n, device=heights.device)
     words = within(lengths, n)
     last = places == (lengths[:, None] - 1)
-    # alpha[i, g]: whether the gap behind word g lies below word i; sentences have walls.
+    # alpha[i, g]: whether the gap after word g lies below word i; spans stop at sentence ends.
     alpha = torch.sigmoid(heights[:, :, None] - distances[:, None, :])
     alpha = alpha.masked_fill((last | ~words)[:, None, :], 0.0)
     row, column = places[:, None], places[None, :]
-    # Of the gaps l .. i - 1 for the left end l, of i .. r - 1 for the right end r.
+    # Products over the gaps l .. i - 1 for the left end l, and i .. r - 1 for the right end r.
     below = alpha.masked_fill(column >= row, 1.0)
     reach_left = below.flip(-1).cumprod(-1).flip(-1) * (column <= row)
     above = alpha.masked_fill(column < row, 1.0)
@@ -76,14 +76,14 @@ class DistanceParser(nn.Module):
     height_i = w_3 tanh(W_4 s_i).
 
     Args:
-        embedding: integers to vectors.
-        size: of the vectors.
-        layers: of convolutions.
-        width: of their windows, an odd number.
-        dropout: of the vectors.
+        embedding: maps word indices to vectors.
+        size: size of the vectors.
+        layers: number of convolutions.
+        width: width of their windows, an odd number.
+        dropout: dropout of the vectors.
 
     Raises:
-        ValueError: an even window.
+        ValueError: ``width`` is even.
     """
 
     def __init__(
@@ -112,24 +112,25 @@ class DistanceParser(nn.Module):
         words = within(lengths, tokens.size(1))[..., None]
         states = self.dropout(self.embedding(tokens)) * words
         for convolution, norm in zip(self.convolutions, self.norms, strict=True):
-            states = norm(convolution(states.mT).mT).tanh() * words  # padding is as nothing
+            states = norm(convolution(states.mT).mT).tanh() * words  # padding counts as 0
         following = torch.cat([states[:, 1:], torch.zeros_like(states[:, :1])], 1)
         distances = self.distance(torch.cat([states, following], -1)).squeeze(-1)
         return distances, self.height(states).squeeze(-1)
 
 
 class DependencyAttention(nn.Module):
-    """Attention in which arcs stand in for the softmax.
+    """Transformer layer in which probabilities of arcs replace the softmax of attention.
 
-    a_ij = sigmoid(q_i . k_j / sqrt(d)) (w p(j | i) + (1 - w) p(i | j)), each head with a w of its
-    own; o = W [sum_j a_ij v_j], within a layer as that of a Transformer with norms in front.
+    a_ij = sigmoid(q_i . k_j / sqrt(d)) (w p(j | i) + (1 - w) p(i | j)), with a separate w for each
+    attention head; o = W [sum_j a_ij v_j]. The rest is a Transformer layer with norms before its
+    parts.
 
     Args:
-        size: of the words' vectors.
-        heads: of the attention.
-        feedforward: size of the layer between.
-        dropout: of what is added.
-        attention_dropout: of the weights.
+        size: size of the words' vectors.
+        heads: number of attention heads.
+        feedforward: size of the feed-forward layer.
+        dropout: dropout of the residual branches.
+        attention_dropout: dropout of the attention weights.
 
     Raises:
         ValueError: the heads do not divide the size.
@@ -154,7 +155,7 @@ class DependencyAttention(nn.Module):
         self.dropout, self.attention_dropout = nn.Dropout(dropout), nn.Dropout(attention_dropout)
 
     def forward(self, words: Tensor, arcs: Tensor) -> tuple[Tensor, Tensor]:
-        """(batch, n, size), and the weights (batch, heads, n, n).
+        """Words (batch, n, size), and the attention weights (batch, heads, n, n).
 
         Args:
             words: (batch, n, size).
@@ -172,14 +173,14 @@ class DependencyAttention(nn.Module):
 
 
 class StructFormerEncoder(nn.Module):
-    """Words in context along the dependencies that a :class:`DistanceParser` believes in.
+    """Words in context, by attention along the dependencies from a :class:`DistanceParser`.
 
     Args:
-        parser: with embeddings of its own.
-        embedding: integers to vectors.
-        layers: of attention.
-        positions: longest sentence.
-        dropout: of the embeddings.
+        parser: the parser, with separate embeddings.
+        embedding: maps word indices to vectors.
+        layers: the attention layers.
+        positions: length of the longest sentence.
+        dropout: dropout of the embeddings.
     """
 
     def __init__(
@@ -195,7 +196,7 @@ class StructFormerEncoder(nn.Module):
         self.norm = nn.LayerNorm(embedding.embedding_dim)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Encoding:
-        """Words in context; the arc scores are log p(h | m), at [m, m] of being one's own head.
+        """Words in context; arc scores are log p(h | m), with m as its own head at [m, m].
 
         Args:
             tokens: (batch, n) integers.
@@ -216,7 +217,7 @@ class StructFormerEncoder(nn.Module):
         return Encoding(self.norm(words), _scores(arcs), shares)
 
     def arc_scores(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """(batch, n, n) of :class:`.Encoding`, without the rest of it."""
+        """Only ``arc_scores`` (batch, n, n) of :class:`.Encoding`."""
         return _scores(self._arcs(tokens, lengths))
 
     def _arcs(self, tokens: Tensor, lengths: Tensor) -> Tensor:
@@ -224,6 +225,6 @@ class StructFormerEncoder(nn.Module):
 
 
 def _scores(arcs: Tensor) -> Tensor:
-    """log p(h | m), at [m, m] of being one's own head."""
+    """log p(h | m), with the probability that m is its own head at [m, m]."""
     own = (1 - arcs.sum(-1)).clamp_min(0.0)
     return (arcs + torch.diag_embed(own)).clamp_min(1e-30).log().mT

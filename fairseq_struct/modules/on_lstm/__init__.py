@@ -1,4 +1,4 @@
-"""ON-LSTM: layers, the compiled steps of a sequence, and their products."""
+"""ON-LSTM: layers, compiled steps of a sequence, and matrix products."""
 
 from fairseq_struct.modules.on_lstm.layers import (
     ONLSTM,

@@ -1,4 +1,4 @@
-"""ON-LSTM: an LSTM whose neurons are ordered by how long they keep what they store.
+"""ON-LSTM: an LSTM whose neurons are ordered by how long they keep information.
 
 Source: Y. Shen, S. Tan, A. Sordoni, A. Courville, "Ordered Neurons" (2019), equations 6 to 15.
 """
@@ -18,18 +18,18 @@ State = tuple[Tensor, Tensor] | tuple[tuple[Tensor, ...], tuple[Tensor, ...]]
 def cumax(scores: Tensor, dim: int = -1) -> Tensor:
     """cumsum(softmax(scores)): the expectation of a gate (0, .., 0, 1, .., 1) (eq. 6).
 
-    Rising from above 0 to 1 along ``dim``. Computed in float32 at least.
+    Values rise from above 0 to 1 along ``dim``. Computed at least in float32.
 
     Args:
         scores: of any shape.
-        dim: along which dimension.
+        dim: dimension of the sum.
     """
     scores = scores if scores.dtype == torch.float64 else scores.float()
     return scores.softmax(dim).cumsum(dim).clamp(max=1.0)
 
 
 class Step(NamedTuple):
-    """What a cell has made of a word.
+    """Result of a cell for one word.
 
     Args:
         hidden, cell: (batch, D) h_t and c_t.
@@ -44,16 +44,16 @@ class Step(NamedTuple):
 class ONLSTMCell(nn.Module):
     """One step of an ON-LSTM, in plain torch.
 
-    With f, i, o and c^ as in an LSTM (eqs. 1 to 4), f~ = cumax(..) (eq. 9), i~ = 1 - cumax(..)
-    (eq. 10) and w = f~ i~ (eq. 11): c_t = (f w + f~ - w) c_{t-1} + (i w + i~ - w) c^
-    (eqs. 12 to 14), h_t = o tanh(c_t) (eq. 5). C neurons in a row share an element of f~ and of i~.
-    The distance is d_t = D/C - sum_k f~_k (eq. 15).
+    f, i, o and c^ are as in an LSTM (eqs. 1 to 4); f~ = cumax(..) (eq. 9), i~ = 1 - cumax(..)
+    (eq. 10) and w = f~ i~ (eq. 11). Then c_t = (f w + f~ - w) c_{t-1} + (i w + i~ - w) c^
+    (eqs. 12 to 14) and h_t = o tanh(c_t) (eq. 5). C consecutive neurons share an element of f~ and
+    of i~. The distance is d_t = D/C - sum_k f~_k (eq. 15).
 
     Args:
         input_size: size of x_t.
         hidden_size: D.
         chunk_size: C.
-        bias: whether there is one.
+        bias: whether the gates have a bias b.
 
     Raises:
         ValueError: a size is below 1, or C does not divide D.
@@ -98,12 +98,12 @@ class ONLSTMCell(nn.Module):
         return self.step(given, *state, self.weight_hh)
 
     def step(self, given: Tensor, hidden: Tensor, cell: Tensor, weight: Tensor) -> Step:
-        """As :meth:`forward`, from W x_t + b and with U in place of the cell's own.
+        """As :meth:`forward`, but from W x_t + b, and with a given U.
 
         Args:
             given: (batch, 2 D/C + 4 D), the columns in the order f~, i~, f, i, o, c^.
-            hidden, cell: (batch, D).
-            weight: (2 D/C + 4 D, D).
+            hidden, cell: (batch, D) h_{t-1} and c_{t-1}.
+            weight: (2 D/C + 4 D, D) U, in place of the cell's own.
         """
         size, groups = self.hidden_size, self.hidden_size // self.chunk_size
         gates = given + nn.functional.linear(hidden, weight)
@@ -120,11 +120,11 @@ class ONLSTMCell(nn.Module):
 
 
 class ONLSTMOutput(NamedTuple):
-    """What :class:`ONLSTM` makes of a batch.
+    """Result of :class:`ONLSTM` for a batch.
 
     Args:
-        output: (T, batch, D) or (batch, T, D) h_t of the last layer, 0 beyond each end.
-        state: h and c of every layer at each end.
+        output: (T, batch, D) or (batch, T, D) h_t of the last layer, 0 beyond each sequence's end.
+        state: h and c of every layer at each sequence's end.
         layers: h_t of every layer, shaped as ``output``.
         distances: d_t of every layer, (layers, T, batch) or (layers, batch, T).
     """
@@ -136,29 +136,29 @@ class ONLSTMOutput(NamedTuple):
 
 
 class ONLSTM(nn.Module):
-    """Layers of :class:`ONLSTMCell` over sequences, called as ``nn.LSTM`` is.
+    """Layers of :class:`ONLSTMCell` over sequences, with the interface of ``nn.LSTM``.
 
-    ``output, (h_n, c_n) = module(input, (h_0, c_0))``. With one ``hidden_size`` h_n and c_n are
-    (layers, batch, D), as those of ``nn.LSTM``; with a size for every layer they are tuples.
-    :meth:`run` gives the distances, too.
+    ``output, (h_n, c_n) = module(input, (h_0, c_0))``. With one ``hidden_size``, h_n and c_n are
+    (layers, batch, D), as in ``nn.LSTM``. With a size for every layer they are tuples. :meth:`run`
+    also returns the distances.
 
-    In float32 and float64 on a CPU, layers run through :class:`.ONLSTMSequence`, which has no
-    gradients of second order; elsewhere, and with ``fused=False``, step by step through the cell.
+    In float32 and float64 on a CPU, layers use :class:`.ONLSTMSequence`, which has no gradients of
+    second order. Elsewhere, and with ``fused=False``, they call the cell step by step.
 
     Args:
         input_size: size of x_t.
-        hidden_size: D of every layer, or one for each.
+        hidden_size: D of all layers, or a list with one D per layer.
         num_layers: number of layers, if there is one ``hidden_size``.
         chunk_size: C.
         batch_first: sequences are (batch, T, ..) in place of (T, batch, ..).
-        dropout: of what goes from layer to layer, unit by unit.
-        weight_dropout: of the recurrent weights (:class:`.DropConnect`), one mask for each call.
-            The published code drops those of the master gates, too, as this does.
-        between: in place of ``dropout``, a module for what goes from layer to layer.
-        fused: use :class:`.ONLSTMSequence` where it can be.
+        dropout: dropout between layers, unit by unit.
+        weight_dropout: dropout of the recurrent weights (:class:`.DropConnect`), one mask for each
+            call. It includes the weights of the master gates, as in the published code.
+        between: module applied between layers, in place of ``dropout``.
+        fused: use :class:`.ONLSTMSequence` where possible.
 
     Raises:
-        ValueError: a size is below 1, C does not divide a D, or a probability is none.
+        ValueError: a size is below 1, C does not divide a D, or a dropout is out of range.
     """
 
     def __init__(
@@ -203,9 +203,9 @@ class ONLSTM(nn.Module):
 
         Args:
             inputs: (T, batch, input_size), or (batch, T, input_size).
-            state: h_0 and c_0, as a call before has returned them; zeros if not given.
+            state: h_0 and c_0, as returned by an earlier call; zeros if not given.
             lengths: (batch,) steps of each sequence, 0 to T, a tensor or a list; T if not given.
-                Beyond its end a sequence's state stays as it is.
+                A sequence's state does not change beyond its end.
 
         Raises:
             ValueError: wrong shapes, lengths or precision.

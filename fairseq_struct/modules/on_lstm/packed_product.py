@@ -1,10 +1,10 @@
-"""Products with one matrix many times over, as recurrent networks need them.
+"""Repeated products with the same matrix, for recurrent networks.
 
 Recurrent layers multiply small batches with the same weights at every step. On a CPU, torch's
-``mm`` hands each product to a general matrix library; oneDNN, which torch brings along and uses
-for ``nn.LSTM``, can lay out the weights once for all steps and is up to twice as fast. Torch
-reaches that way through operators of its compiler, which are not promised to stay: where they
-are missing, or tensors are not in float32 on a CPU, ``mm`` does the work.
+``mm`` passes each product to a general matrix library. oneDNN, which torch contains and uses for
+``nn.LSTM``, can prepare the layout of the weights once for all steps, and is up to twice as fast.
+It is reached through operators of torch's compiler, which later versions of torch may drop. If they
+are missing, or tensors are not in float32 on a CPU, ``mm`` is used.
 """
 
 from functools import cache, partial
@@ -14,27 +14,27 @@ from torch import Tensor
 
 from fairseq_struct.processor import own_instructions
 
-# Rows up to which weights are laid out as those of a convolution, on processors without AVX-512:
-# oneDNN's products of few rows keep fewer sums in registers there than its convolutions do.
+# Up to this many rows, weights have the layout of a convolution on processors without AVX-512: for
+# few rows, oneDNN's products keep fewer sums in registers there than its convolutions.
 FEW_ROWS = 64
 
 
 @cache
 def _operators():
-    """A maker of oneDNN's products, whose weights are laid out in advance; None without."""
+    """Factory of oneDNN's products with a prepared weight layout; None if not available."""
     return _maker(_Linear, "_linear_pointwise", "_reorder_linear_weight")
 
 
 @cache
 def _convolutions():
-    """A maker of the same products as its convolutions; None where they are not faster."""
+    """Factory of the same products as oneDNN convolutions; None where these are not faster."""
     if own_instructions() not in ("avx", "avx2"):
         return None
     return _maker(_Convolution, "_convolution_pointwise", "_reorder_convolution_weight")
 
 
 def _maker(kind, product: str, layout: str):
-    # None if torch lacks the operators, or they are no longer what they were.
+    # None if torch does not have the operators, or they behave differently.
     try:
         operators = [getattr(torch.ops.mkldnn, name) for name in (product, layout)]
         make = partial(kind, product=operators[0], layout=operators[1])
@@ -53,7 +53,7 @@ class _Linear:
 
 
 class _Convolution:
-    """The same product: rows are points of a picture, columns its channels, the kernel a point."""
+    """The product as a 1x1 convolution: rows of x are points of an image, columns its channels."""
 
     sliding = [0, 0], [1, 1], [1, 1], 1  # padding, stride, dilation, groups
 
@@ -62,7 +62,7 @@ class _Convolution:
         self.product, self.weight = product, layout(weight[:, :, None, None], *self.sliding, size)
 
     def __call__(self, x: Tensor, bias: Tensor | None) -> Tensor:
-        points = x.contiguous().t()[None, :, :, None]  # of memory as channels-last has it
+        points = x.contiguous().t()[None, :, :, None]  # memory in channels-last order
         made = self.product(points, self.weight, bias, *self.sliding, "none", [], "")
         return made[0, :, :, 0].t()
 
@@ -72,7 +72,7 @@ class PackedProduct:
 
     Args:
         weight: W, (outputs, inputs).
-        rows: how many rows x will have.
+        rows: expected number of rows of x.
     """
 
     def __init__(self, weight: Tensor, rows: int):
@@ -82,7 +82,7 @@ class PackedProduct:
             self._product = make(weight, rows) if make else None
 
     def __call__(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
-        """(rows, outputs) of x, (rows, inputs), and of a bias (outputs,) to be added."""
+        """x W' plus a bias (outputs,), as (rows, outputs), for x (rows, inputs)."""
         if self._product is not None:
             return self._product(x, bias)
         return torch.mm(x, self._weight) if bias is None else bias.addmm(x, self._weight)

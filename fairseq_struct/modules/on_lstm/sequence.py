@@ -1,4 +1,4 @@
-"""An ON-LSTM layer over a whole sequence on a CPU, with a backward pass of its own."""
+"""An ON-LSTM layer over a whole sequence on a CPU, with a hand-written backward pass."""
 
 import numpy as np
 import torch
@@ -10,11 +10,11 @@ from fairseq_struct.modules.on_lstm.sequence_kernels import advance, retreat
 
 
 class ONLSTMSequence(torch.autograd.Function):
-    """h_1 .. h_T, c_T and d_1 .. d_T of :class:`.on_lstm.ONLSTMCell` at the same weights.
+    """h_1 .. h_T, c_T and d_1 .. d_T of :class:`.on_lstm.ONLSTMCell` with the same weights.
 
-    The products with the inputs are one for all steps, and so are those that make the gradients of
-    the weights; between the products with the hidden states run compiled kernels. There are no
-    gradients of second order, and none of d_t.
+    One product serves for the inputs of all steps, and one each for the gradients of the weights.
+    Between the products with the hidden states, compiled kernels run. There are no gradients of
+    second order, and no gradients of d_t.
 
     Raises:
         RuntimeError: gradients are to be differentiated (``create_graph``).
@@ -26,7 +26,7 @@ class ONLSTMSequence(torch.autograd.Function):
         context, inputs: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor,
         hidden: Tensor, cell: Tensor, lengths: np.ndarray, chunk: int,
     ):  # fmt: skip
-        """(T, batch, D), (batch, D), (T, batch).
+        """h (T, batch, D), c_T (batch, D) and d (T, batch).
 
         Args:
             inputs: (T, batch, inputs).
@@ -91,7 +91,7 @@ class ONLSTMSequence(torch.autograd.Function):
                 ended = torch.from_numpy(t >= lengths)
                 passed[ended] = by_hidden[ended]
             by_hidden = passed
-        del recurrent  # as what follows, it takes as much room as the weights
+        del recurrent  # it takes as much memory as the weights, as do the next tensors
         needed = context.needs_input_grad
         flat = by_gates.view(steps * batch, -1)
         by_inputs = by_bias = None

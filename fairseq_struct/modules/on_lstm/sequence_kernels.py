@@ -1,9 +1,9 @@
-"""Compiled steps of an ON-LSTM, forward and backward: what lies between its matrix products.
+"""Compiled steps of an ON-LSTM, forward and backward, between its matrix products.
 
-Columns of ``gates`` are those of :class:`.on_lstm.ONLSTMCell`: D/C each for the two master gates,
-then D each for f, i, o and c^. :func:`advance` finds pre-activations of the master gates and
-activations of the others there, and leaves the softmaxes of the master gates, which
-:func:`retreat` reads.
+Columns of ``gates`` are as in :class:`.on_lstm.ONLSTMCell`: D/C each for the two master gates, then
+D each for f, i, o and c^. :func:`advance` reads pre-activations of the master gates and activations
+of the others. It replaces the pre-activations by the softmaxes of the master gates, for
+:func:`retreat`.
 """
 
 import numpy as np
@@ -13,7 +13,10 @@ from fairseq_struct.structure.compiled import compiled, inner
 
 @inner
 def _master_gates(gates, groups, chunk, forget, write):
-    """f~ and i~ of every neuron (eqs. 9, 10), from the two softmaxes; the sum of f~ over groups."""
+    """Write f~ and i~ of every neuron (eqs. 9, 10); return the sum of f~ over groups.
+
+    The first columns of ``gates`` are the two softmaxes.
+    """
     forgetting, closing, total = 0.0, 0.0, 0.0
     for k in range(groups):
         forgetting = min(forgetting + gates[k], 1.0)
@@ -30,11 +33,11 @@ def advance(first, last, step, lengths, chunk, gates, before, after, distances):
 
     Args:
         step: t, from 0.
-        lengths: (batch,) steps of each instance; behind them c stays as it is and d is 0.
+        lengths: (batch,) steps of each instance; after them c does not change and d is 0.
         chunk: C, neurons that share a master gate.
-        gates: (batch, 2 D/C + 4 D), see above.
-        before, after: (batch, D) c_{t-1}, and c_t to be written.
-        distances: (batch,) to be written.
+        gates: (batch, 2 D/C + 4 D), see the module.
+        before, after: (batch, D) c_{t-1}, and the output c_t.
+        distances: (batch,) the output d_t.
     """
     size = before.shape[1]
     groups = size // chunk
@@ -69,14 +72,15 @@ def advance(first, last, step, lengths, chunk, gates, before, after, distances):
 def retreat(
     first, last, step, lengths, chunk, gates, before, squashed, by_hidden, by_cell, by_gates
 ):
-    """Gradients of a step by its pre-activations and by c_{t-1}.
+    """Gradients of a step with respect to its pre-activations and to c_{t-1}.
 
     Args:
-        first, last, step, lengths, chunk, gates, before: as for :func:`advance`, which has run.
+        first, last, step, lengths, chunk, gates, before: as after a call of :func:`advance`.
         squashed: (batch, D) tanh(c_t).
-        by_hidden: (batch, D) gradient by h_t.
-        by_cell: (batch, D) gradient by c_t but for its part in h_t, replaced by that by c_{t-1}.
-        by_gates: (batch, 2 D/C + 4 D) to be written.
+        by_hidden: (batch, D) gradient with respect to h_t.
+        by_cell: (batch, D) gradient with respect to c_t, without its part through h_t; replaced by
+            the gradient with respect to c_{t-1}.
+        by_gates: (batch, 2 D/C + 4 D) the output.
     """
     size = before.shape[1]
     groups = size // chunk

@@ -1,7 +1,7 @@
 """Embedding mixes: from a model's scores over the vocabulary to one input vector.
 
-Mihaylova's thesis, section 3.3.2: with scores s(y) and input embeddings e(y), the vector fed to
-the next decoder pass is  e_bar = sum_y w(y) e(y),  and the mixes differ in the weights w.
+Mihaylova's thesis, section 3.3.2: with scores s(y) and input embeddings e(y), the input vector of
+the next decoder pass is  e_bar = sum_y w(y) e(y).  The mixes differ in the weights w.
 """
 
 import math
@@ -24,16 +24,16 @@ MIXES = (
     "sample",
 )
 
-# A token is chosen outright: no gradient reaches the scores through these.
+# These choose a single token: no gradient reaches the scores.
 DISCRETE_MIXES = ("argmax", "sample")
 
-# How many of the highest scores a sparse mapping looks at first. Trained models keep a support
-# of a few words; where more are needed, the number doubles until the result is exact.
+# Number of highest scores that a sparse mapping uses at first. Trained models have a support of a
+# few words. If more are needed, the number doubles until the result is exact.
 SPARSE_START = 64
 
 
-# Weights below this count as 0. They change nothing, but as denormal numbers, which a high inverse
-# temperature makes by the thousand, they slow a matrix product on a CPU down by a third.
+# Weights below this are set to 0. They have no effect on the result, but a high inverse temperature
+# makes thousands of denormal numbers, which slow a matrix product on a CPU down by a third.
 NEGLIGIBLE = 1e-30
 
 
@@ -48,19 +48,19 @@ class EmbeddingMix(nn.Module):
     - ``gumbel_softmax``: w(y) = exp(alpha s(y) + G_y) / sum_y' exp(alpha s(y') + G_y'),
       G = -log(-log U), U ~ Uniform(0, 1)  (eq. 3.2);
     - ``sparsemax``: Euclidean projection of s onto the simplex (Martins and Astudillo, 2016);
-    - ``entmax15``: the 1.5-entmax of s (Peters et al., 2019; beyond the paper);
-    - ``sample``: w = 1 at a token drawn from softmax(alpha s) (beyond the paper).
+    - ``entmax15``: the 1.5-entmax of s (Peters et al., 2019; beyond Mihaylova's thesis);
+    - ``sample``: w = 1 at a token drawn from softmax(alpha s) (beyond Mihaylova's thesis).
 
-    alpha multiplies the scores of every mix; the paper varies it for softmax and Gumbel softmax
-    only and leaves it at 1 elsewhere.
+    alpha multiplies the scores of every mix. Mihaylova's thesis varies it for softmax and Gumbel
+    softmax only, and has 1 elsewhere.
 
     Args:
         name: one of ``MIXES``.
         alpha: inverse temperature, above 0.
-        top_k: number of words mixed by ``top_k``; the paper's is 5.
-        scale_noise: multiply the Gumbel noise by alpha as well, alpha (s + G), which is the
-            usual concrete distribution of Goyal et al. (2017); eq. 3.2 scales the scores alone,
-            and that is the default.
+        top_k: number of words mixed by ``top_k``; 5 in Mihaylova's thesis.
+        scale_noise: multiply the Gumbel noise by alpha as well, alpha (s + G): the usual concrete
+            distribution, as in Goyal et al. (2017). The default scales the scores only, as in
+            eq. 3.2.
 
     Raises:
         ValueError: unknown name, alpha <= 0, or top_k < 1.
@@ -95,16 +95,15 @@ class EmbeddingMix(nn.Module):
     ) -> Tensor:
         """Mix ``embeddings`` by the weights that ``scores`` give.
 
-        The weights are computed in float32 (float64 for float64 scores) whatever the inputs'
-        precision; gradients flow to ``embeddings`` always, and to ``scores`` unless the mix is
-        one of ``DISCRETE_MIXES``.
+        The weights are computed in float32 (float64 for float64 scores). Gradients always flow to
+        ``embeddings``, and to ``scores`` unless the mix is one of ``DISCRETE_MIXES``.
 
         Args:
             scores: (n, vocabulary) unnormalised scores; -inf excludes a word.
             embeddings: (vocabulary, dim) input embeddings.
             generator: source of the noise of ``gumbel_softmax`` and ``sample``.
-            overwrite_scores: allow the memory of ``scores``, if they need no gradient, to be used
-                for the weights; on large vocabularies that saves time.
+            overwrite_scores: allow the weights to overwrite ``scores`` if they need no gradient;
+                saves time with large vocabularies.
 
         Returns:
             (n, dim) vectors in the precision of ``embeddings``.
@@ -151,7 +150,7 @@ class EmbeddingMix(nn.Module):
     def _mix_constant(
         self, scores: Tensor, embeddings: Tensor, generator: torch.Generator | None
     ) -> Tensor:
-        """The dense mixes of scores that need no gradient, without another (n, vocabulary)."""
+        """The dense mixes for scores without gradient, without a second (n, vocabulary) tensor."""
         scores = scores.detach()
         weights = scores if scores.dtype == torch.float64 else scores.float()
         noise = None
@@ -159,7 +158,7 @@ class EmbeddingMix(nn.Module):
             if self.scale_noise:
                 weights += gumbel_noise(weights, generator)
             else:
-                # exp(s + G) = exp(s) / -log U spares the noise its second logarithm.
+                # exp(s + G) = exp(s) / -log U saves the second logarithm of the noise.
                 noise = negative_log_uniform(weights, generator)
         if self.alpha != 1:
             weights *= self.alpha
@@ -178,14 +177,14 @@ def negative_log_uniform(like: Tensor, generator: torch.Generator | None = None)
         like: the noise takes its shape, precision and device.
         generator: source of U.
     """
-    # Vectorised logarithms of uniforms: several times faster on CPU than exponential_().
+    # Vectorised logarithms of uniforms are several times faster on CPU than exponential_().
     uniform = torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype)
-    # rand's values are multiples of eps / 2, the first of them 0.
+    # rand returns multiples of eps / 2, which include 0.
     return uniform.clamp_min_(torch.finfo(like.dtype).eps / 4).log_().neg_()
 
 
 def gumbel_noise(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Standard Gumbel noise G = -log(-log U), U ~ Uniform(0, 1) (eq. 3.2).
+    """Standard Gumbel noise G = -log(-log U), U ~ Uniform(0, 1) (Mihaylova's thesis, eq. 3.2).
 
     Args:
         like: the noise takes its shape, precision and device.
@@ -213,12 +212,11 @@ def weighted_sum(indices: Tensor, weights: Tensor, embeddings: Tensor) -> Tensor
 def sparse_weights(
     scores: Tensor, mapping: Callable[..., Tensor], start: int = SPARSE_START
 ) -> tuple[Tensor, Tensor]:
-    """Apply a sparse mapping to the highest scores only, and exactly.
+    """Apply a sparse mapping exactly, using only the highest scores.
 
-    The support of sparsemax and entmax is a set of highest scores, so the mapping of the top k
-    is the mapping of all as soon as its smallest weight is 0; until then k doubles. A row with a
-    score that is NaN or +inf gets weights that are NaN, as softmax would give it: that is what a
-    loss scaler waits for.
+    The support of sparsemax and entmax is a set of highest scores. So the mapping of the top k is
+    the mapping of all scores if its smallest weight is 0; otherwise k doubles. A row with a score
+    that is NaN or +inf gets NaN weights, as with softmax: a loss scaler depends on this.
 
     Args:
         scores: (n, vocabulary), float32 or float64.

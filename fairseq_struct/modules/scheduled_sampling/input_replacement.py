@@ -1,8 +1,8 @@
-"""Which decoder inputs scheduled sampling replaces, and how the replacements get in.
+"""Which decoder inputs scheduled sampling replaces, and how they are replaced.
 
 Decoder inputs are the gold target shifted right: column 0 holds the begin symbol, column i the
-gold token that the decoder had to predict at column i - 1. The candidate for column i is
-therefore built from the scores at column i - 1 (Mihaylova's thesis, section 3.3.1, eq. 3.1).
+gold token that the decoder has to predict at column i - 1. So the candidate for column i comes from
+the scores at column i - 1 (Mihaylova's thesis, section 3.3.1, eq. 3.1).
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 
 def replaceable_positions(inputs: Tensor, padding_index: int) -> Tensor:
-    """Positions that hold a word which some earlier position predicted.
+    """Positions that hold a word that an earlier position predicts.
 
     The first symbol of each sentence (begin of sentence) and padding stay gold; padding may be
     on either side.
@@ -34,7 +34,9 @@ def replaceable_positions(inputs: Tensor, padding_index: int) -> Tensor:
 def flip_coins(
     replaceable: Tensor, gold_probability: float, generator: torch.Generator | None = None
 ) -> Tensor:
-    """Choose the positions fed from the model, by an independent coin for each (section 3.3.1).
+    """Choose the positions fed from the model, by an independent coin for each.
+
+    Mihaylova's thesis, section 3.3.1.
 
     Args:
         replaceable: (batch, length) booleans.
@@ -49,7 +51,7 @@ def flip_coins(
 
 
 def following_words(inputs: Tensor, padding_index: int, end_index: int) -> Tensor:
-    """What each position is to predict: the next position's word, and the end symbol at the end.
+    """The word that each position has to predict: the next word, and the end symbol at the end.
 
     Args:
         inputs: (batch, length) decoder input tokens, padding on either side.
@@ -66,16 +68,16 @@ def following_words(inputs: Tensor, padding_index: int, end_index: int) -> Tenso
 def gold_confidence(scores: Tensor, gold: Tensor) -> Tensor:
     """Probability that the model gives to the gold tokens, softmax(scores)[gold].
 
-    It decides on replacements where no coin does. With y_i the input at position i, the word that
-    position i - 1 predicted, and P those of the first pass,
+    It decides on replacements in place of a coin. y_i is the input at position i, which position
+    i - 1 has to predict; P are these probabilities in the first pass.
 
-    - ``confidence`` (Liu et al., 2021) replaces y_i where P(y_{i+1}) is above a threshold: where
-      the model is sure of what it is to predict from y_i. Above a second threshold the replacement
-      is not the model's but a random word of the sentence. They train both passes (``--criterion
-      scheduled_sampling_cross_entropy``), with the mix ``softmax``, and from a Transformer that is
-      trained already; their thresholds are .9 and .95, their code's own defaults .3 and .8.
-    - ``own_confidence`` (ours) replaces y_i where P(y_i) is above the threshold: where the
-      prediction that takes its place is likely to be the same word. One pass is trained.
+    - ``confidence`` (Liu et al., 2021) replaces y_i where P(y_{i+1}) is above a threshold: the
+      model is sure of the word to predict from y_i. Above a second threshold, y_i is replaced by a
+      random word of the sentence. Liu et al. train both passes (``--criterion
+      scheduled_sampling_cross_entropy``), use the mix ``softmax``, and start from a trained
+      Transformer. Their thresholds are .9 and .95; the defaults of their code are .3 and .8.
+    - ``own_confidence`` (ours) replaces y_i where P(y_i) is above the threshold: the prediction
+      that replaces y_i is likely to be the same word. One pass is trained.
 
     Args:
         scores: (n, vocabulary) unnormalised scores.
@@ -115,8 +117,8 @@ def embeddings_replaced(
 ) -> Iterator[None]:
     """Let ``embedding`` return ``vectors`` at the given positions while the context is open.
 
-    The substitution happens at the embedding table's output, so everything a decoder does to
-    token embeddings (scale, positions, layer norm, dropout) treats mixed and gold inputs alike.
+    It replaces the output of the embedding table. So all later operations of a decoder on token
+    embeddings (scale, positions, layer norm, dropout) treat mixed and gold inputs alike.
 
     Args:
         embedding: the decoder's token embedding, called on (batch, length) tokens.

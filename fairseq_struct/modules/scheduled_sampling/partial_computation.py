@@ -1,8 +1,8 @@
-"""Let a network compute a part of what it would, or a thing once instead of twice.
+"""Context managers that let a network compute only some positions, or a result only once.
 
-A scheduled-sampling decoder runs twice on one batch, and of its first pass only some positions
-are asked for. These context managers spare the rest of the work without touching the network's
-code: while one is open, some of its modules have another ``forward``.
+A scheduled-sampling decoder runs twice on one batch, and only some positions of its first pass are
+needed. These context managers avoid the other work without changes to the network's code: while
+one is open, some of its modules have another ``forward``.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 @contextmanager
 def forward_replaced(module: nn.Module, forward: Callable[..., Tensor]) -> Iterator[None]:
-    """Let ``module`` compute ``forward`` while the context is open."""
+    """Replace ``module.forward`` by ``forward`` while the context is open."""
     before = module.__dict__.get("forward")
     module.forward = forward
     try:
@@ -28,10 +28,10 @@ def forward_replaced(module: nn.Module, forward: Callable[..., Tensor]) -> Itera
 
 @contextmanager
 def computed_once(modules: Iterable[nn.Module]) -> Iterator[None]:
-    """Let each module compute its output for one and the same input tensor only once.
+    """Let each module compute its output for the same input tensor only once.
 
-    The output carries its graph even where it is first asked for without one, so it can serve a
-    pass without gradient first and a pass with gradient later. Another input is computed as ever.
+    The output has its graph even if it is first computed under ``no_grad``. So it can serve a pass
+    without gradient first, and a pass with gradient later. Other inputs are computed as usual.
 
     Args:
         modules: deterministic functions of one tensor, such as the projections of an encoder's
@@ -62,11 +62,11 @@ def computed_once(modules: Iterable[nn.Module]) -> Iterator[None]:
 def only_at(
     first: nn.Module, last: nn.Module, rows: Tensor, columns: Tensor
 ) -> Iterator[None]:
-    """Let a chain of position-wise modules work at some positions only; the others become 0.
+    """Let a chain of position-wise modules work at some positions only; other outputs are 0.
 
     Args:
         first: the first module of the chain, called on (length, batch, dim).
-        last: the last one.
+        last: the last module of the chain.
         rows, columns: (n,) positions in the batch and in time.
     """
     compute_first, compute_last = first.forward, last.forward

@@ -1,8 +1,8 @@
 """Decay schedules of the teacher-forcing probability (Mihaylova's thesis, section 3.3.3).
 
 A schedule maps the number of finished updates i to t(i), the probability of feeding the *gold*
-token. Every schedule has a floor (the smallest t it returns) and a warm-up: for the first
-``warmup_updates`` updates t is exactly 1, and the decay's own clock starts after them.
+token. Every schedule has a floor (the smallest t it returns) and a warm-up: t is exactly 1 for the
+first ``warmup_updates`` updates, and the decay starts after them.
 """
 
 import math
@@ -18,7 +18,8 @@ class Schedule:
     t(i) = 1 while i < warmup_updates, else max(floor, decay(i - warmup_updates)), at most 1.
 
     Args:
-        floor: smallest probability returned (the paper's epsilon for linear decay), in [0, 1].
+        floor: smallest probability returned, in [0, 1]; epsilon of linear decay in Mihaylova's
+            thesis.
         warmup_updates: updates of pure teacher forcing before the decay starts.
 
     Raises:
@@ -37,7 +38,7 @@ class Schedule:
             )
 
     def decay(self, update: int) -> float:
-        """The bare decay, without warm-up, floor and ceiling; ``update`` counts from its start."""
+        """The decay without warm-up, floor and ceiling; ``update`` counts from its start."""
         raise TypeError(f"{type(self).__name__} defines no decay; use one of its subclasses")
 
     def __call__(self, update: int) -> float:
@@ -69,7 +70,7 @@ class LinearSchedule(Schedule):
         """The line that reaches 0 at ``end_update``, counted from the start of training.
 
         Raises:
-            ValueError: the end does not lie after the warm-up.
+            ValueError: the end is not after the warm-up.
         """
         if end_update <= warmup_updates:
             raise ValueError(
@@ -117,7 +118,7 @@ class InverseSigmoidSchedule(Schedule):
 
 @dataclass(frozen=True)
 class ConstantSchedule(Schedule):
-    """Constant probability t(i) = k, 0 <= k <= 1 (not in the paper; for ablations)."""
+    """Constant probability t(i) = k, 0 <= k <= 1 (not in Mihaylova's thesis; for ablations)."""
 
     k: float = 1.0
 

@@ -1,4 +1,4 @@
-"""Dependency trees: one distribution, and what goes with heads; inference is behind this door."""
+"""Dependency trees: their distribution and functions of heads; inference is internal."""
 
 from fairseq_struct.structure.dependency.distribution import DependencyTrees
 from fairseq_struct.structure.dependency.head_selection import (

@@ -1,4 +1,4 @@
-"""Arc scores made ready for inference: in float64, checked, and each word's best one at 0."""
+"""Arc scores prepared for inference: checked, in float64, each word's best score moved to 0."""
 
 from functools import cached_property
 from math import isfinite
@@ -13,21 +13,21 @@ from fairseq_struct.structure.log_domain import LOWEST
 class ArcScores:
     """Scores s' = s - max_h s(h -> m), -inf for arcs forbidden or outside of their sentence.
 
-    Every tree takes one arc of each word, so that moving all scores of a word moves those of all
-    trees alike. What is left are differences, of which sums over trees keep all digits.
+    Every tree has one arc into each word, so a shift of all scores of a word shifts the scores of
+    all trees by the same amount. Sums over trees keep all digits of the differences that remain.
 
-    ``exact`` holds s', ``bounded`` max(s', -1e12), for sums: an arc this far below the best of its
-    word is in no tree unless all trees need such arcs, and then sums must stay sums of numbers
-    that are not too large. ``shift`` (batch, n) is what was taken off, and ``given`` are s.
+    ``exact`` holds s'. ``bounded`` holds max(s', -1e12), for sums: an arc this far below its word's
+    best arc is in no tree, unless all trees need such arcs; then the bound keeps the numbers in
+    sums from getting too large. ``shift`` (batch, n) is max_h s(h -> m), and ``given`` is s.
 
     Args:
         scores: (batch, n, n), the root's on the diagonal, -inf for forbidden arcs.
         lengths: (batch,) words per sentence, 1 to n; n if not given.
 
     Raises:
-        TypeError: scores that are no tensor.
-        ValueError: wrong shape, a length out of range, a score that is NaN or +inf, or a word all
-            of whose arcs are forbidden.
+        TypeError: scores that are not a tensor.
+        ValueError: wrong shape, a length out of range, a score that is NaN or +inf, or a word
+            without an allowed arc.
     """
 
     def __init__(self, scores: Tensor, lengths: Tensor | None = None):
@@ -39,10 +39,10 @@ class ArcScores:
         self.given = scores
         self.lengths = lengths = checks.sentence_lengths(lengths, scores)
         self._padded = bool((lengths < scores.size(1)).any())
-        with torch.inference_mode(False):  # whose tensors would be of no use outside of it
+        with torch.inference_mode(False):  # its tensors cannot be used in autograd later
             exact = self._within_sentences(scores.detach().double())
             least, best = _least_and_best(scores)
-            # Most scores are finite and close to each other, which two numbers tell.
+            # Two numbers show that scores are finite and close to each other, as most are.
             self.any_forbidden = self._padded or not isfinite(least + best)
             if self.any_forbidden:
                 checks.refuse_nan_and_infinity(exact, "arc {1} -> {2} in sentence {0}")
@@ -60,7 +60,7 @@ class ArcScores:
 
     @cached_property
     def within(self) -> Tensor:
-        """Which arcs are inside of their sentence, (batch, n, n) booleans."""
+        """Which arcs are inside their sentence, (batch, n, n) booleans."""
         words = torch.arange(self.given.size(1), device=self.given.device)
         within = words < self.lengths[:, None]
         return within[:, :, None] & within[:, None, :]
@@ -73,9 +73,10 @@ class ArcScores:
         return self._within_sentences(self.given.double())
 
     def differentiable(self) -> Tensor:
-        """``bounded`` as a function of the scores given.
+        """``bounded`` as a differentiable function of the given scores.
 
-        Made anew each time, so that no graph is used twice, nor one missed that grad mode forbade.
+        Rebuilt at each call: no graph is used twice, and a call under ``no_grad`` does not leave a
+        later call without a graph.
         """
         if not (self.given.requires_grad and torch.is_grad_enabled()):
             return self.bounded
@@ -86,7 +87,7 @@ class ArcScores:
 
 
 def _least_and_best(scores: Tensor) -> tuple[float, float]:
-    """The smallest and the largest score, NaN if one is."""
+    """The smallest and the largest score; NaN if any score is NaN."""
     if not scores.numel():
         return 0.0, 0.0
     least, best = scores.detach().aminmax()

@@ -1,4 +1,4 @@
-"""Trees that know nothing of a sentence but its length: baselines of dependency parsing."""
+"""Trees that depend on a sentence's length only: baselines of dependency parsing."""
 
 from torch import Generator, Tensor, tensor, zeros
 
@@ -7,17 +7,17 @@ from fairseq_struct.structure.dependency.heads import heads_of
 
 
 def right_chain(length: int) -> list[int]:
-    """Heads, 1-based and 0 for the root: every word depends on the one before it."""
+    """Heads, 1-based and 0 for the root: every word depends on the word before it."""
     return list(range(length))
 
 
 def left_chain(length: int) -> list[int]:
-    """Heads, 1-based and 0 for the root: every word depends on the one behind it."""
+    """Heads, 1-based and 0 for the root: every word depends on the word after it."""
     return [*range(2, length + 1), 0] if length else []
 
 
 def random_trees(lengths: Tensor, generator: Generator) -> Tensor:
-    """Heads (batch, n) of trees drawn uniformly from all with a single root.
+    """Heads (batch, n) of trees drawn uniformly from all trees with a single root.
 
     Args:
         lengths: (batch,) words per sentence.

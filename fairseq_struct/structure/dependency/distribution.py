@@ -30,13 +30,13 @@ class DependencyTrees:
 
     Projective trees: Eisner's algorithm (1996) and its inside and outside sums. All trees: Chu,
     Liu (1965) and Edmonds (1967), the matrix-tree theorem (Koo et al., 2007) by subtraction-free
-    elimination, Wilson's sampler (1996). All is computed in float64, whatever the scores' precision
-    (but best projective trees of less precise scores in float32, by the compiled kernels); results
-    have the scores' precision. In sums over trees, a score more than 1e12 below the best of its
-    word counts as 1e12 below it; -inf is the way to forbid an arc.
+    elimination, Wilson's sampler (1996). Computation is in float64, with one exception: for scores
+    of lower precision, the compiled kernels find best projective trees in float32. Results have the
+    scores' precision. In sums over trees, a score more than 1e12 below the best score of its word
+    counts as 1e12 below it. To forbid an arc, use -inf.
 
-    Differentiable are ``log_partition``, ``marginals``, ``entropy``, ``log_prob`` and ``kl``, to
-    any order, and ``sparsemap`` (its Jacobian is piecewise constant).
+    ``log_partition``, ``marginals``, ``entropy``, ``log_prob`` and ``kl`` are differentiable to any
+    order. ``sparsemap`` is differentiable (its Jacobian is piecewise constant).
 
     Args:
         scores: (batch, n, n) arc scores.
@@ -44,15 +44,15 @@ class DependencyTrees:
         projective: only trees without crossing arcs.
         single_root: only trees whose root has exactly one modifier.
         backend: ``compiled`` kernels for a CPU, plain ``torch`` for any device, or ``auto``,
-            by where the scores are. (SparseMAP is solved on the CPU whatever the backend.)
-        sparsemap_steps: most best trees that ``sparsemap`` may ask for; if not given, as many as
-            it takes to be exact. Fewer are faster where scores are near 0, and warn where they
-            do not suffice.
+            which depends on the scores' device. (SparseMAP always runs on the CPU.)
+        sparsemap_steps: maximum number of searches for a best tree in ``sparsemap``; if not given,
+            as many as an exact result needs. A limit saves time if scores are near 0. A warning
+            tells if it is too low.
 
     Raises:
         TypeError: scores, or ``sparsemap_steps``, of another type.
         ValueError: wrong shape, scores that are NaN or +inf, a length below 1 or above n, a word
-            all of whose arcs are forbidden, or ``sparsemap_steps`` below 1.
+            without an allowed arc, or ``sparsemap_steps`` below 1.
     """
 
     def __init__(
@@ -73,14 +73,13 @@ class DependencyTrees:
         self.projective, self.single_root = bool(projective), bool(single_root)
         if backend == "auto":
             backend = "compiled" if self.scores.device.type == "cpu" else "torch"
-        self.backend = backend
-        self.sparsemap_steps = sparsemap_steps
+        self.backend, self.sparsemap_steps = backend, sparsemap_steps
         self._trees = projective_trees if self.projective else all_trees
         self._sums = TreeSums(self._arc_scores, self._trees, self.single_root, backend)
 
     @property
     def within(self) -> Tensor:
-        """Which arcs are inside of their sentence, (batch, n, n) booleans."""
+        """Which arcs are inside their sentence, (batch, n, n) booleans."""
         return self._arc_scores.within
 
     @property
@@ -91,7 +90,7 @@ class DependencyTrees:
     def heads(self) -> Tensor:
         """Heads of the best tree, (batch, n), as in CoNLL-U: 1-based, 0 the root (and padding)."""
         scores, find = self._arc_scores.exact, self._trees.best_heads
-        if self.projective and self.backend == "torch":  # which is in the log domain, as sums are
+        if self.projective and self.backend == "torch":  # it works in the log domain, as sums do
             scores = self._arc_scores.bounded
         elif self.projective and self.scores.dtype != torch.float64:
             find = projective_trees.best_heads_in_float32
@@ -124,7 +123,8 @@ class DependencyTrees:
     def entropy(self) -> Tensor:
         """H(p) = log Z - E[score], (batch,), in nats.
 
-        If all trees need an arc d below its word's best, crossing ones lose d * 1e-16 of it.
+        If all trees need an arc d below its word's best, the entropy of nonprojective trees has an
+        error of about d * 1e-16.
         """
         scores, sums = self._differentiable, self._sums
         mean = sums.mean_score(scores, sums.marginals(scores))
@@ -157,13 +157,13 @@ class DependencyTrees:
         return padded_sum(own).to(self.scores.dtype)
 
     def log_prob(self, heads: Tensor) -> Tensor:
-        """log p of given trees, (..., batch); -inf for heads that are no tree of this kind.
+        """log p of given trees, (..., batch); -inf for heads that form no tree of this kind.
 
         Args:
             heads: (..., batch, n) integers, 1-based, 0 the root; ignored beyond the end.
 
         Raises:
-            ValueError: wrong shape, or a head that is no word of its sentence.
+            ValueError: wrong shape, or a head outside its sentence.
         """
         valid, scores = self.is_tree(heads), self._differentiable
         own = heads_module.values_of(scores, heads, self.lengths)
@@ -174,11 +174,11 @@ class DependencyTrees:
         """Trees drawn exactly from p, (count, batch, n, n) zeros and ones.
 
         Args:
-            count: how many, independent of each other.
+            count: number of independent draws.
             generator: source of randomness, on the scores' device.
 
         Raises:
-            TypeError, ValueError: ``count`` is no integer, or below 1.
+            TypeError, ValueError: ``count`` is not an integer, or below 1.
         """
         return self._arcs(self.sample_heads(count, generator))
 
@@ -186,8 +186,8 @@ class DependencyTrees:
         """As :meth:`sample`, but heads, (count, batch, n) integers."""
         count = checks.whole_number("count", count, 1)
         if self._arc_scores.any_forbidden:
-            self.heads  # noqa: B018 - complains where there is no tree
-        with torch.inference_mode(False):  # whose tensors would be of no use later on
+            self.heads  # noqa: B018 - raises if there is no tree
+        with torch.inference_mode(False):  # its tensors cannot be used in autograd later
             return self._trees.sample_heads(
                 self._arc_scores.bounded, self.lengths, self.single_root, count, generator,
                 self.backend,
@@ -207,15 +207,15 @@ class DependencyTrees:
         return self.perturbed(generator).argmax.to(self.scores.dtype)
 
     def observe(self, known: Tensor) -> "DependencyTrees":
-        """The distribution given what is known of the trees.
+        """The distribution given known heads.
 
         Args:
             known: (batch, n) heads, 1-based, 0 the root, -1 where nothing is known; ignored
                 beyond a sentence's end.
 
         Raises:
-            ValueError: as for :meth:`log_prob`, a word is its own head, or what is known fits no
-                tree (on use).
+            ValueError: as for :meth:`log_prob`, a word is its own head, or no tree has the known
+                heads (raised on use).
         """
         heads_module.check_known(known, self.lengths, self.scores.shape[:2])
         possible = heads_module.arcs_that_fit(known, self.lengths)
@@ -223,12 +223,11 @@ class DependencyTrees:
         return self.with_scores(scores.masked_fill(~possible, -torch.inf))
 
     def with_scores(self, scores: Tensor) -> "DependencyTrees":
-        """The same kind of trees over the same sentences, of other scores (batch, n, n)."""
+        """The same kind of trees over the same sentences, with other scores (batch, n, n)."""
         return type(self)(scores.masked_fill(~self.within, 0.0), *self._options())
 
     def _options(self) -> tuple:
-        kind = self.projective, self.single_root
-        return self.lengths, *kind, self.backend, self.sparsemap_steps
+        return self.lengths, self.projective, self.single_root, self.backend, self.sparsemap_steps
 
     def __reduce__(self):  # copies compute again
         return type(self), (self.scores, *self._options())
@@ -237,10 +236,9 @@ class DependencyTrees:
     def sparse_distribution(self) -> sparsemap.SparseDistribution:
         """The few trees whose mean is :attr:`sparsemap`, their weights, and the gap reached.
 
-        Scores near 0 (as of an untrained parser) ask for thousands of trees, which takes seconds
-        for long sentences (:func:`.sparsemap.solve`). A search that ended early, for want of
-        ``sparsemap_steps``, is told by a warning, ``gaps`` and ``converged``;
-        :meth:`solve_sparsemap` can go on.
+        Scores near 0 (as of an untrained parser) need thousands of trees, which takes seconds for
+        long sentences (:func:`.sparsemap.solve`). If ``sparsemap_steps`` ends a search early, a
+        warning, ``gaps`` and ``converged`` show it. :meth:`solve_sparsemap` can continue it.
         """
         return self.solve_sparsemap(most_steps=self.sparsemap_steps)
 
@@ -264,10 +262,10 @@ class DependencyTrees:
 
     @property
     def sparsemap(self) -> Tensor:
-        """argmax_mu <s, mu> - |mu|^2 / 2 over means of trees, (batch, n, n) (eq. 2.8).
+        """argmax_mu <s, mu> - |mu|^2 / 2 over means of trees, (batch, n, n).
 
-        Its gradient is that of the face of the marginal polytope where the solution lies, with all
-        of its trees: exact, but where ``sparsemap_steps`` did not suffice.
+        Mihaylova's thesis, eq. 2.8. The gradient uses all trees of the face of the marginal
+        polytope that contains the solution. It is exact unless ``sparsemap_steps`` was too low.
         """
         return SparseMean.apply(self._differentiable, self._face).to(self.scores.dtype)
 
@@ -276,7 +274,7 @@ class DependencyTrees:
 
         Args:
             target: (batch, n, n); 0 where no arc is possible.
-            possible: (batch, n, n) booleans, which arcs are.
+            possible: (batch, n, n) booleans, which arcs are possible.
         """
         return project_near_marginals(self, target, possible)
 
@@ -286,7 +284,7 @@ class DependencyTrees:
         return [torch.tensor(all_heads(int(n), *kind), device=device) for n in self.lengths]
 
     def arcs(self, heads: Tensor) -> Tensor:
-        """(..., batch, n, n) zeros and ones of heads (..., batch, n), in the scores' precision."""
+        """Zeros and ones (..., batch, n, n) for heads (..., batch, n), in the scores' precision."""
         self._check_heads(heads)
         return self._arcs(heads)
 

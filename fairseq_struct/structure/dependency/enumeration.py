@@ -1,4 +1,4 @@
-"""All dependency trees of a short sentence, one by one: for teaching, and to test against."""
+"""All dependency trees of a short sentence, one by one: for teaching and for tests."""
 
 from functools import cache
 from itertools import product
@@ -11,8 +11,8 @@ LONGEST = 6
 def all_heads(n: int, projective: bool, single_root: bool) -> tuple[tuple[int, ...], ...]:
     """Heads (1-based, 0 for the root) of all trees over n words.
 
-    There are 3, 16, 125, 1296 of them for n = 2..5 (Cayley: (n + 1)^(n - 1)), 2, 9, 64, 625 with
-    a single root (n^(n - 1)), and 3, 12, 55, 273 and 2, 7, 30, 143 projective ones.
+    For n = 2..5 there are 3, 16, 125, 1296 trees (Cayley: (n + 1)^(n - 1)), and 2, 9, 64, 625 with
+    a single root (n^(n - 1)). Of these, 3, 12, 55, 273 and 2, 7, 30, 143 are projective.
 
     Args:
         n: number of words, 1 to ``LONGEST``.
@@ -47,6 +47,6 @@ def is_tree(heads: tuple[int, ...]) -> bool:
 
 
 def is_projective(heads: tuple[int, ...]) -> bool:
-    """Whether no two arcs cross, the root standing in front of the sentence."""
+    """Whether no two arcs cross. The root stands in front of the sentence."""
     arcs = [(min(h, m), max(h, m)) for m, h in enumerate(heads, 1)]
     return not any(a < c < b < d for a, b in arcs for c, d in arcs)

@@ -1,4 +1,4 @@
-"""Trees from scores by which each word selects a head of its own."""
+"""Trees from scores with which each word selects a head independently."""
 
 import torch
 from torch import Tensor
@@ -9,10 +9,10 @@ from fairseq_struct.structure.dependency.distribution import DependencyTrees
 def spanning_trees(scores: Tensor, lengths: Tensor, single_root: bool = True) -> Tensor:
     """Heads (batch, n), 1-based and 0 for the root, of the maximum spanning trees.
 
-    The scores may be log-probabilities or not: what a word's have in common counts in every tree.
+    The scores need not be log-probabilities: a constant added to a word's scores has no effect.
 
     Args:
-        scores: (batch, n, n) of word h as head of word m at [h, m], of the root at [m, m].
+        scores: (batch, n, n) [h, m] scores word h as head of word m, [m, m] the root as head of m.
         lengths: (batch,) words per sentence.
         single_root: only trees whose root has one modifier.
     """
@@ -22,14 +22,14 @@ def spanning_trees(scores: Tensor, lengths: Tensor, single_root: bool = True) ->
 
 
 def best_heads(scores: Tensor, lengths: Tensor, root: bool = False) -> Tensor:
-    """Heads (batch, n) that each word by itself likes best; they need not form a tree.
+    """Heads (batch, n) of each word's best score; they need not form a tree.
 
-    "A token must attach to another" (Shen's thesis, section 4.3.2), and the published argmax leaves
-    out the diagonal: only a word that is alone in its sentence is the root's.
+    "A token must attach to another" (Shen's thesis, section 4.3.2). As in the published code, the
+    argmax leaves out the diagonal: only the word of a one-word sentence has the root as head.
 
     Args:
         scores, lengths: as for :func:`spanning_trees`.
-        root: a word may choose itself, too, which stands for the root.
+        root: a word may also choose itself; this stands for the root.
     """
     n = scores.size(-1)
     places = torch.arange(n, device=scores.device)
@@ -43,10 +43,10 @@ def best_heads(scores: Tensor, lengths: Tensor, root: bool = False) -> Tensor:
 
 
 def readings(scores: Tensor, lengths: Tensor, single_root: bool = True) -> dict[str, Tensor]:
-    """Heads (batch, n) in every way that scores are read, by what is put behind a metric's name.
+    """Heads (batch, n) by each way to read the scores; keys are suffixes of metric names.
 
-    They are those of trees (nothing behind it), of words by themselves (``_argmax``), and of words
-    that may choose the root, too (``_argmax_root``).
+    The ways are maximum spanning trees (no suffix), each word's best head (``_argmax``), and each
+    word's best head or the root (``_argmax_root``).
 
     Args:
         scores, lengths, single_root: as for :func:`spanning_trees`.

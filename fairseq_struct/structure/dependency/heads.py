@@ -1,8 +1,8 @@
 """Dependency trees as heads and as arcs.
 
-Heads are integers (..., batch, n), 1-based, 0 for the root, as in CoNLL-U; what they hold beyond
-a sentence's end is ignored. Arcs are zeros and ones (..., batch, n, n): [h, m] for head h and
-modifier m, counted from 0, and [m, m] for the root.
+Heads are integers (..., batch, n), 1-based, 0 for the root, as in CoNLL-U. Entries beyond a
+sentence's end are ignored. Arcs are zeros and ones (..., batch, n, n): [h, m] is the arc from head
+h to modifier m, counted from 0; [m, m] is the arc from the root to m.
 """
 
 import torch
@@ -12,16 +12,16 @@ from fairseq_struct.structure.checks import is_integral
 
 
 def check(heads: Tensor, lengths: Tensor, shape: tuple[int, ...] | None = None):
-    """Complain about heads (..., batch, n) that are no words of their sentences.
+    """Raise an error if heads (..., batch, n) are not words of their sentences.
 
     Args:
-        heads: what to check.
+        heads: the heads to check.
         lengths: (batch,).
-        shape: what batch and n have to be, if that is known.
+        shape: required batch and n, if known.
 
     Raises:
-        TypeError: they are no tensor.
-        ValueError: wrong shape, no integers, or a head out of range, with its word and sentence.
+        TypeError: heads are not a tensor.
+        ValueError: wrong shape, not integers, or a head out of range; names its word and sentence.
     """
     if not isinstance(heads, Tensor):
         raise TypeError(f"heads must be a tensor, not {type(heads).__name__}")
@@ -43,10 +43,10 @@ def check(heads: Tensor, lengths: Tensor, shape: tuple[int, ...] | None = None):
 
 
 def check_known(known: Tensor, lengths: Tensor, shape: tuple[int, ...]):
-    """Complain about partly known heads (batch, n), below 0 where unknown, as :func:`check`.
+    """As :func:`check`, for partly known heads (batch, n), below 0 where unknown.
 
     Raises:
-        TypeError, ValueError: as :func:`check`, or a word is said to be its own head.
+        TypeError, ValueError: as :func:`check`, or a word is its own head.
     """
     if isinstance(known, Tensor) and known.dim() != 2:
         raise ValueError(f"known heads must have 2 dimensions, not {known.dim()}")
@@ -59,14 +59,14 @@ def check_known(known: Tensor, lengths: Tensor, shape: tuple[int, ...]):
 
 
 def rows_of(heads: Tensor, lengths: Tensor) -> Tensor:
-    """Row of each word's arc, its head's or for the root its own; shaped as ``heads``."""
+    """Row of each word's arc: the head's row, or the word's own for the root. As ``heads``."""
     words = torch.arange(heads.size(-1), device=heads.device)
     to_root = (heads == 0) | (words >= lengths[:, None])
     return torch.where(to_root, words, heads - 1)
 
 
 def values_of(arcs: Tensor, heads: Tensor, lengths: Tensor) -> Tensor:
-    """What arcs (batch, n, n) hold at heads (..., batch, n): shaped as them, 0 beyond the end."""
+    """Entries of ``arcs`` (batch, n, n) at heads (..., batch, n); as heads, 0 beyond the end."""
     rows = rows_of(heads, lengths).unsqueeze(-2)
     values = arcs.expand(*heads.shape[:-1], *arcs.shape[1:]).gather(-2, rows).squeeze(-2)
     words = torch.arange(heads.size(-1), device=heads.device)
@@ -74,7 +74,7 @@ def values_of(arcs: Tensor, heads: Tensor, lengths: Tensor) -> Tensor:
 
 
 def arcs_that_fit(known: Tensor, lengths: Tensor) -> Tensor:
-    """Which arcs (batch, n, n) agree with heads (batch, n) that are below 0 where unknown."""
+    """Which arcs (batch, n, n) agree with known heads (batch, n), below 0 where unknown."""
     words = torch.arange(known.size(-1), device=known.device)
     rows = rows_of(known.clamp_min(0), lengths)
     return (known < 0)[:, None, :] | (words[:, None] == rows[:, None, :])
@@ -104,20 +104,20 @@ def is_tree(
     Args:
         heads: (..., batch, n).
         lengths: (batch,).
-        projective: and no two arcs cross, the root standing in front of the sentence.
-        single_root: and the root has exactly one modifier.
+        projective: also require that no two arcs cross, with the root in front of the sentence.
+        single_root: also require that the root has exactly one modifier.
     """
     n = heads.size(-1)
     check(heads, lengths)
     rows = rows_of(heads, lengths)
     words = torch.arange(n, device=heads.device)
     within = words < lengths[:, None]
-    # Square the step from a word to its head until it spans the sentence; n stands for the root.
+    # Repeated squaring of the step from word to head, until it spans the sentence; n is the root.
     above = torch.where((rows == words) | ~within, n, rows)
     above = torch.nn.functional.pad(above, (0, 1), value=n)
     for _ in range(n.bit_length()):
         above = above.gather(-1, above)
-    own = (heads == words + 1) & within  # whose row is the root's
+    own = (heads == words + 1) & within  # their row would stand for the root
     valid = (above == n).all(-1) & ~own.any(-1)
     if single_root:
         valid &= ((heads == 0) & within).sum(-1) == 1
@@ -131,7 +131,7 @@ def is_tree(
 
 
 def depths(heads: Tensor, lengths: Tensor) -> Tensor:
-    """Most arcs between the root and a word, (..., batch) integers; 1 for a flat tree.
+    """Largest number of arcs from the root to a word, (..., batch) integers; 1 for a flat tree.
 
     Args:
         heads: (..., batch, n), trees.

@@ -1,8 +1,8 @@
-"""Log-partition functions and marginals as differentiable functions, whatever computes them.
+"""Log-partition functions and marginals as differentiable functions, for every backend.
 
-The gradient of a log-partition function is the marginals, theirs the Hessian (its product with a
-vector costs about three times the marginals), and all further derivatives are taken through the
-plain torch computation.
+The gradient of a log-partition function is the marginals. The gradient of the marginals is a
+product with the Hessian, which costs about three times the marginals. All further derivatives go
+through the plain torch computation.
 """
 
 from collections.abc import Callable
@@ -18,15 +18,16 @@ from fairseq_struct.structure.padded_sum import padded_sum
 
 
 class TreeSums:
-    """Sums over the trees of a batch: their values are computed once, whoever asks for them.
+    """Sums over the trees of a batch; their values are computed once and shared.
 
     Args:
-        arc_scores: of the trees.
-        trees: how sums are computed: the module ``projective.inference`` or that of all trees.
-        single_root, backend: as its functions take them.
+        arc_scores: scores of the trees' arcs.
+        trees: module that computes the sums: ``projective.inference`` or
+            ``nonprojective.inference``.
+        single_root, backend: as for the functions of that module.
 
-    All methods take ``arc_scores.differentiable()``, by which their results can be differentiated,
-    and raise a ValueError where the arcs of a sentence form no tree.
+    All methods take ``arc_scores.differentiable()``; their results can be differentiated with
+    respect to it. They raise a ValueError if the arcs of a sentence form no tree.
     """
 
     def __init__(self, arc_scores: ArcScores, trees: ModuleType, single_root: bool, backend: str):
@@ -35,17 +36,17 @@ class TreeSums:
         self._values: tuple[Tensor, Tensor, bool] | None = None
 
     def log_partition(self, scores: Tensor) -> Tensor:
-        """(batch,), each word's best arc counting 0."""
+        """Log-partition (batch,), with each word's best arc at score 0."""
         known = self._known(scores.requires_grad)
         return LogPartition.apply(scores, self._arc_scores.lengths, *known, *self._how)
 
     def marginals(self, scores: Tensor) -> Tensor:
-        """(batch, n, n)."""
+        """Marginals (batch, n, n)."""
         known = self._known(True)[1]
         return Marginals.apply(scores, self._arc_scores.lengths, known, *self._how)
 
     def mean_score(self, scores: Tensor, marginals: Tensor) -> Tensor:
-        """(batch,) under trees with these marginals."""
+        """Mean score (batch,) of trees with these marginals."""
         if self._arc_scores.any_forbidden:
             # A forbidden arc has probability 0, and 0 times -inf counts as 0.
             scores = scores.masked_fill((marginals == 0) & (scores == -torch.inf), 0.0)
@@ -54,7 +55,7 @@ class TreeSums:
     def _known(self, want_marginals: bool) -> tuple[Tensor, Tensor]:
         if self._values is None or (want_marginals and not self._values[2]):
             (trees, *how), given = self._how, self._arc_scores
-            with torch.inference_mode(False):  # whose tensors would be of no use later on
+            with torch.inference_mode(False):  # its tensors cannot be used in autograd later
                 value, marginals = trees.log_partition_and_marginals(
                     given.bounded, given.lengths, *how, want_marginals
                 )
@@ -82,16 +83,16 @@ def hessian_product_by_autograd(
     with torch.enable_grad():
         given = scores.detach().requires_grad_()
         (marginals,) = torch.autograd.grad(function(given).sum(), given, create_graph=True)
-        if not marginals.requires_grad:  # of a single word they are 1, whatever its score
+        if not marginals.requires_grad:  # for a single word they are always 1
             return torch.zeros_like(scores)
         (product,) = torch.autograd.grad(marginals, given, direction)
     return product
 
 
 class LogPartition(torch.autograd.Function):
-    """Log-partition functions (batch,) of scores (batch, n, n), given their known values.
+    """Log-partition functions (batch,) of scores (batch, n, n), with values known beforehand.
 
-    Its gradient: the marginals, known as well.
+    Its gradient is the marginals, also known beforehand.
     """
 
     @staticmethod
@@ -106,13 +107,13 @@ class LogPartition(torch.autograd.Function):
     def backward(context, gradient):
         scores, lengths, marginals = context.saved_tensors
         known = marginals
-        if torch.is_grad_enabled():  # somebody will differentiate the gradient
+        if torch.is_grad_enabled():  # the gradient may be differentiated again
             known = Marginals.apply(scores, lengths, marginals, *context.how)
         return gradient[:, None, None] * known, *[None] * 6
 
 
 class Marginals(torch.autograd.Function):
-    """Marginals (batch, n, n), given their known value; its gradient: the Hessian's products."""
+    """Marginals (batch, n, n), known beforehand; the gradient is a product with the Hessian."""
 
     @staticmethod
     def forward(context, scores, lengths, value, trees, single_root, backend):
@@ -146,7 +147,7 @@ class HessianProduct(torch.autograd.Function):
             by_direction = HessianProduct.apply(scores, lengths, gradient, *context.how)
         if context.needs_input_grad[0]:
             with torch.enable_grad():
-                # A tensor of its own: the direction may depend on the scores as well.
+                # A separate tensor: the direction may also depend on the scores.
                 given = scores.view_as(scores) if differentiable else scores.detach()
                 if not differentiable:
                     given, direction = given.requires_grad_(), direction.detach()

@@ -1,1 +1,1 @@
-"""Inference over all trees, crossing arcs among them."""
+"""Inference over all trees, with or without crossing arcs."""

@@ -1,10 +1,10 @@
-"""Inference over all dependency trees, crossing arcs included: which way to take when.
+"""Inference over all dependency trees, crossing arcs included: the choice of method.
 
-Sums over trees are tried in probability space, every word's scores shifted by their maximum, and
-in the log domain where numbers leave the range of float64; samples by random walks, and one word
-after the other where the walks get lost.
+Sums over trees are first computed in probability space, with every word's scores shifted by their
+maximum. Where numbers leave the range of float64, the log domain is used. Samples are drawn by
+random walks. Where the walks take too long, heads are drawn one word after the other.
 
-Arguments and results are those of the functions of the same names in ``projective``.
+Arguments and results are as for the functions of the same names in ``projective.inference``.
 """
 
 import numpy as np
@@ -26,8 +26,8 @@ from fairseq_struct.structure.dependency.nonprojective import (
 from fairseq_struct.structure.log_domain import one_by_one
 from fairseq_struct.structure.padded_sum import padded_sum
 
-# Random walks longer than this (they are, where arcs weigh much that do not lead to the root)
-# are given up; a walk of typical scores takes some steps per word.
+# Longer random walks are given up. They occur if arcs that do not lead to the root have large
+# weights. With typical scores a walk takes a few steps per word.
 WALK_STEPS = 20_000
 
 
@@ -68,12 +68,12 @@ def log_partition_and_marginals(
 def hessian_product(
     scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor, backend: str
 ) -> Tensor:
-    """Hessian of the log-partition function, the Jacobian of the marginals, times direction."""
+    """Hessian of the log-partition function (Jacobian of the marginals) times ``direction``."""
     if backend == "torch":
         return _hessian_in_log_domain(scores, lengths, single_root, direction)
     possible, last = _last_words(scores, lengths) if single_root else (None, lengths - 1)
     weights, _ = _weights(scores, single_root)
-    # An arc that cannot be has no tangent, however far the direction points.
+    # A forbidden arc has no tangent, whatever the direction.
     tangents = torch.where(weights > 0, weights * direction, 0.0)
     products, done = zeros(scores.shape), torch.zeros(len(scores), dtype=torch.bool)
     run(
@@ -120,7 +120,7 @@ def sample_heads(
     generator: torch.Generator | None,
     backend: str,
 ) -> Tensor:
-    """Heads (count, batch, n) of trees drawn exactly, p(z) proportional to exp(score(z))."""
+    """Heads (count, batch, n) of exact samples: p(z) is proportional to exp(score(z))."""
     heads = torch.zeros(count, *scores.shape[:2], dtype=torch.int64, device=scores.device)
     done = torch.zeros(len(scores), dtype=torch.bool)
     if backend == "compiled":
@@ -155,7 +155,7 @@ def _word_by_word(
     generator: torch.Generator | None,
     backend: str,
 ) -> Tensor:
-    """Draw each word's head from its marginals given the heads drawn before."""
+    """Draw each word's head from its marginals, given the heads drawn so far."""
     scores = scores.clone()
     batch, n, _ = scores.shape
     words = torch.arange(n, device=scores.device)
@@ -175,7 +175,7 @@ def _word_by_word(
 def _weights(scores: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
     """exp of shifted scores, and (batch,) the sum of the shifts.
 
-    With a single root exactly one arc leaves it, so that those arcs share one shift more.
+    A single root has exactly one outgoing arc, so the root's arcs get one more common shift.
     """
     own = torch.eye(scores.size(1), dtype=torch.bool, device=scores.device)
     shift = (scores.masked_fill(own, -torch.inf) if single_root else scores).amax(1)
@@ -188,13 +188,13 @@ def _weights(scores: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
         root_shift = root_shift.masked_fill(root_shift.isinf(), 0.0)
         root -= root_shift[:, None]
         total = total + root_shift
-    # By numpy, whose exp of a number does not depend on where it stands.
+    # By numpy: its exp of a number does not depend on the position in the array.
     np.exp(weights.numpy(), out=weights.numpy())
     return weights, total
 
 
 def _last_words(scores: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Whether there is a tree with a single root, and its root's modifier in the best one."""
+    """Whether a tree with a single root exists, and the root's modifier in the best one."""
     backend = "compiled" if scores.device.type == "cpu" else "torch"
     best, heads = best_heads(scores, lengths, True, backend)
     words = torch.arange(heads.size(1), device=heads.device) < lengths[:, None]
@@ -213,8 +213,8 @@ def _in_log_domain(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[
     value, marginals = marginals_by_autograd(
         lambda given: log_partition_torch(given, lengths, single_root), scores
     )
-    # Where all trees need arcs far below the others, digits were lost; and rounding may leave a
-    # negative nothing.
+    # Digits are lost if all trees need arcs far below the others. Rounding may leave negative
+    # numbers near 0.
     marginals = marginals.clamp_min(0.0)
     total = marginals.sum(1, keepdim=True)
     return value, torch.where(total > 0, marginals / total, marginals)

@@ -1,34 +1,34 @@
 """Compiled matrix-tree inference without subtraction: sums over all dependency trees.
 
 The sum over all trees is the determinant of a Laplacian (Tutte's matrix-tree theorem; Koo et
-al., 2007). LU factorisation subtracts numbers of equal size there and loses all digits at large
-scores. Elimination in the manner of Grassmann, Taksar and Heyman (1985) only adds, multiplies
-and divides positive numbers: with a(i, j) the weight of head j for word i and r(i) that of the
-root, word k is eliminated by
+al., 2007). LU factorisation of it subtracts numbers of equal size and loses all digits at large
+scores. The elimination of Grassmann, Taksar and Heyman (1985) only adds, multiplies and divides
+positive numbers. a(i, j) is the weight of head j for word i, r(i) the weight of the root for word
+i. Word k is eliminated by
 
     d(k) = r(k) + sum_{j > k} a(k, j)
     a(i, j) += a(i, k) a(k, j) / d(k)        r(i) += a(i, k) r(k) / d(k)        (i, j > k)
 
-and the sum over trees is the product of all d(k). With exactly one modifier of the root, it is
-the part that is linear in r: then d(k) = sum_{j > k} a(k, j) for all words but the last, whose
-d is r. The word that is last then has to be one from which the root can be reached: the root's
+and the sum over trees is the product of all d(k). If the root has exactly one modifier, the sum
+over trees is the part that is linear in r: d(k) = sum_{j > k} a(k, j) for all words but the last,
+and d = r for the last word. The last word must then be able to reach the root: it is the root's
 modifier in the best tree.
 
-Marginals are derivatives, by the same steps backwards. As the derivatives by sums equal those by
-their terms, no intermediate state has to be kept.
+Marginals are derivatives, computed by the same steps in reverse. The derivative with respect to a
+sum equals the derivative with respect to each of its terms, so no intermediate state is stored.
 """
 
 import numpy as np
 
 from fairseq_struct.structure.compiled import compiled, inner
 
-# How far the marginals of one word may be from summing to 1.
+# The marginals of one word may sum to 1 up to this error.
 TOLERANCE = 1e-9
 
 
 @compiled
 def load(weights, n, last_word, heads_of_word, root):
-    """Transpose one sentence's weights, swapping ``last_word`` and the last one."""
+    """Transpose one sentence's weights, and swap ``last_word`` and the last word."""
     for i in range(n):
         word = swapped(i, n, last_word)
         root[i] = weights[word, word]
@@ -38,7 +38,7 @@ def load(weights, n, last_word, heads_of_word, root):
 
 @inner
 def swapped(i, n, last_word):
-    """The word that stands in place i; and the place of word i."""
+    """The word at position i, which is also the position of word i."""
     if i == last_word:
         return n - 1
     if i == n - 1:
@@ -56,7 +56,7 @@ def clear(matrix, rows, columns):
 
 @inner
 def _eliminate(n, single_root, a, r, d):
-    """Eliminate all words; rows and columns of eliminated ones keep their last values."""
+    """Eliminate all words; rows and columns of eliminated words keep their last values."""
     for k in range(n):
         total = 0.0 if single_root and k < n - 1 else r[k]
         row = a[k, k + 1 : n]
@@ -73,7 +73,7 @@ def _eliminate(n, single_root, a, r, d):
 
 @inner
 def _derivatives(n, single_root, a, r, d, by_a, by_r, q):
-    """Derivatives of sum_k log d(k) by the weights, after ``_eliminate``."""
+    """Derivatives of sum_k log d(k) with respect to the weights, after ``_eliminate``."""
     clear(by_a, n, n)
     for k in range(n - 1, -1, -1):
         row, passed = a[k, k + 1 : n], q[: n - k - 1]
@@ -88,7 +88,7 @@ def _derivatives(n, single_root, a, r, d, by_a, by_r, q):
                 passed[j] += weight * by[j]
             by_a[i, k] = total / d[k] + to_root * by_r[i]
             through_root += weight * by_r[i]
-        # Trees through k, counted with every word that reaches the rest through it.
+        # The weight of trees through k, once for every word that reaches the rest through k.
         through = to_root * through_root
         for j in range(row.size):
             through += row[j] / d[k] * passed[j]
@@ -104,9 +104,10 @@ def log_partition_and_marginals(
     first, last, weights, lengths, single_root, last_words, want_marginals, log_partition,
     marginals, done, squares, rows,
 ):
-    """Sentence by sentence, from exp of shifted scores; ``done`` says where results are exact.
+    """Log-partition and marginals from exp of shifted scores, sentence by sentence.
 
-    ``squares`` (2, n, n) and ``rows`` (4, n) are to work in.
+    ``done`` says where results are exact. ``squares`` (2, n, n) and ``rows`` (4, n) are work
+    arrays.
     """
     a, by_a = squares[0], squares[1]
     r, by_r, d, q = rows[0], rows[1], rows[2], rows[3]
@@ -123,7 +124,7 @@ def log_partition_and_marginals(
             _derivatives(n, single_root, a, r, d, by_a, by_r, q)
             for i in range(n):
                 m = swapped(i, n, top)
-                # Rounding may leave a negative nothing.
+                # Rounding may leave a negative number near 0.
                 total = max(weights[b, m, m] * by_r[i], 0.0)
                 marginals[b, m, m] = total
                 for j in range(n):
@@ -215,7 +216,8 @@ def hessian_products(
 ):
     """Hessian of the log-partition function times a direction; tangents = weights * direction.
 
-    ``squares``, ``rows`` and so on, (2, n, n) and (4, n), are to work in.
+    ``squares``, ``squares_of_tangents`` (2, n, n) and ``rows``, ``rows_of_tangents`` (4, n) are
+    work arrays.
     """
     a, by_a = squares[0], squares[1]
     da, dby_a = squares_of_tangents[0], squares_of_tangents[1]

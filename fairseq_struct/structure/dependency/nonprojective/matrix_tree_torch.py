@@ -1,8 +1,8 @@
 """Sums over all dependency trees in plain torch, in the log domain, without subtraction.
 
-The elimination of ``matrix_tree_kernels`` on logarithms: nothing can overflow, cancel or vanish,
-whatever the scores. The path taken on a GPU, at third and higher derivatives, and where the
-compiled kernels' numbers leave the range of float64; and the oracle of those kernels.
+This is the elimination of ``matrix_tree_kernels`` on logarithms. No score can make it overflow,
+cancel or underflow. It is used on a GPU, for third and higher derivatives, and where the compiled
+kernels' numbers leave the range of float64. It is also the reference in tests of those kernels.
 """
 
 import torch
@@ -17,8 +17,8 @@ def log_partition(scores: Tensor, lengths: Tensor, last_words: Tensor | None = N
     Args:
         scores: (batch, n, n) arc scores in float64, the root's on the diagonal.
         lengths: (batch,) words per sentence.
-        last_words: for trees whose root has exactly one modifier, (batch,) a word that is the
-            root's modifier in some tree; None for any number of modifiers.
+        last_words: (batch,) for trees with a single root: a word that is the root's modifier in
+            some tree. None allows any number of modifiers.
 
     Returns:
         (batch,); below ``log_domain.NO_TREE`` where there is no tree.
@@ -28,7 +28,7 @@ def log_partition(scores: Tensor, lengths: Tensor, last_words: Tensor | None = N
     words = torch.arange(n, device=scores.device)
     padding = words >= lengths[:, None]
     scores = without_forbidden(scores)
-    # Padding hangs on one node by an arc of weight 1 and is nobody's head.
+    # A padding word has one possible head, at weight 1, and is the head of no word.
     outside = padding[:, None, :] | padding[:, :, None]
     own = torch.eye(n, dtype=torch.bool, device=scores.device)
     scores = scores.masked_fill(outside, FORBIDDEN)

@@ -1,7 +1,7 @@
 """Compiled exact samples of all dependency trees, by Wilson's algorithm (1996).
 
-From every word that is in no tree yet a random walk goes from head to head until it meets the tree;
-without its loops it becomes a branch.
+A random walk starts at every word that is not in the tree yet. It goes from head to head until it
+meets the tree. Without its loops, the walk becomes a branch.
 """
 
 from typing import NamedTuple
@@ -13,13 +13,13 @@ from fairseq_struct.structure.random_kernels import uniform
 
 
 class Walks(NamedTuple):
-    """What a tree is drawn in.
+    """Work arrays for drawing a tree.
 
     Args:
         total: (n,) sums of the weights of a word's heads.
-        chosen: (n,) where walks went last from each word; n for the root.
+        chosen: (n,) the last step of walks from each word; n for the root.
         inside: (n + 1,) whether a word, or the root, is in the tree.
-        state: (1,) of the random numbers.
+        state: (1,) state of the random numbers.
     """
 
     total: np.ndarray
@@ -29,7 +29,7 @@ class Walks(NamedTuple):
 
 
 def walks_space(n: int) -> Walks:
-    """The room of :class:`Walks`."""
+    """Sizes of the work arrays of :class:`Walks`."""
     return Walks(
         Space((n,)), Space((n,), np.int64), Space((n + 1,), np.bool_), Space((1,), np.uint64)
     )
@@ -65,7 +65,7 @@ def _draw_top(marginals, n, state):
 
 @inner
 def _draw(weights, n, single_root, root_marginals, most_steps, heads, walks):
-    """A tree into ``heads`` (n,); whether it took fewer than ``most_steps``."""
+    """Write a tree to ``heads`` (n,); return whether it took fewer than ``most_steps``."""
     inside, chosen, steps = walks.inside, walks.chosen, 0
     for m in range(n):
         inside[m] = False
@@ -97,10 +97,10 @@ def samples(
     first, last, weights, lengths, single_root, root_marginals, most_steps, seeds, heads, done,
     walks,
 ):
-    """Exact samples, ``heads`` (count, batch, n), where walks take fewer than ``most_steps``.
+    """Write exact samples to ``heads`` (count, batch, n), if walks stay below ``most_steps``.
 
-    With a single root its modifier is drawn first, from ``root_marginals`` (batch, n). ``walks`` is
-    to work in.
+    With a single root, its modifier is drawn first, from ``root_marginals`` (batch, n). ``done``
+    says which sentences have all their samples. ``walks`` are work arrays.
     """
     for b in range(first, last):
         n = lengths[b]

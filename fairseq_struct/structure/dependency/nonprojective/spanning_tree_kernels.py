@@ -1,8 +1,8 @@
 """Compiled search for the best of all dependency trees, the maximum spanning arborescence.
 
-By the algorithm of Chu and Liu (1965) and Edmonds (1967) on a dense graph in O(n^2): follow best
-heads from word to word, contract every cycle that closes into one node, and at last open the
-contracted nodes where the tree enters them.
+The algorithm of Chu and Liu (1965) and Edmonds (1967) on a dense graph in O(n^2): follow best
+heads from word to word, contract every cycle into one node, and at the end open the contracted
+nodes where the tree enters them.
 """
 
 from typing import NamedTuple
@@ -18,19 +18,20 @@ UNSEEN, ON_PATH, SETTLED = 0, 1, 2
 
 
 class Contraction(NamedTuple):
-    """What a best tree is found in.
+    """Work arrays of a search for the best tree.
 
-    Slot 0 is the root, slot i + 1 starts as word i; a contracted node takes the slot of one of
-    its members. Nodes, unlike slots, are never used twice: 0 .. n, then contracted ones.
+    Slot 0 is the root. Slot i + 1 starts as word i. A contracted node takes the slot of one of its
+    members. Numbers of nodes, unlike slots, are never reused: 0 .. n, then contracted nodes.
 
     Args:
         score: (n + 1, n + 1), score[m, h] of slot h as head of slot m.
         arcs: (3, n + 1, n + 1) integers, for each such arc: SOURCE, the word at its upper end,
-            TARGET, the word at its lower end, and for how many arcs from the root it counts, ROOTS.
-        nodes: (10, 2 n + 1) integers. By node: PARENT, the contracted node that it is part of,
-            CHILD, one of its own parts, SIBLING, another part of the same, the ends of the arc that
-            enters it, IN_SOURCE and IN_TARGET; STACK is one of nodes. By slot: its NODE, its best
-            head, BEST, the PATH, and its STATE: not seen yet, on the path or settled.
+            TARGET, the word at its lower end, and ROOTS, the number of arcs from the root that it
+            counts for.
+        nodes: (10, 2 n + 1) integers. By node: PARENT, the contracted node that contains it,
+            CHILD, one of its parts, SIBLING, another part of its parent, and IN_SOURCE and
+            IN_TARGET, the ends of the arc that enters it; STACK is a stack of nodes. By slot: its
+            NODE, BEST, its best head, and STATE: unseen, on the path or settled. PATH lists slots.
         active: (n + 1,) whether a slot is used.
     """
 
@@ -41,7 +42,7 @@ class Contraction(NamedTuple):
 
 
 def contraction_space(n: int) -> Contraction:
-    """The room of a :class:`Contraction`."""
+    """Sizes of the work arrays of a :class:`Contraction`."""
     square = n + 1, n + 1
     return Contraction(
         Space(square), Space((3, *square), np.int64), Space((10, 2 * n + 1), np.int64),
@@ -51,9 +52,9 @@ def contraction_space(n: int) -> Contraction:
 
 @inner
 def _better(score, roots, best, fewest):
-    """Whether an arc beats another: by fewer arcs from the root, where they count, then score.
+    """Whether an arc beats another: by fewer arcs from the root, if they count, then by score.
 
-    A penalty on the root's arcs would do the same, but cost the scores their last digits.
+    A penalty on the root's arcs would do the same, but lose the scores' last digits.
     """
     return score > -np.inf and (roots < fewest or (roots == fewest and score > best))
 
@@ -69,7 +70,7 @@ def _best_head(score, roots, active, slot, size):
 
 @inner
 def _contract(start, length, new, size, score, source, target, roots, nodes, active):
-    """Make path[start:length], a cycle, one node ``new``, in the slot of path[start]."""
+    """Contract the cycle path[start:length] to one node ``new``, in the slot of path[start]."""
     path, best = nodes[PATH], nodes[BEST]
     kept = path[start]
     for k in range(start, length):
@@ -78,7 +79,7 @@ def _contract(start, length, new, size, score, source, target, roots, nodes, act
         nodes[PARENT, node], nodes[SIBLING, node] = new, nodes[CHILD, new]
         nodes[CHILD, new] = node
         nodes[IN_SOURCE, node], nodes[IN_TARGET, node] = source[member, arc], target[member, arc]
-    for h in range(size):  # arcs into the new node, and out of it
+    for h in range(size):  # arcs into and out of the new node
         if not active[h] or (nodes[STATE, h] == ON_PATH and _on(path, start, length, h)):
             continue
         into, at, into_roots = -np.inf, kept, MANY
@@ -113,7 +114,7 @@ def _on(path, start, stop, slot):
 
 @inner
 def _open(size, heads, source, target, nodes, active):
-    """Open the nodes from above: each is entered by one arc, which settles one of its members."""
+    """Open nodes top-down: one arc enters each node and fixes the head of one of its members."""
     parent, sibling, stack = nodes[PARENT], nodes[SIBLING], nodes[STACK]
     in_source, in_target = nodes[IN_SOURCE], nodes[IN_TARGET]
     depth = 0
@@ -142,9 +143,9 @@ def _open(size, heads, source, target, nodes, active):
 
 @inner
 def arborescence(scores, n, single_root, heads, score, arcs, nodes, active):
-    """Best tree of one sentence into ``heads`` (1-based, 0 the root); whether there is one.
+    """Write the best tree of a sentence to ``heads`` (1-based, 0 the root); return if one exists.
 
-    ``score`` and so on are the fields of a :class:`Contraction`.
+    ``score``, ``arcs``, ``nodes`` and ``active`` are the fields of a :class:`Contraction`.
     """
     size = used = n + 1
     source, target, roots = arcs[SOURCE], arcs[TARGET], arcs[ROOTS]
@@ -193,7 +194,7 @@ def arborescence(scores, n, single_root, heads, score, arcs, nodes, active):
 
 @inner
 def row_of(heads, m):
-    """Row of the arc into word m: its head's, or for the root its own."""
+    """Row of the arc into word m: its head's row, or for the root its own row."""
     return heads[m] - 1 if heads[m] > 0 else m
 
 
@@ -207,7 +208,7 @@ def tree_score(scores, n, heads):
 
 @compiled
 def best_trees(first, last, scores, lengths, single_root, best, heads, work):
-    """``best`` (batch,) scores, -inf where there is no tree, and ``heads`` (batch, n).
+    """Write ``best`` (batch,) scores, -inf without a tree, and ``heads`` (batch, n).
 
     Args:
         work: fields of a :class:`Contraction`.

@@ -1,11 +1,12 @@
 """The best dependency tree in plain torch, for whole batches at once, on any device.
 
-Chu, Liu (1965) and Edmonds (1967) in rounds: every node takes its best head, all cycles that this
-closes are contracted at the same time, and so on until there are none; then the rounds are undone
-in reverse, every contracted cycle keeping all its arcs but the one to the node it is entered by.
-The path taken on a GPU, and the oracle of the compiled search. As there, where the root is to have
-one modifier, arcs are compared by how many more arcs from the root they mean, then by score: a
-penalty on the root's arcs would do the same, but cost the scores their last digits.
+Chu, Liu (1965) and Edmonds (1967) in rounds. Every node takes its best head. All cycles are
+contracted at the same time. This repeats until there is no cycle. Then the rounds are undone in
+reverse: a contracted cycle keeps all its arcs except the arc into the node where it is entered.
+This search is used on a GPU, and is the reference in tests of the compiled search. In both, if the
+root must have one modifier, arcs are compared first by the number of arcs from the root that they
+add, then by score. A penalty on the root's arcs would do the same, but lose the scores' last
+digits.
 """
 
 import torch
@@ -28,7 +29,7 @@ def best_heads(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tens
     size = n + 1
     words = torch.arange(n, device=device)
     padding = words >= lengths[:, None]
-    # Node 0 is the root; weight[b, m, h] is that of h as head of m.
+    # Node 0 is the root; weight[b, m, h] is the score of h as head of m.
     weight = scores.new_full((batch, size, size), -torch.inf)
     weight[:, 1:, 1:] = scores.transpose(1, 2)
     weight[:, 1:, 0] = scores.diagonal(0, 1, 2).masked_fill(padding, 0.0)
@@ -37,7 +38,7 @@ def best_heads(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tens
     if single_root:
         roots[:, 1:, 0] = (~padding).long()
     nodes = torch.arange(size, device=device).expand(batch, size)
-    # The words that the arc between two contracted nodes really connects.
+    # The words that an arc between two contracted nodes connects.
     source = nodes[:, None, :].expand(batch, size, size)
     target = nodes[:, :, None].expand(batch, size, size)
     member = nodes  # the node that holds a word
@@ -81,9 +82,9 @@ def best_heads(scores: Tensor, lengths: Tensor, single_root: bool) -> tuple[Tens
 
 
 def _cycles(best: Tensor) -> tuple[Tensor, Tensor]:
-    """Which nodes are on a cycle of ``best``, and each node's name: its cycle's first node.
+    """Which nodes are on a cycle of ``best``, and each node's name: the first node of its cycle.
 
-    Nodes that are on no cycle are named after themselves.
+    A node on no cycle is its own name.
     """
     size = best.size(1)
     nodes = torch.arange(size, device=best.device).expand_as(best)
@@ -99,7 +100,7 @@ def _cycles(best: Tensor) -> tuple[Tensor, Tensor]:
 def _merge(
     side: int, name: Tensor, weight: Tensor, roots: Tensor, source: Tensor, target: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Rename the nodes of one dimension; of the arcs that then coincide the best is left."""
+    """Rename the nodes of one dimension; among arcs that then coincide, the best remains."""
     names = name.unsqueeze(3 - side).expand_as(weight)
     counts = roots.masked_fill(weight == -torch.inf, MANY)
     fewest = torch.full_like(counts, MANY).scatter_reduce(side, names, counts, "amin")

@@ -1,7 +1,7 @@
 """Compiled Eisner algorithm: the best projective tree, and exact samples, read off the charts.
 
-The charts are those of ``inside_outside_kernels``; for the best tree they hold scores, the maximum
-takes the place of the sum and the sum that of the product.
+The charts are as in ``inside_outside_kernels``. For the best tree they hold scores: the maximum
+replaces the sum, and the sum replaces the product.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ from fairseq_struct.structure.random_kernels import uniform
 
 @inner
 def best_splits(target, a, a_row, b, b_row, shift, lanes, splits):
-    """``inside_outside_kernels.add_splits`` for scores, maximum and sum."""
+    """``inside_outside_kernels.add_splits`` for scores, with maximum and sum."""
     columns, odd = target.size, splits % 2
     x, y = a[a_row, :columns], b[b_row, shift * lanes : shift * lanes + columns]
     for t in range(columns):
@@ -41,10 +41,10 @@ def best_splits(target, a, a_row, b, b_row, shift, lanes, splits):
 
 @compiled
 def inside_maximum(n, lanes, weights, single_root, lengths, first, charts, vectors, best):
-    """``inside_outside_kernels.inside`` for scores, maximum and sum.
+    """``inside_outside_kernels.inside`` for scores, with maximum and sum.
 
-    One function with a flag is as fast, but holds both in every precision, and takes half as long
-    again to compile at first use.
+    One function with a flag would be as fast. But it would contain both variants in every
+    precision, and take 1.5 times as long to compile at first use.
     """
     for t in range(n * lanes):
         charts[RIGHT, 0, t] = charts[LEFT, 0, t] = 0.0
@@ -82,10 +82,10 @@ def inside_maximum(n, lanes, weights, single_root, lengths, first, charts, vecto
 
 @inner
 def _pick(count, a, a_row, a_column, b, b_row, b_step, b_column, lanes, state):
-    """An alternative out of ``count``: drawn in proportion to a * b, or the best of a + b.
+    """One of ``count`` alternatives: drawn in proportion to a * b, or the best by a + b.
 
-    Alternative k pairs a[a_row + k, a_column] with b[b_row + k * b_step, b_column + k * lanes];
-    without a random state the best is taken.
+    Alternative k pairs a[a_row + k, a_column] with b[b_row + k * b_step, b_column + k * lanes].
+    Without a random state, the best one is taken.
     """
     chosen = 0
     if state.size == 0:
@@ -165,9 +165,9 @@ def decode(n, lanes, lane, single_root, charts, vectors, state, stack, heads):
 def read_trees(
     lanes, single_root, lengths, first, good, charts, vectors, seeds, state, stack, heads
 ):
-    """Read ``heads`` (count, batch, n) of the lanes that are ``good`` off the charts.
+    """Read ``heads`` (count, batch, n) of the ``good`` lanes off the charts.
 
-    They are drawn from ``seeds`` (batch,), or the best trees, if there is no random state.
+    Trees are drawn with ``seeds`` (batch,). Without a random state they are the best trees.
     """
     for lane in range(lanes):
         b = first + lane

@@ -1,9 +1,9 @@
 """Compiled inference over projective trees, for groups of sentences that share a chart.
 
-The kernels that a verb needs are called one after the other, each with results of the last one: a
-verb compiles what it calls, and what several verbs call is compiled once. Every function here runs
-over groups ``first`` .. ``last - 1`` of ``lanes`` sentences; what it takes last is to work in (see
-``inference._run``).
+Python calls the kernels of an operation one after the other, each with the results of the last.
+So an operation compiles only the kernels that it calls, and a kernel shared by several operations
+is compiled once. Every function here runs over groups ``first`` .. ``last - 1`` of ``lanes``
+sentences. Its last argument holds work arrays (see ``inference._run``).
 """
 
 from typing import NamedTuple
@@ -23,10 +23,10 @@ from fairseq_struct.structure.dependency.projective.inside_outside_kernels impor
 
 
 class Sentences(NamedTuple):
-    """What inference is about.
+    """The input of inference.
 
     Args:
-        values: (batch, n, n) scores of arcs, or exp of shifted ones.
+        values: (batch, n, n) scores of arcs, or exp of shifted scores.
         lengths: (batch,).
         single_root: whether the root has exactly one modifier.
     """
@@ -37,7 +37,7 @@ class Sentences(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Entries of a chart, or derivatives by them (see ``inside_outside_kernels``).
+    """Entries of a chart, or derivatives with respect to them (see ``inside_outside_kernels``).
 
     Args:
         spans: (4, n, n * lanes).
@@ -49,11 +49,11 @@ class Chart(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What trees are read off a chart with.
+    """Work arrays to read trees off a chart.
 
     Args:
         stack: (3 * n + 3, 3).
-        state: (1,) of the random numbers; (0,) for best trees.
+        state: (1,) state of the random numbers; (0,) for best trees.
     """
 
     stack: np.ndarray
@@ -61,14 +61,14 @@ class Reading(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Arrays to work in.
+    """Work arrays.
 
     Args:
-        charts: as many as the verb needs.
-        arcs: (2, n, n * lanes) values of arcs, spread out; one for every pair of charts.
+        charts: as many as the operation needs.
+        arcs: (2, n, n * lanes) values of arcs in the chart's layout; one for every pair of charts.
         sums: (2, lanes).
         flags: (lanes,).
-        reading: for verbs that read trees.
+        reading: for operations that read trees.
     """
 
     charts: tuple[Chart, ...]
@@ -79,17 +79,17 @@ class Work(NamedTuple):
 
 
 def chart_space(n: int, lanes: int, dtype: type = np.float64) -> Chart:
-    """The room of a :class:`Chart`."""
+    """Sizes of a :class:`Chart`."""
     return Chart(Space((4, n, n * lanes), dtype), Space((3, n + 2, lanes), dtype))
 
 
 def arcs_space(n: int, lanes: int, dtype: type = np.float64) -> Space:
-    """The room of values of arcs, spread out."""
+    """Size of the values of arcs, in the chart's layout."""
     return Space((2, n, n * lanes), dtype)
 
 
 def reading_space(n: int, states: int = 0) -> Reading:
-    """The room of a :class:`Reading`."""
+    """Sizes of a :class:`Reading`."""
     return Reading(Space((3 * n + 3, 3), np.int64), Space((states,), np.uint64))
 
 
@@ -142,7 +142,7 @@ def hessian_products(first, last, lanes, sentences, tangents, products, done, wo
         kernels.outside(n, used, work.arcs, spans, by_spans)
         for chart in (inner, outer):
             plain.within_range(n, used, chart.spans, lengths, start, good)
-        # The products' place serves for the marginals until they have been looked at.
+        # The array for the products holds the marginals until they are checked.
         plain.unload_marginals(n, used, lengths, start, *inner, *outer, products, good)
         kernels.unload(
             n, used, lengths, start, spans, roots, by_spans, by_roots, partition, products, good
@@ -151,7 +151,7 @@ def hessian_products(first, last, lanes, sentences, tangents, products, done, wo
 
 
 def best_trees(first, last, lanes, sentences, best, heads, work):
-    """Eisner's algorithm: ``best`` (batch,) scores, -inf without a tree, and ``heads``."""
+    """Eisner's algorithm: writes ``best`` (batch,) scores, -inf without a tree, and ``heads``."""
     (chart,), (arcs,), highest = work.charts, work.arcs, work.sums[0]
     for start, used, good in _groups(first, last, lanes, sentences.lengths, work.flags):
         best_of_group(start, used, sentences, highest, heads, good, chart, arcs, work.reading)
@@ -162,9 +162,10 @@ def best_of_group(start, used, sentences, highest, heads, good, chart, arcs, rea
     """The best trees of ``used`` sentences from ``start`` on, in the chart's precision.
 
     Args:
-        highest: (lanes,) their scores.
-        heads: (batch, n) the trees, where there is one, and ``good`` (used,) says where.
-        chart, arcs, reading: to work in.
+        highest: (lanes,) scores of the trees.
+        heads: (batch, n) the trees, written where there is one.
+        good: (used,) whether there is a tree.
+        chart, arcs, reading: work arrays.
     """
     (scores, lengths, single_root), lowest = sentences, np.float64(-np.inf)
     n = inside_outside_kernels.load(
@@ -192,7 +193,7 @@ def samples(first, last, lanes, sentences, seeds, heads, done, work):
 
 
 def _groups(first, last, lanes, lengths, flags):
-    """The groups' first sentences, how many each has, and flags that are set for these."""
+    """For every group: its first sentence, its number of sentences, and their flags, all set."""
     for start in range(first * lanes, min(last * lanes, len(lengths)), lanes):
         used = min(lanes, len(lengths) - start)
         flags[:used] = True
@@ -200,7 +201,7 @@ def _groups(first, last, lanes, lengths, flags):
 
 
 def _inside(sentences, start, used, work, good):
-    """First chart, ``sums[0]`` and whether they are ``good``; the longest sentence's length."""
+    """Fill the first chart, ``sums[0]`` and ``good``; return the longest sentence's length."""
     (weights, lengths, single_root), kernels = sentences, inside_outside_kernels
     chart, arcs, partition = work.charts[0], work.arcs[0], work.sums[0]
     root = chart.root[ROOT_WEIGHT]

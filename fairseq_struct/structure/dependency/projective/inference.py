@@ -1,13 +1,12 @@
-"""Inference over projective dependency trees: which of its ways to take, for each sentence.
+"""Inference over projective dependency trees: the choice of method for each sentence.
 
-Sums over trees are first tried in probability space, the best score of every word being 0; where
-that leaves the range of float64, shifted by the scores of the best tree, which then weighs 1;
-where even that does, in the log domain.
+Sums over trees are first computed in probability space, with every word's best score at 0. If that
+leaves the range of float64, scores are shifted by those of the best tree, which then has weight 1.
+If that also fails, the log domain is used.
 
-All functions take scores (batch, n, n) in float64, the best of every word 0, -inf outside of each
-sentence (in float32 they may be where the best trees are all that is asked for), ``lengths``
-(batch,), and whether the root has exactly one modifier. ``backend`` is ``compiled`` (scores on a
-CPU) or ``torch``.
+All functions take scores (batch, n, n) in float64 (best trees also in float32), with every word's
+best at 0 and -inf outside of each sentence; ``lengths`` (batch,); and whether the root has exactly
+one modifier. ``backend`` is ``compiled`` (scores on a CPU) or ``torch``.
 """
 
 from collections.abc import Callable
@@ -29,11 +28,11 @@ from fairseq_struct.structure.dependency.projective.groups import (
 from fairseq_struct.structure.log_domain import as_sums, no_tree, one_by_one
 from fairseq_struct.structure.padded_sum import padded_sum
 
-# The charts of the sentences that share one should fit into a processor's second-level cache.
+# The charts of a group of sentences should fit into a processor's second-level cache.
 CHART_BYTES = 2**22
-# Rows grow longer with the sentences that share them, but beyond this no faster.
+# More sentences make longer rows, but rows above this size are no faster.
 LANE_BYTES = 256
-# Best trees that score less than this, each word's best arc counting 0, are looked for in float64.
+# Best trees with lower scores (each word's best arc at 0) are searched for again in float64.
 LOWEST_IN_FLOAT32 = -1e4
 
 
@@ -53,7 +52,7 @@ def log_partition_and_marginals(
 
     def attempt(which: Tensor | slice, weights: np.ndarray, shift: Tensor) -> Tensor:
         own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
-        everything = isinstance(which, slice)  # then results need not be put into place
+        everything = isinstance(which, slice)  # then results need no copy
         logs = log_partition if everything else scores.new_empty(len(weights))
         results = marginals if everything else zeros(weights.shape)
         _run(
@@ -82,7 +81,7 @@ def log_partition_and_marginals(
 def hessian_product(
     scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor, backend: str
 ) -> Tensor:
-    """Hessian of the log-partition function, the Jacobian of the marginals, times direction."""
+    """Hessian of the log-partition function (Jacobian of the marginals) times ``direction``."""
     if backend == "torch":
         return _hessian_in_log_domain(scores, lengths, single_root, direction)
     products = zeros(scores.shape)
@@ -90,9 +89,9 @@ def hessian_product(
     def attempt(which: Tensor | slice, weights: np.ndarray, shift: Tensor) -> Tensor:
         own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
         results = zeros(weights.shape)
-        # An arc that cannot be has no tangent, however far the direction points.
+        # A forbidden arc has no tangent, whatever the direction.
         tangents = np.zeros_like(weights)
-        with np.errstate(over="ignore", invalid="ignore"):  # the kernel sees to it
+        with np.errstate(over="ignore", invalid="ignore"):  # the kernel checks results
             np.multiply(weights, array(direction[which]), out=tangents, where=weights > 0)
         _run(
             groups.hessian_products, 4, own,
@@ -121,8 +120,8 @@ def best_heads(
     """Scores (batch,) of the best trees, -inf without a tree, and their heads (batch, n).
 
     Heads are 1-based, 0 is the root, as in CoNLL-U; beyond a sentence's end they are 0. Scores
-    are added up in their own precision, which for float32 takes two thirds of the time; trees
-    whose scores are the same up to rounding may then stand in for each other.
+    are added in their own precision; float32 takes two thirds of the time. Of trees with the same
+    score up to rounding, any one may then be returned.
     """
     if backend == "torch":
         best, arcs = plain_torch.first_order(
@@ -143,9 +142,9 @@ def best_heads(
 def best_heads_in_float32(
     scores: Tensor, lengths: Tensor, single_root: bool, backend: str
 ) -> tuple[Tensor, Tensor]:
-    """As :func:`best_heads` of scores in float64 that come from fewer digits, by the kernels."""
+    """As :func:`best_heads`, for float64 scores converted from a lower precision; compiled only."""
     best, heads = best_heads(scores.float(), lengths, single_root, backend)
-    # Arcs of very low scores, where a tree needs them, drown the digits of the others.
+    # If a tree needs arcs of very low scores, the digits of the other arcs are lost.
     if (low := best < LOWEST_IN_FLOAT32).any():
         best[low], heads[low] = best_heads(scores[low], lengths[low], single_root, backend)
     return best, heads
@@ -159,7 +158,7 @@ def sample_heads(
     generator: torch.Generator | None,
     backend: str,
 ) -> Tensor:
-    """Heads (count, batch, n) of trees drawn exactly, p(z) proportional to exp(score(z))."""
+    """Heads (count, batch, n) of exact samples: p(z) is proportional to exp(score(z))."""
     heads = torch.zeros(count, *scores.shape[:2], dtype=torch.int64, device=scores.device)
     if backend == "torch":
         for number in range(count):
@@ -197,10 +196,10 @@ def _persist(
     in_log_domain: Callable[[Tensor], None],
     impossible: Callable[[Tensor], None],
 ):
-    """Try one shift after the other on the sentences that are left, the log domain at last.
+    """Try one shift after the other on the remaining sentences, and the log domain last.
 
-    ``attempt(which, weights, shift)`` has exp of the sentences' shifted scores, and returns which
-    of the sentences it could do.
+    ``attempt(which, weights, shift)`` gets exp of the sentences' shifted scores. It returns which
+    of the sentences it could compute.
     """
     weights, shift = np.exp(array(scores)), scores.new_zeros(scores.shape[:2])
     done = attempt(slice(None), weights, shift)
@@ -221,9 +220,9 @@ def _persist(
 
 
 def _exp(scores: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    # By numpy, as ``zeros``: see there.
+    # By numpy, for the reason given in ``compiled.zeros``.
     weights = scores - shift[:, None]
-    with np.errstate(over="ignore"):  # the kernels see to it
+    with np.errstate(over="ignore"):  # the kernels check for it
         return np.exp(weights, out=weights)
 
 
@@ -231,14 +230,14 @@ def _run(
     verb: Callable, charts: int, lengths: Tensor, *arguments, dtype: type = np.float64,
     states: int = 0,
 ):  # fmt: skip
-    """Run a verb of ``groups`` that has so many charts on groups of sentences that share them.
+    """Run a function of ``groups`` on groups of sentences that share charts.
 
     Args:
-        verb: called with ``arguments`` and :class:`.groups.Work`.
-        charts: how many.
+        verb: function of ``groups``, called with ``arguments`` and :class:`.groups.Work`.
+        charts: number of charts that it needs.
         lengths: (batch,).
-        dtype: of charts and scores.
-        states: numbers in the random state.
+        dtype: precision of charts and scores.
+        states: size of the random state.
     """
     batch = len(lengths)
     if batch == 0:

@@ -1,7 +1,7 @@
 """Compiled inference over projective dependency trees: Eisner's algorithm, inside and outside.
 
-A chart holds every span of words, in rows by width and in columns by first word. With weights w,
-a span of the words i .. i + d has (Eisner, 1996), products and sums being those of a semiring,
+A chart holds every span of words: rows are widths, columns are first words. With weights w, the
+entries for a span of the words i .. i + d are (Eisner, 1996; sums and products of a semiring)
 
     between[d, i]          = sum_{k < d}       right[k, i] * left[d - 1 - k, i + k + 1]
     right_arc[d, i]        = between[d, i] * w(i -> i + d)
@@ -9,19 +9,18 @@ a span of the words i .. i + d has (Eisner, 1996), products and sums being those
     right[d, i] (head i)   = sum_{1 <= k <= d} right_arc[k, i] * right[d - k, i + k]
     left[d, i] (head i + d) = sum_{k < d}      left[k, i] * left_arc[d - k, i + k]
 
-and the root, ``prefix[j]`` for the first j words and ``rooted[j]`` for the first j + 1 words
-without j's right modifiers, j being the root's last modifier,
+For the root, ``prefix[j]`` covers the first j words. ``rooted[j]`` covers the first j + 1 words if
+j is the root's last modifier, without j's right modifiers:
 
     rooted[j]     = w(root -> j) * sum_{k <= j} prefix[k] * left[j - k, k]
     prefix[j + 1] =                sum_{k <= j} rooted[k] * right[j - k, k]
 
-For a fixed d and k these run along rows. So that the rows are long, several sentences, called
-lanes, share a chart: column ``i * lanes + lane``. Sentences shorter than the chart have padding
-of weight 0, which reaches none of their own spans.
+For a fixed d and k these run along rows. To make rows long, several sentences, called lanes, share
+a chart: column ``i * lanes + lane``. Sentences shorter than the chart have padding of weight 0,
+which does not affect their own spans.
 
-Sums are taken in probability space: the caller shifts the scores so that the weights of one word
-have a sensible size. Where numbers leave the range of float64 all the same, the sentence is
-marked as not done.
+Sums are in probability space: the caller shifts the scores so that the weights of one word have a
+moderate size. If numbers still leave the range of float64, the sentence is marked as not done.
 """
 
 import numpy as np
@@ -29,20 +28,20 @@ import numpy as np
 from fairseq_struct.structure.compiled import compiled, inner
 
 RIGHT, LEFT, RIGHT_ARC, LEFT_ARC = 0, 1, 2, 3
-BETWEEN = RIGHT_ARC  # which is where these sums are first put
+BETWEEN = RIGHT_ARC  # its sums are first stored there
 RIGHT_WEIGHT, LEFT_WEIGHT = 0, 1
 PREFIX, ROOTED, ROOT_WEIGHT = 0, 1, 2
 
-# Weights beyond this, inside or outside, could hide what underflowed on the other side.
+# A larger inside or outside weight could hide an underflow on the other side.
 LARGEST = 1e150
 
-# How far the marginals of one word may be from summing to 1.
+# The marginals of one word may sum to 1 up to this error.
 TOLERANCE = 1e-9
 
 
 @inner
 def parts_of(kind, d):
-    """What ``add_splits`` sums up for spans of width d: charts a and b, rows in them, and shift.
+    """Terms of ``add_splits`` for spans of width d: charts a and b, rows in them, and shift.
 
     Args:
         kind: BETWEEN, RIGHT or LEFT.
@@ -62,7 +61,7 @@ def add_splits(target, a, a_row, b, b_row, shift, lanes, splits):
     x, y = a[a_row, :columns], b[b_row, shift * lanes : shift * lanes + columns]
     for t in range(columns):
         target[t] = x[t] * y[t] if odd == 1 else 0.0
-    # Two at once: one way through memory less than one by one.
+    # Two terms at once: fewer passes through memory.
     for k in range(odd, splits, 2):
         start, next_start = (shift + k) * lanes, (shift + k + 1) * lanes
         x, y = a[a_row + k, :columns], b[b_row - k, start : start + columns]
@@ -73,7 +72,7 @@ def add_splits(target, a, a_row, b, b_row, shift, lanes, splits):
 
 @inner
 def pass_to_splits(by, a, by_a, a_row, b, by_b, b_row, shift, lanes, splits):
-    """Add to the derivatives by a and b what ``by``, that by :func:`add_splits`, makes of them."""
+    """Backward pass of :func:`add_splits`: adds to ``by_a`` and ``by_b`` from ``by``."""
     columns = by.size
     for k in range(splits):
         start = (shift + k) * lanes
@@ -86,7 +85,7 @@ def pass_to_splits(by, a, by_a, a_row, b, by_b, b_row, shift, lanes, splits):
 
 @compiled
 def load(values, lengths, first, lanes, padding, weights, root):
-    """Spread sentences first .. first + lanes - 1 over the lanes; the longest one's length."""
+    """Copy sentences first .. first + lanes - 1 to the lanes; return the longest length."""
     n = 0
     for lane in range(lanes):
         n = max(n, lengths[first + lane])
@@ -129,7 +128,7 @@ def inside(n, lanes, weights, single_root, lengths, first, charts, vectors, part
                 rooted[j, lane] = left[j, lane] * right[own - 1 - j, j * lanes + lane]
                 partition[lane] += root[j, lane] * rooted[j, lane]
         return
-    zero = np.int64(0)  # for a plain 0 Numba would compile functions once more
+    zero = np.int64(0)  # with a plain 0, Numba would compile functions twice
     for lane in range(lanes):
         prefix[0, lane] = 1.0
     for j in range(n):
@@ -145,10 +144,10 @@ def inside(n, lanes, weights, single_root, lengths, first, charts, vectors, part
 def outside_of_root(
     n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by
 ):
-    """Derivatives of log-partition by the charts' entries; marginals are entry * derivative.
+    """Derivatives of log-partition with respect to entries; marginals are entry * derivative.
 
-    Here those that come from the root, ``by`` ``vectors``, and where they reach ``charts``,
-    ``outer``; :func:`outside` goes on from there.
+    This part starts at the root: ``by`` gets the derivatives with respect to ``vectors``, ``outer``
+    those with respect to the entries of ``charts`` next to the root. :func:`outside` does the rest.
     """
     for chart in range(4):
         for d in range(n):
@@ -182,7 +181,7 @@ def outside_of_root(
             j + 1,
         )
         for lane in range(lanes):
-            # rooted = root * total, and what is passed on is the derivative by the total.
+            # rooted = root * total; the derivative with respect to the total is passed on.
             weight = root[j, lane]
             total = rooted[j, lane] / weight if weight > 0.0 else 0.0
             by_root[j, lane] = by_own[lane] * total
@@ -194,11 +193,11 @@ def outside_of_root(
 
 @compiled
 def outside(n, lanes, weights, charts, outer):
-    """What follows from :func:`outside_of_root`, down to single arcs."""
+    """Continue :func:`outside_of_root` down to single arcs."""
     for d in range(n - 1, 0, -1):
         columns = (n - d) * lanes
         for kind in (RIGHT, LEFT, BETWEEN):
-            # The row of RIGHT is passed on first, and then free for the derivatives by BETWEEN.
+            # RIGHT's row is passed on first; then it is reused for the derivatives of BETWEEN.
             own = outer[LEFT if kind == LEFT else RIGHT, d, :columns]
             for t in range(columns if kind == BETWEEN else 0):
                 own[t] = (
@@ -213,9 +212,9 @@ def outside(n, lanes, weights, charts, outer):
 
 @compiled
 def unload_marginals(n, lanes, lengths, first, charts, vectors, outer, by, marginals, good):
-    """Put the marginals of sentences ``first`` and so on, lane by lane, into ``marginals``.
+    """Write the marginals of the lanes, sentences from ``first`` on, to ``marginals``.
 
-    ``good`` (lanes,) stays where those of each word sum to 1.
+    ``good`` (lanes,) stays true where the marginals of each word sum to 1.
     """
     for h in range(n):
         for lane in range(lanes):
@@ -230,7 +229,7 @@ def unload_marginals(n, lanes, lengths, first, charts, vectors, outer, by, margi
             for m in range(h + 1, within):
                 d, t = m - h, h * lanes + lane
                 row[m] = charts[RIGHT_ARC, d, t] * outer[RIGHT_ARC, d, t]
-    totals = outer[RIGHT, 0, :n]  # a row that is free
+    totals = outer[RIGHT, 0, :n]  # an unused row
     for lane in range(lanes):
         own = lengths[first + lane]
         for m in range(own):
@@ -245,7 +244,7 @@ def unload_marginals(n, lanes, lengths, first, charts, vectors, outer, by, margi
 
 @compiled
 def within_range(n, lanes, charts, lengths, first, good):
-    """``good`` (lanes,) stays where entries are all numbers, and none too large."""
+    """``good`` (lanes,) stays true where no entry is NaN or too large."""
     excess = 0
     for chart in range(charts.shape[0]):
         for d in range(1, n):

@@ -1,20 +1,21 @@
 """Projective dependency trees in plain torch, vectorised over spans and batch (Eisner, 1996).
 
-The path taken on a GPU, at third and higher derivatives, and where scores leave the range that
-the compiled kernels can handle; and the oracle of those kernels. All is done in the log domain.
+It is used on a GPU, for third and higher derivatives, and where scores leave the range that the
+compiled kernels can handle. It is also the reference in tests of those kernels. All computation is
+in the log domain.
 
 Node 0 is the root, node i + 1 is word i. ``complete[h, e]`` stands for the trees over the nodes
-from h to e whose head is h (e on either side), ``incomplete[h, m]`` for those in which h is the
-head of m. For all spans of a width d at once, three sums over alternatives are taken:
+from h to e with head h (e is on either side). ``incomplete[h, m]`` stands for those in which h is
+the head of m. There are three sums over alternatives, for all spans of a width d at once:
 
     between(i, j)      over k: complete[i, k] + complete[j, k + 1]
     complete[i, j]     over k: incomplete[i, k] + complete[k, j]
     complete[j, i]     over k: incomplete[j, k] + complete[k, i]              (j = i + d)
 
-:func:`log_partition` leaves derivatives to autograd, any number of them; :func:`first_order` and
-:func:`second_order` take them by hand, at a fraction of the time. In the end the gradient is what
-``normalise`` makes of the alternatives: their probabilities, for the marginals, the best one, for
-the best tree, or one drawn by its probability, for an exact sample.
+:func:`log_partition` leaves derivatives of any order to autograd. :func:`first_order` and
+:func:`second_order` compute them by hand, in a fraction of the time. There, ``normalise`` decides
+the result: probabilities of the alternatives give the marginals, the best alternative gives the
+best tree, and an alternative drawn by its probability gives an exact sample.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,21 +27,21 @@ from fairseq_struct.structure.log_domain import FORBIDDEN, without_forbidden
 
 
 def rows(chart: Tensor, offset: int, d: int) -> Tensor:
-    """(batch, spans, d) view: span i's row begins i rows and i columns further than span 0's."""
+    """(batch, spans, d) view: span i's row starts i rows and i columns after that of span 0."""
     size = chart.size(1)
     shape, strides = (chart.size(0), size - d, d), (size * size, size + 1, 1)
     return chart.as_strided(shape, strides, chart.storage_offset() + offset)
 
 
 def columns(chart: Tensor, offset: int, d: int) -> Tensor:
-    """The same, down columns instead of along rows."""
+    """As :func:`rows`, but down columns."""
     size = chart.size(1)
     shape, strides = (chart.size(0), size - d, d), (size * size, size + 1, size)
     return chart.as_strided(shape, strides, chart.storage_offset() + offset)
 
 
 def alternatives(complete: Tensor, incomplete: Tensor, d: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """The pairs of views that the three sums add up, for width d."""
+    """The pairs of views that the three sums add, for width d."""
     size = complete.size(1)
     yield rows(complete, 0, d), rows(complete, d * size + 1, d)
     yield rows(incomplete, 1, d), columns(complete, size + d, d)
@@ -48,7 +49,7 @@ def alternatives(complete: Tensor, incomplete: Tensor, d: int) -> Iterator[tuple
 
 
 def with_root(scores: Tensor) -> Tensor:
-    """(batch, n + 1, n + 1) scores, the root's in row 0, and none into it."""
+    """Scores (batch, n + 1, n + 1) with the root in row 0; no arc leads to the root."""
     above = without_forbidden(scores)
     moved = torch.nn.functional.pad(above, (1, 0, 1, 0), value=FORBIDDEN)
     root = above.diagonal(0, 1, 2)
@@ -81,7 +82,7 @@ def log_partition(scores: Tensor, lengths: Tensor, single_root: bool) -> Tensor:
 
 
 def _at_root(arcs: Tensor, complete: Tensor, lengths: Tensor, single_root: bool) -> Tensor:
-    """Alternatives (batch, k) for the whole sentence: the root's modifiers if there is but one."""
+    """Alternatives (batch, k) for the sentence: the root's possible modifiers if single-root."""
     sentences = torch.arange(len(lengths), device=arcs.device)
     if not single_root:
         return complete[sentences, 0, lengths][:, None]
@@ -97,13 +98,13 @@ def probabilities(given: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def best_one(given: Tensor) -> tuple[Tensor, Tensor]:
-    """The highest alternative, and a one in its place (one only, also of equals)."""
+    """The highest alternative, and a one in its place (only one, also for ties)."""
     value, place = given.max(-1, keepdim=True)
     return value.squeeze(-1), torch.zeros_like(given).scatter_(-1, place, 1.0)
 
 
 def one_drawn(generator: torch.Generator | None) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-    """logsumexp of the alternatives, and a one for one of them, drawn by its probability."""
+    """Function that returns logsumexp and a one at an alternative drawn by its probability."""
 
     def draw(given: Tensor) -> tuple[Tensor, Tensor]:
         value, weights = probabilities(given)
@@ -121,9 +122,9 @@ def first_order(
     single_root: bool,
     normalise: Callable[[Tensor], tuple[Tensor, Tensor]] = probabilities,
 ) -> tuple[Tensor, Tensor]:
-    """Log-partition function (batch,) and marginals (batch, n, n), by hand.
+    """Log-partition function (batch,) and marginals (batch, n, n), without autograd.
 
-    With ``best_one`` for ``normalise``: the best trees' scores and arcs; with ``one_drawn``,
+    With ``normalise=best_one``: scores and arcs of the best trees. With ``one_drawn``:
     log-partition function and arcs of a sample.
     """
     arcs = with_root(scores)
@@ -175,10 +176,10 @@ def _without_root(by_incomplete: Tensor, root: Tensor, single_root: bool) -> Ten
 def second_order(
     scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor
 ) -> Tensor:
-    """Hessian of the log-partition function times a direction, (batch, n, n), by hand.
+    """Hessian of the log-partition function times a direction, (batch, n, n), without autograd.
 
-    ``first_order`` on pairs of values and tangents: probabilities w of alternatives that move
-    with a' move with w (a' - sum w a').
+    It is ``first_order`` on pairs of values and tangents. If alternatives have tangents a', their
+    probabilities w have tangents w (a' - sum w a').
     """
     arcs = with_root(scores)
     moves = with_root(direction.masked_fill(scores == -torch.inf, 0.0))

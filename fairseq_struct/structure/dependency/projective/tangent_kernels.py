@@ -1,9 +1,9 @@
-"""Compiled second order of projective inference: how marginals move with the scores.
+"""Compiled second order of projective inference: derivatives of marginals.
 
-The algorithms of ``inside_outside_kernels`` on dual numbers: every quantity is a pair of a value
-and a tangent. With weights w = exp(s) and a direction v the tangent of w is w v, and the tangents
-that come out for the marginals are the Hessian of the log-partition function times v. Functions
-have the names that they have there.
+These are the algorithms of ``inside_outside_kernels`` on dual numbers: every quantity is a pair of
+a value and a tangent. With weights w = exp(s) and a direction v, the tangent of w is w v. The
+resulting tangents of the marginals are the Hessian of the log-partition function times v.
+Functions have the same names as in ``inside_outside_kernels``.
 """
 
 import numpy as np
@@ -23,13 +23,13 @@ from fairseq_struct.structure.dependency.projective.inside_outside_kernels impor
     parts_of,
 )
 
-# Partition functions from here on have squares that are not denormal.
+# The square of a larger partition function is not denormal.
 SMALLEST_PARTITION = 1e-140
 
 
 @inner
 def _add_splits(target, row, columns, a, a_row, b, b_row, shift, lanes, splits):
-    """``add_splits`` into a row; all are pairs of values and tangents."""
+    """``add_splits`` into a row; all arguments are pairs of values and tangents."""
     t, dt = target[0][row, :columns], target[1][row, :columns]
     for i in range(columns):
         t[i], dt[i] = 0.0, 0.0
@@ -64,7 +64,7 @@ def _pass_to_splits(by, row, columns, a, by_a, a_row, b, by_b, b_row, shift, lan
 
 @compiled
 def inside(n, lanes, weights, charts):
-    """``inside`` on pairs of values and tangents, but for the root's part."""
+    """``inside`` on pairs of values and tangents, without the root's part."""
     values, tangents = charts
     for t in range(n * lanes):
         for side in (RIGHT, LEFT):
@@ -90,7 +90,7 @@ def inside(n, lanes, weights, charts):
 
 @compiled
 def inside_of_root(n, lanes, single_root, lengths, first, charts, vectors, partition):
-    """The root's part of it."""
+    """The root's part of ``inside``, on pairs of values and tangents."""
     right, left = (charts[0][RIGHT], charts[1][RIGHT]), (charts[0][LEFT], charts[1][LEFT])
     values, tangents = vectors
     prefix, rooted = (values[PREFIX], tangents[PREFIX]), (values[ROOTED], tangents[ROOTED])
@@ -167,7 +167,7 @@ def outside_of_root(
             by_prefix, j + 1, lanes, rooted, by_rooted, zero, right, by_right, j, zero, lanes,
             j + 1,
         )
-        # rooted = root * total; a free row of the vectors takes the total.
+        # rooted = root * total; the total goes into a free row of the vectors.
         _add_splits(prefix, n + 1, lanes, prefix, zero, left, j, zero, lanes, j + 1)
         for lane in range(lanes):
             total, dtotal = prefix[0][n + 1, lane], prefix[1][n + 1, lane]
@@ -188,7 +188,7 @@ def outside(n, lanes, weights, charts, outer):
     for d in range(n - 1, 0, -1):
         columns = (n - d) * lanes
         for kind in (RIGHT, LEFT, BETWEEN):
-            # The row of RIGHT is passed on first, and then free for the derivatives by BETWEEN.
+            # RIGHT's row is passed on first; then it is reused for the derivatives of BETWEEN.
             own = LEFT if kind == LEFT else RIGHT
             for t in range(columns if kind == BETWEEN else 0):
                 x, dx = outer_values[RIGHT_ARC, d, t], outer_tangents[RIGHT_ARC, d, t]
@@ -215,13 +215,13 @@ def _tangent_of_marginal(entries, derivatives, kind, row, column):
 
 @compiled
 def unload(n, lanes, lengths, first, charts, vectors, outer, by, partition, products, good):
-    """Tangents of the marginals, entry * derivative, of the lanes that are ``good``.
+    """Tangents of the marginals, entry * derivative, of the ``good`` lanes.
 
-    ``good`` stays where they are all finite, and exact.
+    ``good`` stays true where all tangents are finite and exact.
     """
     for lane in range(lanes):
         own, product = lengths[first + lane], products[first + lane]
-        good[lane] &= partition[0][lane] > SMALLEST_PARTITION  # whose square is divided by
+        good[lane] &= partition[0][lane] > SMALLEST_PARTITION  # its square is a divisor
         for i in range(own if good[lane] else 0):
             product[i, i] = _tangent_of_marginal(vectors, by, ROOT_WEIGHT, i, lane)
             good[lane] &= np.isfinite(product[i, i])

@@ -1,4 +1,4 @@
-"""Active sets of trees that grow: copies, rows and room of them, and searches that ask for more."""
+"""Growing active sets of trees: copies, rows, capacity, and searches that need more of it."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,21 +8,21 @@ from torch import Tensor
 from fairseq_struct.structure.compiled import Space, array, run, threads_for
 from fairseq_struct.structure.dependency.sparsemap.active_set_kernels import ActiveSets, Algebra
 
-# Sentences that go side by side.
+# Number of sentences processed in parallel lanes.
 BLOCK = 32
 
-# Of the Cholesky factors of a block, so that it needs 64 MB at most where that is possible.
+# Size of a block's Cholesky factors: 64 MB at most, where possible.
 MOST_NUMBERS = 2**23
 
 
 def active_sets(trees: Tensor, weights: Tensor, sizes: Tensor) -> ActiveSets:
-    """Copies of tensors."""
+    """Active sets from copies of tensors."""
     copies = array(trees, np.int64).copy(), array(weights).copy()
     return ActiveSets(*copies, array(sizes, np.int64).copy())
 
 
 def no_trees(batch: int, n: int) -> ActiveSets:
-    """Sets without trees, nor room for them."""
+    """Empty sets, without room for trees."""
     trees = np.zeros((batch, 0, n), np.int64)
     return ActiveSets(trees, np.zeros((batch, 0)), np.zeros(batch, np.int64))
 
@@ -33,7 +33,7 @@ def rows_of(sets: ActiveSets, which: np.ndarray) -> ActiveSets:
 
 
 def with_rows(sets: ActiveSets, which: np.ndarray, rows: ActiveSets) -> ActiveSets:
-    """``sets`` with these rows in place of those of some sentences."""
+    """``sets`` with the sentences ``which`` replaced by ``rows``."""
     sets = _with_room(sets, rows.trees.shape[1])
     for values, own in zip(sets, rows, strict=True):
         values[which] = own
@@ -41,7 +41,7 @@ def with_rows(sets: ActiveSets, which: np.ndarray, rows: ActiveSets) -> ActiveSe
 
 
 def _with_room(sets: ActiveSets, room: int) -> ActiveSets:
-    """For so many trees, if there is not more room already."""
+    """``sets`` with room for at least ``room`` trees."""
     missing = room - sets.trees.shape[1]
     if missing <= 0:
         return sets
@@ -56,25 +56,26 @@ def search(
     spaces: Callable[[int, int], Sequence],
     scale: int = 1,
 ) -> ActiveSets:
-    """Let a verb of ``groups`` add to sets, with more room for the sentences that ask for it.
+    """Run a function of ``groups`` that adds trees to sets; enlarge the sets that need more room.
 
     Args:
         verb: called as ``verb(first, last, block, (rooms, full), rows, sets, algebra, *spaces)``:
-            (batch,) for how many trees there is room, (batch,) whether there was not enough, and
-            :class:`.active_set_kernels.Algebra` to work in.
-        sets: to begin with; they may be changed.
+            ``rooms`` (batch,) is the capacity for trees, ``full`` (batch,) marks the sentences that
+            need more, ``algebra`` is an :class:`.active_set_kernels.Algebra` of work arrays.
+        sets: the sets to start from; they may be changed.
         rows: scores (batch, n, n), lengths (batch,) and others, arrays with a row for each
-            sentence, which are changed in place.
-        spaces: what else the verb works in, of the size of the longest sentence and of a block.
-        scale: of the room for trees; little of it takes less memory.
+            sentence; changed in place.
+        spaces: function of n (words of the longest sentence) and the block size that returns the
+            further work arrays.
+        scale: factor of the capacity for trees; a small one takes less memory.
 
     Returns:
-        The sets, room included.
+        The sets, with their unused room.
     """
     scores, lengths, *_ = rows
     batch, n, _ = scores.shape
-    # How much room a sentence has depends on its own length, so that its search takes the same way
-    # in every batch. It never fills the last limit: fewer trees are affinely independent.
+    # A sentence's room depends on its own length only, so that its search is the same in every
+    # batch. It never reaches the last limit: fewer trees are affinely independent.
     rooms = np.maximum(scale * (4 * lengths + 40), sets.sizes + 40)
     rooms = np.minimum(rooms, lengths**2 - lengths + 3)
     rooms = np.maximum(rooms, sets.sizes + 1)

@@ -1,11 +1,12 @@
 """Compiled linear algebra of an active set of trees: their weights, kept up to date.
 
-With trees z_a at hand, G_ab their numbers of common arcs and p_a = <s - mu, z_a> how much better
-each one is than the mean mu = sum_a alpha_a z_a, the weights that solve the projection on these
-trees, without regard to signs, are alpha + d, G d = p - tau, sum d = 0. Because every such change
-starts from scores of the residual s - mu itself, errors of one change are put right by the next.
+The current trees are z_a, their mean is mu = sum_a alpha_a z_a. G_ab is the number of arcs that
+z_a and z_b share. The pull p_a = <s - mu, z_a> is the score of z_a under the residual. The weights
+that solve the projection on these trees, with any sign, are alpha + d, with G d = p - tau and
+sum d = 0. Every change starts from scores of the residual s - mu itself, so each change corrects
+the errors of the one before.
 
-G's Cholesky factor follows along: a tree more is a row more, a tree less costs plane rotations.
+The Cholesky factor of G is updated: a new tree adds a row, a removed tree needs plane rotations.
 """
 
 from typing import NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 
 from fairseq_struct.structure.compiled import inner
 
-# A tree whose distance from the span of those at hand is less than this is one of them.
+# A tree with a smaller squared distance from the span of the current trees depends on them.
 DEPENDENT = 1e-9
 
 
@@ -24,7 +25,7 @@ class ActiveSets(NamedTuple):
     Args:
         trees: (batch, room, n) heads.
         weights: (batch, room).
-        sizes: (batch,) how many trees there are.
+        sizes: (batch,) number of trees.
     """
 
     trees: np.ndarray
@@ -33,12 +34,12 @@ class ActiveSets(NamedTuple):
 
 
 class Algebra(NamedTuple):
-    """What the weights of a block's sentences are computed with.
+    """Work arrays to compute the weights of a block's sentences.
 
     Args:
         factors: (block, room, room) the Cholesky factors.
-        pulls: (block, room) scores of the trees at hand under the residuals.
-        change, ones: (room,) to work in.
+        pulls: (block, room) scores of the current trees under the residuals.
+        change, ones: (room,) work arrays.
     """
 
     factors: np.ndarray
@@ -93,11 +94,11 @@ def append(factor, size, trees, tree, n, work):
 
 @inner
 def factorise(factor, size, trees, alpha, n, work):
-    """The factor of ``size`` trees; those that depend on others go. How many are left.
+    """Factor ``size`` trees, drop those that depend on others, and return how many are left.
 
-    Weights become those of a distribution; equal ones where those that are left have none.
+    Weights are scaled to sum to 1. They become equal if the remaining weights are all 0.
     """
-    left, total = np.int64(0), 0.0  # for a plain 0 Numba would compile functions once more
+    left, total = np.int64(0), 0.0  # with a plain 0, Numba would compile functions twice
     for a in range(size):
         if append(factor, left, trees, trees[a], n, work):
             for m in range(n):
@@ -130,7 +131,7 @@ def _remove(factor, size, which):
 def change_of_weights(factor, size, pulls, change, ones):
     """The change d of the weights: G d = pulls - tau, sum d = 0.
 
-    Only differences of pulls count; from the highest on they keep their digits.
+    Only differences of pulls count; relative to the highest pull they keep their digits.
     """
     highest = -np.inf
     for a in range(size):
@@ -151,9 +152,9 @@ def change_of_weights(factor, size, pulls, change, ones):
 
 @inner
 def improve(n, size, trees, alpha, pulls, factor, change, ones):
-    """Solve on the trees at hand; where a weight would turn negative, without its tree.
+    """Solve on the current trees; drop a tree if its weight would turn negative.
 
-    The number of trees left; ``trees``, ``alpha`` and ``pulls`` are moved up.
+    Returns the number of trees left; ``trees``, ``alpha`` and ``pulls`` close the gaps.
     """
     while True:
         change_of_weights(factor, size, pulls, change, ones)
@@ -167,7 +168,7 @@ def improve(n, size, trees, alpha, pulls, factor, change, ones):
             for a in range(size):
                 alpha[a] += change[a]
             return size
-        # Part of the way, the same part of the pulls, but for a constant, is gone.
+        # After a share of the step, the same share of the pulls is gone, up to a constant.
         for a in range(size):
             alpha[a] += step * change[a]
             pulls[a] *= 1.0 - step

@@ -1,15 +1,15 @@
 """Compiled search for the face of the marginal polytope that a SparseMAP solution lies in.
 
-The Jacobian of SparseMAP is that of the face whose trees are all best under the residual s - mu. A
-solution needs few of them: those that others can stand in for have weight 0, or a weight that is
-lost in rounding, and the search for better trees does not meet them. Here they are found by a
-nudge. A direction v that is orthogonal to all trees at hand, <v, z_a> = 0, says nothing of them;
-but the best tree under s - mu + epsilon v has more of v, if a best one of s - mu has. Once neither
-a random v nor -v finds another tree, the face is complete.
+The Jacobian of SparseMAP depends on the face of all trees that are best under the residual s - mu.
+A solution needs only few of them. The other ones have weight 0, or a weight lost in rounding, and
+the search for better trees does not find them. Here they are found by a nudge. A direction v that
+is orthogonal to all current trees, <v, z_a> = 0, does not change their scores. But if other
+trees are best under s - mu and have <v, z> > 0, such a tree is the best under s - mu + epsilon v.
+If neither a random v nor -v finds another tree, the face is complete.
 
-A tree z more takes w, its part outside of the span, out of v: v - <v, z> / |w|^2 w. That is less
-work than another random direction, but z being the tree that has most of v, little is left of v
-after some dozens of trees; then another direction is drawn.
+A new tree z removes w, its part outside of the span, from v: v - <v, z> / |w|^2 w. This is less
+work than a new random direction. But z is the tree with the largest <v, z>, so little of v is left
+after some dozens of trees. Then a new direction is drawn.
 """
 
 from typing import NamedTuple
@@ -28,21 +28,21 @@ from fairseq_struct.structure.dependency.sparsemap.active_set_kernels import (
 )
 from fairseq_struct.structure.random_kernels import uniform
 
-# The size of a nudge, to the scores that a tree sums up or to 1: far above rounding, and below what
-# tells best trees from others.
+# Size of a nudge, relative to a tree's score or to 1: far above rounding, and below the differences
+# between best trees and other trees.
 NUDGE = 1e-10
 SEED = np.uint64(1)
 
 
 class Nudges(NamedTuple):
-    """How the sentences of a block are nudged.
+    """State of the nudges of a block's sentences.
 
     Args:
         residuals, directions: (block, n, n).
-        amounts: (block,) sizes of the nudges: 0 before the first, below 0 where -v is tried.
-        fresh: (block,) whether v is a random direction, no other tree having been found since.
-        due: (block,) whether another random direction is to be drawn.
-        states: (block, 1) of the random numbers.
+        amounts: (block,) sizes of the nudges: 0 before the first, below 0 if -v is tried.
+        fresh: (block,) whether v is a random direction that has not found a tree yet.
+        due: (block,) whether a new random direction is to be drawn.
+        states: (block, 1) states of the random numbers.
     """
 
     residuals: np.ndarray
@@ -55,7 +55,7 @@ class Nudges(NamedTuple):
 
 @inner
 def _subtract(n, size, trees, amounts, direction):
-    """direction - sum_a amounts_a z_a, its largest entry scaled to 1."""
+    """direction - sum_a amounts_a z_a, scaled so that its largest absolute entry is 1."""
     for a in range(size):
         for m in range(n):
             direction[row_of(trees[a], m), m] -= amounts[a]
@@ -70,7 +70,7 @@ def _subtract(n, size, trees, amounts, direction):
 
 @inner
 def _random_direction(n, size, trees, factor, state, amounts, direction):
-    """A random direction that is orthogonal to the trees at hand."""
+    """A random direction that is orthogonal to the current trees."""
     for h in range(n):
         for m in range(n):
             direction[h, m] = 2.0 * uniform(state) - 1.0
@@ -83,7 +83,7 @@ def _random_direction(n, size, trees, factor, state, amounts, direction):
 
 @inner
 def _next_direction(n, size, trees, factor, amounts, direction):
-    """The same, orthogonal to the last of the trees, too."""
+    """Make the direction orthogonal to the last tree as well."""
     last = size - 1
     share = tree_score(direction, n, trees[last]) / factor[last, last] ** 2
     for a in range(last):
@@ -97,7 +97,7 @@ def _next_direction(n, size, trees, factor, amounts, direction):
 
 @inner
 def _extend(start, waiting, lanes, room, sets, algebra, nudges):
-    """Add the best trees that are new; how many sentences are not done. Their lanes come first."""
+    """Add new best trees; return the number of unfinished sentences, moved to the first lanes."""
     places, own, _, _, heads = lanes
     _, directions, amounts, fresh, due, _ = nudges
     (rooms, full), (trees, alpha, sizes), (factors, _, work, ones) = room, sets, algebra
@@ -130,15 +130,17 @@ def _extend(start, waiting, lanes, room, sets, algebra, nudges):
 
 @compiled
 def nudge(start, waiting, found, lanes, lengths, room, sets, algebra, nudges):
-    """The lanes' scores: residual + amount * direction, a random one where that is due.
+    """Set the lanes' scores to residual + amount * direction.
 
-    If best trees were ``found``, those that are new come in first; sentences without are done. How
-    many are not: the lanes that come first are for them. Where the amount is 0, it is set before.
+    If best trees were ``found``, new ones are added first; sentences without a new tree try the
+    opposite or a new direction, or are done. An amount of 0 is set to its first value. A random
+    direction is drawn where it is due. Returns the number of unfinished sentences, which are in the
+    first lanes.
 
     Args:
         lanes, sets, algebra: as for :func:`.pursuit_kernels.renew`.
         lengths: (batch,).
-        room: (batch,) most trees, and (batch,) whether the search ended for want of room.
+        room: (batch,) capacity for trees, and (batch,) whether the search ended for lack of room.
         nudges: fields of :class:`Nudges`.
     """
     if found:
@@ -153,7 +155,7 @@ def nudge(start, waiting, found, lanes, lengths, room, sets, algebra, nudges):
         if amounts[place] == 0.0:
             magnitude = abs(tree_score(residuals[place], n, trees[b, 0]))
             amounts[place] = NUDGE * max(1.0, magnitude)
-            # Not the direction again that a search has used up that ended for want of room.
+            # Not the direction of an earlier search that ended for lack of room.
             states[place, 0] = SEED + np.uint64(sizes[b])
         if due[place]:
             _random_direction(

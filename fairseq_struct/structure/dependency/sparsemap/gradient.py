@@ -23,15 +23,16 @@ from fairseq_struct.structure.padded_sum import padded_sum
 class Face:
     """Trees that span the faces of the marginal polytope in which a solution lies.
 
-    The solution's own trees would mostly do; but of small scores, as an untrained parser has them,
-    they miss some: a gradient by them alone is off by percents then, as the row
-    ``sparsemap_face_deviation_0.01`` of ``recipes/benchmarks/structured_inference.py`` shows.
+    The solution's own trees mostly span the face. For small scores, as of an untrained parser, some
+    trees are missing. The gradient from the solution's trees alone is then wrong by several
+    percent: see the row ``sparsemap_face_deviation_0.01`` of
+    ``recipes/benchmarks/structured_inference.py``.
 
     Args:
-        solution: of :func:`.sparsemap.solve`. Where its gap is above 1e-12, relative to the scores
-            that a tree sums up or to 1, its own trees are all that is known of the face. A single
-            tree is a corner, whose gradient is 0.
-        scores, lengths, projective, single_root: as they were given to it.
+        solution: from :func:`.sparsemap.solve`. If its gap is above 1e-12, relative to a tree's sum
+            of absolute scores or to 1, only its own trees are used. A single tree is a corner of
+            the polytope; its gradient is 0.
+        scores, lengths, projective, single_root: as given to :func:`.sparsemap.solve`.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Face:
 
     @cached_property
     def trees(self) -> tuple[Tensor, Tensor]:
-        """(batch, most, n) heads and (batch,) their number, found when they are asked for."""
+        """(batch, most, n) heads and (batch,) their number, computed at first use."""
         solution = self.solution
         sets = active_sets(solution.trees, solution.weights, solution.sizes)
         known = array(solution.gaps) <= EXACT_GAP * np.maximum(1.0, self._magnitudes())
@@ -60,13 +61,13 @@ class Face:
         return trees, torch.from_numpy(sets.sizes).to(device)
 
     def _magnitudes(self) -> np.ndarray:
-        """(batch,) of what the first trees sum up."""
+        """(batch,) sums of absolute scores of the first trees."""
         picked = values_of(self.scores, self.solution.trees[:, 0], self.lengths)
         return array(padded_sum(picked.abs()))
 
 
 class SparseMean(torch.autograd.Function):
-    """Mean (batch, n, n) of a solution, by the scores that its face is for."""
+    """Mean (batch, n, n) of a solution, as a function of the scores that belong to its face."""
 
     @staticmethod
     def forward(context, scores: Tensor, face: Face) -> Tensor:
@@ -87,7 +88,10 @@ class SparseMean(torch.autograd.Function):
 
 
 class JacobianProduct(torch.autograd.Function):
-    """The Jacobian of the mean by the scores, symmetric and locally constant, times a vector."""
+    """Jacobian of the mean with respect to the scores, times a vector.
+
+    It is symmetric and locally constant.
+    """
 
     @staticmethod
     def forward(context, direction: Tensor, lengths: Tensor, trees: Tensor, sizes: Tensor):

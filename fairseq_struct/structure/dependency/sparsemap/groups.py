@@ -1,6 +1,6 @@
-"""Compiled SparseMAP, and its faces, for groups of sentences that go side by side.
+"""Compiled SparseMAP and its faces, for groups of sentences processed in parallel lanes.
 
-As in ``projective.groups``, kernels are called one after the other, so that each is compiled once.
+As in ``projective.groups``, Python calls one kernel after the other, so each is compiled once.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from fairseq_struct.structure.dependency.sparsemap.pursuit_kernels import Lanes,
 
 
 class Eisner(NamedTuple):
-    """What best projective trees are found in: see ``projective.groups.best_of_group``."""
+    """Work arrays for best projective trees: see ``projective.groups.best_of_group``."""
 
     chart: Chart
     arcs: np.ndarray
@@ -36,13 +36,13 @@ class Eisner(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Arrays to work in.
+    """Work arrays.
 
     Args:
         lanes: the sentences that are not done.
         found: (block,) whether they have a best tree.
-        eisner: where best projective trees are found.
-        contraction: where others are.
+        eisner: for best projective trees.
+        contraction: for best trees with or without crossing arcs.
     """
 
     lanes: Lanes
@@ -63,12 +63,12 @@ def _work_space(n: int, block: int) -> Work:
 
 
 def spaces_of_sparsemap(n: int, block: int) -> tuple[Work, Eisner]:
-    """What :func:`sparsemap` works in, for sentences of up to n words."""
+    """Work arrays of :func:`sparsemap`, for sentences of up to n words."""
     return _work_space(n, block), _eisner_space(n, block, np.float32)
 
 
 def spaces_of_faces(n: int, block: int) -> tuple[Work, Nudges]:
-    """What :func:`complete_faces` works in, for sentences of up to n words."""
+    """Work arrays of :func:`complete_faces`, for sentences of up to n words."""
     square, flags, states = Space((block, n, n)), Space((block,), np.bool_), (block, 1)
     nudges = Nudges(square, square, Space((block,)), flags, flags, Space(states, np.uint64))
     return _work_space(n, block), nudges
@@ -80,15 +80,15 @@ def sparsemap(
 ):  # fmt: skip
     """SparseMAP of sentences ``first * block`` .. ``last * block - 1``.
 
-    Projective trees are first looked for in float32, which is faster; the last ones, and with
-    them the gaps, come from a search in float64.
+    The search for projective trees starts in float32, which is faster. It ends in float64: the
+    last trees, and with them the gaps, come from there.
 
     Args:
-        room: (batch,) most trees at hand, and (batch,) whether the search ended for want of room.
+        room: (batch,) capacity for trees, and (batch,) whether the search ended for lack of room.
         rows: (batch, n, n) scores, every word's shifted by their maximum; (batch,) lengths; and
-            most trees to ask for, gaps, and trees asked for, as :class:`.Search` has them.
-        sets: the trees and weights to begin with, and the results.
-        algebra, work, rough_eisner: to work in.
+            ``most_steps``, ``gaps`` and ``steps`` of :class:`.Search`.
+        sets: the trees and weights to start from; replaced by the results.
+        algebra, work, rough_eisner: work arrays.
     """
     scores, lengths, *limits = rows
     search = Search(*room, *limits, tolerance)
@@ -122,10 +122,10 @@ def complete_faces(
     """Add trees of weight 0 to sentences ``first * block`` .. until their faces are complete.
 
     Args:
-        room: (batch,) most trees, and (batch,) whether the search ended for want of room.
+        room: (batch,) capacity for trees, and (batch,) whether the search ended for lack of room.
         rows: (batch, n, n) scores and (batch,) lengths.
-        sets: the solution, and room for more trees.
-        algebra, work, nudges: to work in.
+        sets: the solution, with room for more trees.
+        algebra, work, nudges: work arrays.
     """
     _, lengths = rows
     problem, places = (*rows, single_root), work.lanes.places
@@ -145,21 +145,21 @@ def complete_faces(
 
 
 def _blocks(first, last, block, batch):
-    """Every block's first sentence, how many it has, and where they are."""
+    """For every block: its first sentence, its number of sentences, and their slice."""
     for start in range(first * block, min(last * block, batch), block):
         count = min(block, batch - start)
         yield start, count, slice(start, start + count)
 
 
 def _put(places, left):
-    """Let the first lanes be for the places that are ``left``; how many there are."""
+    """Assign the first lanes to the places marked in ``left``; return their number."""
     waiting = left.nonzero()[0]
     places[: len(waiting)] = waiting
     return len(waiting)
 
 
 def _best_trees(work, single_root, projective, rough_eisner=None):
-    """A function that finds the best trees of so many lanes."""
+    """A function that finds the best trees of the first ``waiting`` lanes."""
     (_, lengths, scores, best, heads), found = work.lanes, work.found
     if not projective:
         contraction = tuple(work.contraction)

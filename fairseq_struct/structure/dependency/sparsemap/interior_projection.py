@@ -1,31 +1,31 @@
 """Projection of points near the middle of a marginal polytope, where SparseMAP takes too long.
 
-The active set method looks for the few structures whose mean is the projection. Of a point near
-the marginals of flat scores, as SPIGOT-CE projects it, that would be thousands. But the polytope
-of trees lies in a simpler one, in which every word has a distribution over heads of its own, and
-where it holds the projection onto the simpler one, this is the projection onto both. Whether it
-does, the following shows.
+The active set method searches for the few structures whose mean is the projection. For a point near
+the marginals of flat scores, as in SPIGOT-CE, it would need thousands. But the polytope of trees
+lies inside a simpler polytope, where every word has an independent distribution over heads. If the
+projection nu onto the simpler polytope lies in the polytope of trees, nu is the projection onto
+both. The following test decides whether it does.
 
-The projection nu is 0 at some arcs. Of p, a distribution over the trees without these arcs, let mu
-be the marginals and Cov the covariance of the arcs; delta = mu - nu and Cov a = delta. Then
+nu is 0 at some arcs. Let p be a distribution over the trees without these arcs, mu its marginals
+and Cov the covariance of its arcs. Let delta = mu - nu and Cov a = delta. Then
 q(z) = p(z) (1 - <a, z> + <a, mu>) sums to one and has the mean mu - delta = nu. If q is nowhere
-below 0, that is if max_z <a, z> <= 1 + <a, mu>, nu is a mean of trees. Else scores less a have
-marginals nearer to nu (Newton's method for the scores whose marginals are nu), and p is the
-distribution of those. The first p is that of the given scores, brought nearer to nu by scaling.
+below 0, that is if max_z <a, z> <= 1 + <a, mu>, nu is a mean of trees. Otherwise scores - a have
+marginals closer to nu (Newton's method for scores with the marginals nu); they define the next p.
+The first p comes from the given scores, moved closer to nu by scaling.
 """
 
 import torch
 from entmax import sparsemax
 from torch import Tensor
 
-# Conjugate gradients stop here, relative to delta: so close to nu is a mean of structures.
+# Conjugate gradients stop here, relative to delta: a mean of structures is this close to nu.
 TOLERANCE = 1e-6
 MOST_PRODUCTS = 60
 MOST_STEPS = 6
-# Scalings are cheap, but words share their heads: whole steps would go too far.
+# Scalings are cheap, but arcs of different words interact: full steps would overshoot.
 MOST_SCALINGS, SHARE = 40, 0.15
 NEAR = 0.01
-# More than any score, and less than what would cost them their last digits.
+# Larger than any score, but small enough to keep the scores' last digits.
 PENALTY = 1e6
 
 
@@ -34,18 +34,18 @@ def project_near_marginals(trees, target: Tensor, possible: Tensor) -> Tensor:
 
     Args:
         trees: :class:`.DependencyTrees`.
-        target: (batch, n, n), what is projected; 0 where no arc is possible.
-        possible: (batch, n, n) booleans, which arcs are.
+        target: (batch, n, n), the points to project; 0 where no arc is possible.
+        possible: (batch, n, n) booleans, which arcs are possible.
 
     Returns:
-        (batch, n, n): exact where the argument above holds; elsewhere what the active set method
-        finds.
+        (batch, n, n): nu where the module's test succeeds; elsewhere the result of the active set
+        method.
     """
     structure, single_root = trees.with_scores, trees.single_root
     nu = _onto_simplices(target.detach().double(), possible, single_root)
     left_out = possible & (nu == 0)
     without = trees.scores.detach().double()
-    # Where trees need an arc that is left out, nu is none of their means.
+    # If all trees need an arc that is left out, nu is not a mean of trees.
     needed = structure(without - PENALTY * left_out).argmax * left_out
     hopeful = ~(needed > 0).flatten(-2).any(-1)
     without = without.masked_fill(left_out & hopeful[..., None, None], -torch.inf)
@@ -58,19 +58,19 @@ def project_near_marginals(trees, target: Tensor, possible: Tensor) -> Tensor:
         hopeful = hopeful & ~inside & solved
         if not hopeful.any():
             break
-        # A full step where q is near to being a distribution, a shorter one far from there.
+        # A full step if q is close to a distribution, else a shorter one.
         length = (2 / spread).clamp(max=1.0).where(hopeful, 0.0)
         without = without - (length[..., None, None] * step)
     shown, inner = inside[..., None, None], nu.to(target.dtype)
     if inside.all():
         return inner
-    # A tree is its own projection, found at once: it stands in for what is known already.
+    # A tree is its own projection, found at once: it replaces targets that are solved already.
     left = torch.where(shown, found.to(target.dtype), target).masked_fill(~possible, -torch.inf)
     return torch.where(shown, inner, structure(left).sparsemap)
 
 
 def _scaled(structure, scores: Tensor, nu: Tensor, wanted: Tensor) -> Tensor:
-    """Scores whose marginals are nearer to nu: more by a share of log(nu / mu), arc by arc."""
+    """Scores with marginals closer to nu: a share of log(nu / mu) is added, arc by arc."""
     for _ in range(MOST_SCALINGS):
         mu = structure(scores).marginals
         ratio = torch.where((nu > 0) & (mu > 0) & wanted[..., None, None], nu / mu, 1.0)
@@ -81,7 +81,7 @@ def _scaled(structure, scores: Tensor, nu: Tensor, wanted: Tensor) -> Tensor:
 
 
 def _newton_step(structure, scores: Tensor, nu: Tensor, wanted: Tensor):
-    """a, a tree that maximises <a, z>, its <a, z> - <a, mu>, and whether Cov a = delta."""
+    """a, the tree z that maximises <a, z>, <a, z> - <a, mu>, and whether Cov a = delta."""
     with torch.enable_grad():
         given = scores.requires_grad_()
         marginals = structure(given).marginals
@@ -98,8 +98,8 @@ def _newton_step(structure, scores: Tensor, nu: Tensor, wanted: Tensor):
 def _onto_simplices(target: Tensor, possible: Tensor, single_root: bool) -> Tensor:
     """The nearest distributions over heads, one for each word.
 
-    With a single root those of the root sum to one: the target's are lowered by what makes them
-    so, found by bisection.
+    With a single root, the root's probabilities sum to one: the target's entries for the root are
+    lowered by an amount found by bisection.
     """
 
     def nearest(values: Tensor) -> Tensor:
@@ -125,7 +125,7 @@ def _dot(first: Tensor, second: Tensor) -> Tensor:
 
 
 def _conjugate_gradients(product, wanted: Tensor, diagonal: Tensor) -> tuple[Tensor, Tensor]:
-    """a with product(a) = wanted, and for which structures it has been found."""
+    """The a with product(a) = wanted, and for which structures it was found."""
     solution, rest = torch.zeros_like(wanted), wanted
     size = _dot(wanted, wanted).sqrt()
     solved = size == 0

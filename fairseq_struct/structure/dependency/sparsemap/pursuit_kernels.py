@@ -3,13 +3,13 @@
 SparseMAP(s) = argmax <s, mu> - |mu|^2 / 2 over mu in conv(trees) (Niculae et al., 2018). The
 active set method keeps a few trees z_a with weights alpha_a > 0, mu = sum_a alpha_a z_a:
 
-1. solve the problem on the trees at hand without regard to signs;
-2. if a weight would turn negative, go as far as it allows, drop its tree, and repeat 1;
-3. ask for the best tree under s - mu. If it is no better than those at hand, mu is optimal: the
+1. solve the problem on the current trees, with weights of any sign;
+2. if a weight would turn negative, stop where the first one reaches 0, drop its tree, repeat 1;
+3. find the best tree under s - mu. If it is no better than the current trees, mu is optimal: the
    gap max_z <s - mu, z> - <s - mu, mu> bounds |mu - mu*|^2 / 2. Otherwise add it.
 
-Several sentences go through these steps side by side, so that the best trees of all of them are
-found in one chart.
+Several sentences go through these steps in parallel lanes, so that one chart serves to find the
+best trees of all of them.
 """
 
 from typing import NamedTuple
@@ -30,14 +30,14 @@ from fairseq_struct.structure.dependency.sparsemap.active_set_kernels import (
 
 
 class Search(NamedTuple):
-    """How far a search may go, and how far it has come.
+    """Limits of a search, and its progress.
 
     Args:
-        rooms: (batch,) most trees at hand.
-        full: (batch,) whether it ended for want of room.
-        most_steps: (batch,) most trees to ask for.
-        gaps: (batch,) gaps at the end; infinite where there is no tree.
-        steps: (batch,) trees asked for.
+        rooms: (batch,) capacity for trees.
+        full: (batch,) whether it ended for lack of room.
+        most_steps: (batch,) maximum number of searches for a best tree.
+        gaps: (batch,) gaps at the end; infinite if there is no tree.
+        steps: (batch,) number of searches for a best tree so far.
         tolerance: gap at which to stop.
     """
 
@@ -50,13 +50,13 @@ class Search(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """The sentences of a block that are not done, side by side, and their best trees.
+    """The sentences of a block that are not done, one per lane, and their best trees.
 
     Args:
-        places: (block,) where in the block they are.
-        lengths: (block,) theirs.
-        scores: (block, n, n) under which the best trees are looked for.
-        best: (block,) scores of the best trees, -inf where there is none.
+        places: (block,) position of each lane's sentence in the block.
+        lengths: (block,) their lengths.
+        scores: (block, n, n) scores for the search of best trees.
+        best: (block,) scores of the best trees, -inf without a tree.
         heads: (block, n) the best trees.
     """
 
@@ -69,10 +69,11 @@ class Lanes(NamedTuple):
 
 @inner
 def residual_scores(scores, n, single_root, size, trees, alpha, residual, highest):
-    """residual = scores - mu, shifted such that every word's maximum is 0; ``highest`` is for work.
+    """residual = scores - mu, shifted so that every word's maximum is 0.
 
-    A tree has one arc into every word and, with a single root, one from the root: both shifts are
-    the same for all trees, and small numbers keep more of their digits, above all in float32.
+    A tree has one arc into every word and, with a single root, one from the root. So both shifts
+    are the same for all trees. Small numbers keep more digits, above all in float32. ``highest`` is
+    a work array.
     """
     for h in range(n):
         for m in range(n):
@@ -104,13 +105,13 @@ def residual_scores(scores, n, single_root, size, trees, alpha, residual, highes
 
 @compiled
 def renew(start, waiting, lanes, problem, sets, algebra, added):
-    """Residuals and lengths of the sentences that ``waiting`` lanes are for.
+    """Compute residuals and lengths of the sentences in the first ``waiting`` lanes.
 
-    If trees were ``added``, whose pulls are known, weights come first.
+    If trees were ``added``, weights are updated first. The pulls of these trees must be known.
 
     Args:
         lanes, sets, algebra: fields of :class:`Lanes`, :class:`.ActiveSets`, :class:`.Algebra`.
-        problem: (batch, n, n) scores, every word's shifted by their maximum, (batch,) lengths, and
+        problem: (batch, n, n) scores, each word's shifted by its maximum; (batch,) lengths; and
             whether the root has exactly one modifier.
     """
     places, own, residuals, _, _ = lanes
@@ -132,10 +133,10 @@ def renew(start, waiting, lanes, problem, sets, algebra, added):
 
 @compiled
 def extend(start, waiting, lanes, search, sets, algebra, rough):
-    """Add the best trees where they are better than those at hand.
+    """Add the best trees where they are better than the current ones.
 
-    How many sentences have one more; the lanes that come first are then for them. A search that is
-    only ``rough`` leaves one step for another one.
+    Returns the number of sentences with a new tree. They move to the first lanes. A ``rough``
+    search leaves one step for the exact search.
 
     Args:
         search: fields of :class:`Search`; for the others see :func:`renew`.
@@ -160,14 +161,14 @@ def extend(start, waiting, lanes, search, sets, algebra, rough):
         best = tree_score(residual, n, heads[lane])
         if size > 0:
             gaps[b] = max(best - at_mu, 0.0)
-            # Trees at hand should all be as good: what they differ by is rounding.
+            # All current trees should score the same: their differences are rounding.
             if gaps[b] <= tolerance or best <= top + (top - bottom):
                 continue
             if steps[b] >= most_steps[b] - rough:
                 continue
         if size == rooms[b]:
             full[b] = True
-            steps[b] -= 1  # it will be asked for again
+            steps[b] -= 1  # this search is repeated with more room
             continue
         if not append(factors[place], size, trees[b], heads[lane], n, work):
             continue
@@ -183,7 +184,7 @@ def extend(start, waiting, lanes, search, sets, algebra, rough):
 
 @compiled
 def factorise_all(start, count, lengths, sets, algebra):
-    """The factors of the trees that ``count`` sentences from ``start`` on begin with."""
+    """Factors of the initial trees of ``count`` sentences from ``start`` on."""
     (trees, alpha, sizes), (factors, _, work, _) = sets, algebra
     for place in range(count):
         b = start + place
@@ -192,7 +193,7 @@ def factorise_all(start, count, lengths, sets, algebra):
 
 @compiled
 def pulls_of(start, waiting, lanes, sets, algebra):
-    """The scores of the trees at hand under their residuals."""
+    """Scores of the current trees under their residuals."""
     (places, lengths, residuals, _, _), (trees, _, sizes) = lanes, sets
     for lane in range(waiting):
         place = places[lane]
@@ -203,7 +204,7 @@ def pulls_of(start, waiting, lanes, sets, algebra):
 
 @compiled
 def means(first, last, lengths, trees, alpha, sizes, mu):
-    """mu (batch, n, n) = sum of the trees by their weights."""
+    """mu (batch, n, n) = weighted sum of the trees."""
     for b in range(first, last):
         for a in range(sizes[b]):
             for m in range(lengths[b]):
@@ -214,15 +215,15 @@ def means(first, last, lengths, trees, alpha, sizes, mu):
 def jacobian_products(
     first, last, lengths, trees, sizes, direction, products, factor, numbers, chosen
 ):
-    """Jacobian of mu by the scores (symmetric) times a direction, at the trees found.
+    """Jacobian of mu with respect to the scores (symmetric) times a direction.
 
-    Within the face that the trees M span, mu = M alpha and G alpha = M' s - tau, so that the
-    Jacobian is M (G^-1 - G^-1 1 1' G^-1 / 1' G^-1 1) M'. ``factor`` (most, most), ``numbers``
-    (4, most) and ``chosen`` (most, n) are to work in.
+    Within the face spanned by the trees M, mu = M alpha and G alpha = M' s - tau. So the Jacobian
+    is M (G^-1 - G^-1 1 1' G^-1 / 1' G^-1 1) M'. ``factor`` (most, most), ``numbers`` (4, most) and
+    ``chosen`` (most, n) are work arrays.
     """
     pulls, change, ones, work = numbers[0], numbers[1], numbers[2], numbers[3]
     for b in range(first, last):
-        # For a plain 0 Numba would compile functions once more.
+        # With a plain 0, Numba would compile functions a second time.
         n, size = lengths[b], np.int64(0)
         for a in range(sizes[b]):
             if append(factor, size, chosen, trees[b, a], n, work):

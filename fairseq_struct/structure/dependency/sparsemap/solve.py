@@ -1,4 +1,4 @@
-"""SparseMAP: which trees, and their weights.
+"""SparseMAP: the trees of the solution and their weights.
 
 SparseMAP(s) = argmax over mu in conv(trees) of <s, mu> - |mu|^2 / 2, the Euclidean projection of
 the scores onto the marginal polytope (Niculae et al., 2018; Mihaylova's thesis, eq. 2.8).
@@ -18,10 +18,10 @@ from fairseq_struct.structure.dependency.heads import is_tree, values_of
 from fairseq_struct.structure.dependency.sparsemap.active_set import active_sets, no_trees, search
 from fairseq_struct.structure.dependency.sparsemap.groups import spaces_of_sparsemap, sparsemap
 
-# A search ends of itself, after some n^2 steps at most. Only to end it where rounding might lead it
-# in circles, it may not take more than this many by default.
+# A search normally ends after at most about n^2 steps. The default limit is only for the case that
+# rounding makes it cycle.
 LEAST_LIMIT, LIMIT_PER_PAIR = 5000, 20
-# Of a solution whose gap is larger, the mean or its gradient may be visibly off.
+# With a larger gap, the mean or its gradient may have a visible error.
 EXACT_GAP = 1e-12
 
 
@@ -30,12 +30,12 @@ class SparseDistribution:
     """A distribution over few trees.
 
     Args:
-        trees: (batch, most, n) heads, 1-based, 0 for the root; anything behind the last tree.
-        weights: (batch, most) probabilities, 0 behind the last tree.
+        trees: (batch, most, n) heads, 1-based, 0 for the root; undefined after the last tree.
+        weights: (batch, most) probabilities, 0 after the last tree.
         sizes: (batch,) number of trees.
         gaps: (batch,) optimality gaps: max_z <s - mu, z> - <s - mu, mu>. The squared distance
             of mu from the exact solution is at most twice the gap.
-        tolerance: gap at which the search stopped where it could.
+        tolerance: gap at which the search was to stop.
     """
 
     trees: Tensor
@@ -46,7 +46,7 @@ class SparseDistribution:
 
     @property
     def converged(self) -> Tensor:
-        """(batch,) whether the gap is within 1e-8, or the tolerance asked for if that is more."""
+        """(batch,) whether the gap is within 1e-8, or within ``tolerance`` if that is larger."""
         return self.gaps <= max(self.tolerance, 1e-8)
 
 
@@ -62,21 +62,22 @@ def solve(
     """The active set method, sentence by sentence, on the CPU.
 
     Args:
-        scores: (batch, n, n) in float64, the best of every word 0, -inf outside of each sentence.
+        scores: (batch, n, n) in float64; each word's best is 0, -inf outside of each sentence.
         lengths: (batch,).
         projective, single_root: which trees.
-        tolerance: gap at which to stop. It stops in any case where no tree is better than those at
-            hand by more than rounding.
-        most_steps: most calls for a best tree (two or three are made in any case); if not given, as
-            many as it takes. What has been reached then is returned with a warning, and its gap
-            says how good it is. Sentences of 40 words take 60 to 100 steps at unit-normal scores,
-            but near 0 about 1,000.
-        start: trees to begin with, such as the solution for similar scores. Of trees that depend
-            linearly on others, those that come later are left out.
+        tolerance: gap at which to stop. The search also stops if no tree improves on the current
+            trees by more than rounding.
+        most_steps: maximum number of searches for a best tree (at least two or three are made); if
+            not given, as many as needed. At the limit, the current solution is returned with a
+            warning; its gap says how good it is. Sentences of 40 words take 60 to 100 steps with
+            unit-normal scores, but about 1,000 with scores near 0.
+        start: trees to start from, such as the solution for similar scores. A tree that depends
+            linearly on earlier ones is left out.
 
     Raises:
-        TypeError, ValueError: ``most_steps`` is no integer or below 1, ``tolerance`` not above 0,
-            or ``start`` has trees of another kind, of other sentences, or with forbidden arcs.
+        TypeError, ValueError: ``most_steps`` is not an integer or below 1, ``tolerance`` is not
+            above 0, or ``start`` has trees of another kind, of other sentences, or with forbidden
+            arcs.
 
     Warns:
         RuntimeWarning: the steps did not suffice for every sentence.
@@ -99,7 +100,7 @@ def solve(
     rows = array(scores), own, limit, gaps, steps
     sets = search(verb, sets, rows, spaces_of_sparsemap)
     if ((steps >= limit) & (gaps > max(tolerance, EXACT_GAP))).any():
-        # The same words every time, so that a training says it once.
+        # The same text every time, so that a training prints it once.
         warnings.warn(
             f"SparseMAP is not exact for every sentence: {most_steps or 'the allowed'} steps (best "
             "trees to ask for) did not suffice; give more, or None for as many as it takes",
