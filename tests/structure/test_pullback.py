@@ -296,6 +296,5 @@ def test_pulled_back_gradient_stands_alone():
     for method in PULLED_BACK:
         got = pulled_back_gradient(scores, Categorical, method, *given[2:])
         torch.testing.assert_close(got, written_out(method, *given))
-        if method != "ste_identity":
-            # The difference of two points of the simplex.
+        if method != "ste_identity":  # the difference of two points of the simplex
             torch.testing.assert_close(got.sum(1), torch.zeros(3).double())
