@@ -10,7 +10,7 @@ from fairseq_struct.records.results import Result
 from fairseq_struct.records.rows import STDERR, Row, rows_of, shared
 
 SCALES = {"paper": "The paper's setting", "reduced": "Scaled down from the paper's setting"}
-_SEED_IN_COMMAND = re.compile(r"(\bSEEDS?=|--seed )'?\d+'?")
+_SEED_IN_COMMAND = re.compile(r"(\bSEEDS?=|--seed )('?)\d+\2(?!\S)")
 _QUANTITY = re.compile(r"(.+)_(\d+)")
 
 
@@ -89,7 +89,10 @@ def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
 
 
 def command_of(results: Sequence[Result]) -> str:
-    """Command of the first record, with VARIANT for its variant and SEED for seeds that vary."""
+    """Command of the first record, with VARIANT for its variant and SEED for seeds that vary.
+
+    A command that lists its seeds keeps the list.
+    """
     command = results[0].command.replace(f" {results[0].variant}", " VARIANT")
     if len({item.seed for item in results}) > 1:
         command = _SEED_IN_COMMAND.sub(r"\1SEED", command)

@@ -1,3 +1,4 @@
+#!/usr/bin/env python
 """Two-minute demo: a Transformer with two-pass scheduled sampling learns to translate.
 
     python recipes/scheduled_sampling/demo.py [--out runs/demo] [--seed 1]

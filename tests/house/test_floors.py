@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,19 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 def test_every_room_has_a_floor():
     assert {room_of(path) for path in SOURCES} <= set(FLOORS)
+
+
+def test_the_map_for_contributors_says_the_same():
+    """Rooms of the table in CONTRIBUTING.md; it leaves out floor 0, which most rooms may import."""
+    found = {}
+    for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines():
+        if cells := re.fullmatch(r"\| [0-3] \| (.*?) \| .* \| (.*?) \|", line):
+            found |= dict.fromkeys(re.findall(r"`(\w+)(?:/|\.py)`", cells[1]), cells[2])
+    assert set(found) == set(FLOORS) - {"plugin", "user_dir", "__init__"}
+    assert found.pop("cli") == "everything below"
+    rooms = set(found) - {"compat", "hooks"}
+    for room, said in found.items():
+        assert set(said.split(", ")) & set(FLOORS) == FLOORS[room] & rooms, room
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))

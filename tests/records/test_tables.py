@@ -67,6 +67,12 @@ def test_rows_that_differ_by_seed_alone_are_one_with_mean_and_deviation():
     assert "deviation over 3 seeds; 10 updates" in markdown_table(results)
 
 
+def test_a_command_that_lists_its_seeds_keeps_the_list():
+    command = "SEEDS='1 2' recipes/toy.sh top_k"
+    table = markdown_table([result(seed=seed, command=command) for seed in (1, 2)])
+    assert "`SEEDS='1 2' recipes/toy.sh VARIANT`" in table
+
+
 @pytest.mark.parametrize("change", [{"updates": 20}, {"scale": "paper"}, {"data": "other data"}])
 def test_runs_of_another_setting_keep_their_own_row(change):
     assert [row.seeds for row in rows_of([result(), result(seed=2, **change)])] == [(1,), (2,)]
