@@ -13,7 +13,7 @@ from fairseq.models import (
 from torch import Tensor
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.modules.recurrent_language_model import RecurrentLanguageModel
+from fairseq_struct.modules.recurrent.language_model import RecurrentLanguageModel
 
 STATE = "recurrent_state"
 

@@ -8,8 +8,8 @@ from torch import nn
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.classifier import ClassifierModel
-from fairseq_struct.modules.recurrent_classifier import RecurrentClassifier
-from fairseq_struct.modules.recurrent_layers import CELLS
+from fairseq_struct.modules.recurrent.classifier import RecurrentClassifier
+from fairseq_struct.modules.recurrent.layers import CELLS
 
 
 @dataclass

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from fairseq_struct.modules.torch_lstm import lstm
+from fairseq_struct.modules.recurrent.torch_lstm import lstm
 
 
 class ContextLSTM(nn.Module):

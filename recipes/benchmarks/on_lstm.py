@@ -16,8 +16,8 @@ from statistics import median
 
 import torch
 
-from fairseq_struct.modules.lstm_layers import LSTMLayers
 from fairseq_struct.modules.on_lstm import ONLSTM
+from fairseq_struct.modules.recurrent.lstm_layers import LSTMLayers
 from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 
 RESULTS = Path(__file__).with_name("results.jsonl")

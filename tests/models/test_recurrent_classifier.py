@@ -10,9 +10,9 @@ from torch import nn
 
 import fairseq_struct
 from fairseq_struct.errors import InputError
-from fairseq_struct.modules.lstm_layers import LSTMLayers
-from fairseq_struct.modules.recurrent_classifier import RecurrentClassifier
-from fairseq_struct.modules.recurrent_layers import CELLS
+from fairseq_struct.modules.recurrent.classifier import RecurrentClassifier
+from fairseq_struct.modules.recurrent.layers import CELLS
+from fairseq_struct.modules.recurrent.lstm_layers import LSTMLayers
 
 LENGTHS = torch.tensor([[5, 2], [1, 5], [3, 3]])
 

@@ -15,7 +15,7 @@ from small_language_models import LENGTHS, MODELS, SMALL, train
 from fairseq_struct.data.datasets.token_streams import TokenStreams
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference import load_language_model
-from fairseq_struct.modules.recurrent_language_model import RecurrentLanguageModel
+from fairseq_struct.modules.recurrent.language_model import RecurrentLanguageModel
 from fairseq_struct.optim.nt_asgd import AveragedSGD
 
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_struct.modules.lstm_layers import LSTMLayers
 from fairseq_struct.modules.masked_lm.head_parser import HeadParser
-from fairseq_struct.modules.torch_lstm import has_lstm
+from fairseq_struct.modules.recurrent.lstm_layers import LSTMLayers
+from fairseq_struct.modules.recurrent.torch_lstm import has_lstm
 
 OLD_PROCESSOR = {"ONEDNN_MAX_CPU_ISA": "AVX2"}
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from fairseq_struct.modules.dropouts import LockedDropout, WordDropout
 from fairseq_struct.modules.on_lstm import State
-from fairseq_struct.modules.recurrent_layers import recurrent_layers
+from fairseq_struct.modules.recurrent.layers import recurrent_layers
 
 
 class Prediction(NamedTuple):
@@ -41,7 +41,7 @@ class RecurrentLanguageModel(nn.Module):
         padding: index of the padding symbol, after a sentence's end.
         embedding_size: size of the embeddings.
         hidden_sizes: sizes of the layers.
-        cell: one of ``recurrent_layers.CELLS``.
+        cell: one of ``recurrent.layers.CELLS``.
         chunk_size: C of ON-LSTM.
         tied: use the embeddings as weights of the output; the last layer must have their size.
         word_dropout: dropout of whole words of the vocabulary.

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from torch import nn
 
 from fairseq_struct.errors import unknown_name
-from fairseq_struct.modules.lstm_layers import LSTMLayers
 from fairseq_struct.modules.on_lstm import ONLSTM
+from fairseq_struct.modules.recurrent.lstm_layers import LSTMLayers
 
 # Functions that build layers of each kind; all have a method ``run`` as :meth:`.ONLSTM.run`.
 CELLS = {

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from fairseq_struct.modules.classification import VectorClassifier, perceptron
-from fairseq_struct.modules.recurrent_layers import recurrent_layers
+from fairseq_struct.modules.recurrent.layers import recurrent_layers
 
 
 class RecurrentClassifier(VectorClassifier):
@@ -15,7 +15,7 @@ class RecurrentClassifier(VectorClassifier):
         embedding: words to vectors.
         hidden_sizes: sizes of the recurrent layers; the perceptron has the last one.
         labels: number of labels.
-        cell: one of ``recurrent_layers.CELLS``.
+        cell: one of ``recurrent.layers.CELLS``.
         chunk_size: C of ON-LSTM.
         dropout: of the embeddings, between all layers, and of the perceptron's inputs.
         sides: sentences per instance, 1 or 2.

@@ -8,7 +8,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from fairseq_struct.modules.dropouts import DropConnect
 from fairseq_struct.modules.on_lstm import ONLSTMOutput
-from fairseq_struct.modules.torch_lstm import lstm
+from fairseq_struct.modules.recurrent.torch_lstm import lstm
 
 
 class LSTMLayers(nn.Module):

@@ -1,0 +1,1 @@
+"""Recurrent layers by name, language models and classifiers with them, and LSTMs."""
