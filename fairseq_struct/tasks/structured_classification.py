@@ -123,7 +123,7 @@ class StructuredClassificationTask(OwnCriterion, FairseqTask):
         """
         model = super().build_model(cfg, from_checkpoint)
         if self.gold and model.gold_kind != DEPENDENCIES:
-            raise InputError("--heads-path is of no use to a model without trees")
+            raise InputError("--heads-path is for models with latent dependency trees")
         for sentence in self.gold:
             if not model.can_build(torch.tensor(sentence.heads)):
                 raise InputError(

@@ -153,7 +153,7 @@ def test_a_model_that_takes_gold_trees_is_given_those_of_the_folder(folder):
 @pytest.mark.parametrize("arch", ["toy_bag", "toy_gold"])
 def test_gold_heads_are_refused_by_models_of_other_trees(folder, arch):
     (folder / "x.conllu").write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
-    with pytest.raises(InputError, match="--heads-path is of no use to a model without trees"):
+    with pytest.raises(InputError, match="--heads-path is for models with latent dependency trees"):
         train(folder, "trees", arch, f"--heads-path={folder / 'x.conllu'}")
 
 
