@@ -102,19 +102,6 @@ def test_the_map_for_contributors_is_the_same():
     assert set(re.findall(r"`(\w+)/?`", exceptions)) == OF_ALL
 
 
-def test_the_map_for_contributors_says_the_same():
-    """Rooms of the table in CONTRIBUTING.md; it leaves out floor 0, which most rooms may import."""
-    found = {}
-    for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines():
-        if cells := re.fullmatch(r"\| [0-3] \| (.*?) \| .* \| (.*?) \|", line):
-            found |= dict.fromkeys(re.findall(r"`(\w+)(?:/|\.py)`", cells[1]), cells[2])
-    assert set(found) == set(FLOORS) - {"plugin", "user_dir", "__init__"}
-    assert found.pop("cli") == "everything below"
-    rooms = set(found) - {"compat", "hooks"}
-    for room, said in found.items():
-        assert set(said.split(", ")) & set(FLOORS) == FLOORS[room] & rooms, room
-
-
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_only_go_down(path):
     room = room_of(path)
