@@ -72,14 +72,7 @@ class SparseMean(torch.autograd.Function):
     @staticmethod
     def forward(context, scores: Tensor, face: Face) -> Tensor:
         context.face = face
-        mu = torch.zeros(scores.shape, dtype=torch.float64)
-        solution, own = face.solution, array(face.lengths, np.int64)
-        run(
-            pursuit_kernels.means, own.astype(np.float64) ** 2,
-            own, array(solution.trees, np.int64), array(solution.weights),
-            array(solution.sizes, np.int64), array(mu),
-        )
-        return mu.to(scores.device)
+        return face.solution.mean(face.lengths)
 
     @staticmethod
     def backward(context, gradient: Tensor):

@@ -20,6 +20,9 @@ from torch import Tensor
 
 # Conjugate gradients stop here, relative to delta: a mean of structures is this close to nu.
 TOLERANCE = 1e-6
+# The active set method stops here. From 30 words on, this is four times as fast as an exact search;
+# |mu - nu|^2 is at most twice the gap, and arcs were about 1e-6 off where it was measured.
+GAP = 1e-6
 MOST_PRODUCTS = 60
 MOST_STEPS = 6
 # Scalings are cheap, but arcs of different words interact: full steps would overshoot.
@@ -39,7 +42,7 @@ def project_near_marginals(trees, target: Tensor, possible: Tensor) -> Tensor:
 
     Returns:
         (batch, n, n): nu where the module's test succeeds; elsewhere the result of the active set
-        method.
+        method, up to a gap of 1e-6.
     """
     structure, single_root = trees.with_scores, trees.single_root
     nu = _onto_simplices(target.detach().double(), possible, single_root)
@@ -66,7 +69,8 @@ def project_near_marginals(trees, target: Tensor, possible: Tensor) -> Tensor:
         return inner
     # A tree is its own projection, found at once: it replaces targets that are solved already.
     left = torch.where(shown, found.to(target.dtype), target).masked_fill(~possible, -torch.inf)
-    return torch.where(shown, inner, structure(left).sparsemap)
+    nearest = structure(left).solve_sparsemap(GAP, trees.sparsemap_steps).mean(trees.lengths)
+    return torch.where(shown, inner, nearest.to(target.dtype))
 
 
 def _scaled(structure, scores: Tensor, nu: Tensor, wanted: Tensor) -> Tensor:

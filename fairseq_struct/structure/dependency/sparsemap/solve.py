@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure.checks import above_zero, whole_number
-from fairseq_struct.structure.compiled import array
+from fairseq_struct.structure.compiled import array, run
 from fairseq_struct.structure.dependency.heads import is_tree, values_of
+from fairseq_struct.structure.dependency.sparsemap import pursuit_kernels
 from fairseq_struct.structure.dependency.sparsemap.active_set import active_sets, no_trees, search
 from fairseq_struct.structure.dependency.sparsemap.groups import spaces_of_sparsemap, sparsemap
 
@@ -48,6 +49,17 @@ class SparseDistribution:
     def converged(self) -> Tensor:
         """(batch,) whether the gap is within 1e-8, or within ``tolerance`` if that is larger."""
         return self.gaps <= max(self.tolerance, 1e-8)
+
+    def mean(self, lengths: Tensor) -> Tensor:
+        """(batch, n, n) mean of the trees in float64, for sentences of these lengths."""
+        own, (batch, _, n) = array(lengths, np.int64), self.trees.shape
+        mu = torch.zeros((batch, n, n), dtype=torch.float64)
+        run(
+            pursuit_kernels.means, own.astype(np.float64) ** 2,
+            own, array(self.trees, np.int64), array(self.weights), array(self.sizes, np.int64),
+            array(mu),
+        )  # fmt: skip
+        return mu.to(self.trees.device)
 
 
 def solve(
