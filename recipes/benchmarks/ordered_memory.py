@@ -4,7 +4,7 @@ Batches of 32 sequences, 12 slots of width 128, gradients of all weights and inp
 cell of Ordered Memory has three times the products of an LSTM's step, and each word needs one for
 every slot it can reach: 28 times the products of an LSTM at 30 words, 34 times at 100. The kinds
 alternate; each number is a median of steps that follow an untimed one. Memory is the peak of a
-process minus its memory after a step of two words.
+process minus its memory after a step of two words; for evaluation, of one long sequence.
 
     python recipes/benchmarks/ordered_memory.py [--threads 1] [--append]
 """
@@ -26,6 +26,7 @@ RESULTS = Path(__file__).with_name("results.jsonl")
 SIZE, SLOTS, BATCH = 128, 12, 32
 WORDS = (30, 100)
 LONG = (100, 200, 400)
+EVALUATED = 2000
 KINDS = ("lstm", *(f"ordered_memory_{form}" for form in ATTENTIONS), "ordered_memory_plain_steps")
 
 
@@ -61,6 +62,12 @@ def milliseconds(words: int, repeats: int) -> dict[str, float]:
     return {kind: round(median(values), 1) for kind, values in taken.items()}
 
 
+def evaluate(network: nn.Module, inputs: torch.Tensor) -> None:
+    """Forward pass without gradients."""
+    with torch.inference_mode():
+        network(inputs)
+
+
 def peak(words: int) -> float:
     """Peak memory of this process in MiB, beyond that after a step of two words."""
 
@@ -69,22 +76,24 @@ def peak(words: int) -> float:
         return int(line.split()[1]) / 1024
 
     network = network_of("ordered_memory_paper")
-    step(network, torch.randn(2, BATCH, SIZE))
+    run, batch = (evaluate, 1) if words == EVALUATED else (step, BATCH)
+    run(network, torch.randn(2, batch, SIZE))
     before = highest()
-    step(network, torch.randn(words, BATCH, SIZE))
+    run(network, torch.randn(words, batch, SIZE))
     return highest() - before
 
 
 def peaks(repeats: int) -> dict[str, float]:
     """Median :func:`peak` at each length; each value is measured in a new process."""
     found = {}
-    for words in LONG:
+    for words in (*LONG, EVALUATED):
         command = [sys.executable, __file__, "--peak", str(words)]
         values = [
             float(subprocess.run(command, capture_output=True, check=True).stdout)
             for _ in range(repeats)
         ]
-        found[f"mib_{words}_words"] = round(median(values), 1)
+        name = f"mib_{words}_words" + "_evaluated" * (words == EVALUATED)
+        found[name] = round(median(values), 1)
     return found
 
 

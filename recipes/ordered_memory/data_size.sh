@@ -12,7 +12,7 @@ model=${1:-}
 usage="data_size.sh MODEL [TEST]"
 one_of model "$model" "${models[@]}"
 [ -z "${INSTANCES:-}" ] || fail "data_size.sh has SIZES in place of INSTANCES"
-settings_of 128 10 40000
+settings_of 128 20 40000
 sizes="8000 24000 40000 56000 72000"
 [ "$size" = paper ] || sizes="5000 10000 20000 40000"
 setting SIZES

@@ -5,14 +5,14 @@
 # TEST is the released test_d20s.tsv, needed only for the first run. The training set is generated
 # with the distribution of the released one, without the expressions of TEST. It has 72,000
 # expressions, as many as the released 90,000 have of up to 50 tokens. The models and environment
-# variables are explained in models.sh. With SIZE=cpu, EPOCHS is 10 and INSTANCES 40000.
+# variables are explained in models.sh. With SIZE=cpu, EPOCHS is 20 and INSTANCES 40000.
 
 source "$(dirname "${BASH_SOURCE[0]}")/models.sh"
 
 model=${1:-}
 usage="listops.sh MODEL [TEST]"
 one_of model "$model" "${models[@]}"
-settings_of 128 10 40000
+settings_of 128 20 40000
 
 prepared=$out/listops/data${instances:+_$instances}
 lists "$prepared" "${instances:-72000}" "${2:-}"

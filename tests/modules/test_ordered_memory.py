@@ -1,5 +1,7 @@
 """Ordered Memory against a loop over words, slots and numbers, and its invariances."""
 
+from itertools import accumulate
+
 import pytest
 import torch
 from ordered_memory_by_hand import Pointing, read_by_hand
@@ -238,6 +240,27 @@ def test_unreachable_slots_take_no_part(generator):
     pointers, _, candidates = read_by_hand(memory, inputs[:, 0].tolist(), 12)
     torch.testing.assert_close(sparse.pointers[:, 0], pointers)
     torch.testing.assert_close(sparse.output[:, 0], candidates[:, -1])
+
+
+def test_evaluation_keeps_one_step(generator):
+    memory, inputs = memory_of(), inputs_of(generator, 64, 2)
+
+    def bytes_of(slots: int) -> int:
+        """Peak of what a pass allocates."""
+        profile = torch.profiler.profile(profile_memory=True)
+        with torch.inference_mode(), profile:
+            memory(inputs, slots=slots)
+        events = profile.profiler.kineto_results.events()
+        moves = (event.nbytes() for event in events if event.name() == "[memory]")
+        return max(accumulate(moves))
+
+    bytes_of(2)
+    # One step has (batch, slots, size) memories, and p_t one number for each step and slot.
+    more, kept = 40 * 2 * 6 * 8, 64 * 40 * 2 * 8
+    assert bytes_of(42) - bytes_of(2) < 20 * more + 3 * kept
+    with_gradients = memory(inputs, slots=2)
+    with torch.inference_mode():
+        torch.testing.assert_close(memory(inputs, slots=2).output, with_gradients.output)
 
 
 def test_half_precision_follows(generator):

@@ -144,7 +144,9 @@ class OrderedMemory(nn.Module):
         state, made, pointers, grids = None, [], [], []
         for word, query, batch in zip(words, queries, running, strict=False):
             state, pointer = self._step(state, word[:batch], query[:batch], compose, slots)
-            made.append(_with_word(state)[-1])
+            top = state.candidates[-1] if len(state.candidates) else state.word
+            # A view would keep the memories of all steps.
+            made.append(top if torch.is_grad_enabled() else top.clone())
             pointers.append(pointer)
             if grid:
                 grids.append(_grid(state, grids[-1] if grids else None, slots))
