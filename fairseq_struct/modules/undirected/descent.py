@@ -1,0 +1,103 @@
+"""One minimisation of the energy of a factor graph, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from fairseq_struct.modules.undirected.orders import Step
+
+if TYPE_CHECKING:
+    from fairseq_struct.modules.undirected.graph import FactorGraph
+
+
+class Descent:
+    """Values of the variables between updates.
+
+    A message is computed again only if a variable it depends on has changed. So terms of observed
+    variables are computed once.
+
+    Args:
+        graph: the factor graph.
+        observed, start, supports, clamped: as for :meth:`.FactorGraph.minimise`.
+
+    Attributes:
+        values: by name, of all variables that have a value; the others are zero.
+    """
+
+    def __init__(
+        self, graph: FactorGraph, observed: Mapping[str, Tensor], start: Mapping[str, Tensor],
+        supports: Mapping, clamped: Mapping[str, Tensor],
+    ):  # fmt: skip
+        self.graph, self.values = graph, {**start, **observed}
+        self._start, self._supports, self._clamped = dict(start), dict(supports), dict(clamped)
+        self._messages: dict[tuple[str, str], tuple[tuple[Tensor, ...], Tensor]] = {}
+        self._masks: dict[str, Tensor] = {}
+
+    def run(self, steps: Sequence[Step]) -> None:
+        """Update variables in turn, and the members of a group from their old values."""
+        for step in steps:
+            group = (step,) if isinstance(step, str) else step
+            made = {name: self.update(name) for name in group}
+            self.values.update(made)
+
+    def update(self, name: str) -> Tensor:
+        """argmin over x of the energy (eq. C.1); the new value is returned, not kept."""
+        variable, support = self.graph.variables[name], self._supports.get(name)
+        field = self.field(name)
+        variable.regulariser.check(name, field)
+        value = variable.regulariser.gradient(field, support)
+        if variable.dropout and self.graph.training:
+            if name not in self._masks:
+                keep = 1 - variable.dropout
+                self._masks[name] = torch.empty_like(value).bernoulli_(keep).div_(keep)
+            value = value * self._masks[name]
+        if name in self._clamped:
+            value = torch.where(self._clamped[name], self._start[name], value)
+        return value
+
+    def field(self, name: str) -> Tensor:
+        """z = b + sum of messages (eq. C.2).
+
+        Raises:
+            ValueError: no factor of the variable has all the values it needs.
+        """
+        terms = [
+            self._message(key, factor, name)
+            for key, factor in self.graph.factors.items()
+            if name in factor.names and all(other in self.values for other in factor.needs(name))
+        ]
+        if not terms:
+            raise ValueError(
+                f"{name} is updated before its neighbours have values; give some of them a start"
+            )
+        bias = self.graph.variables[name].bias
+        return sum(terms[1:], terms[0]) if bias is None else sum(terms, bias)
+
+    def _message(self, key: str, factor, name: str) -> Tensor:
+        inputs = tuple(self.values[other] for other in factor.needs(name))
+        kept = self._messages.get((key, name))
+        if kept is not None and all(a is b for a, b in zip(kept[0], inputs, strict=True)):
+            return kept[1]
+        message = factor.message(name, self.values)
+        self._messages[key, name] = inputs, message
+        return message
+
+    def keep(self, which: Tensor) -> None:
+        """Go on with the instances marked in ``which`` (batch,) alone."""
+        for group in (self.values, self._start, self._supports, self._clamped, self._masks):
+            for name, value in group.items():
+                group[name] = _rows(value, which)
+        self._messages.clear()
+
+
+def _rows(value, which: Tensor):
+    """The marked rows of a tensor, or of each tensor of a tuple; a row for all stays."""
+    if value is None:
+        return None
+    if isinstance(value, tuple):
+        return type(value)(*(_rows(part, which) for part in value))
+    return value[which] if len(value) == len(which) else value

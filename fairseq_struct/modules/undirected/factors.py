@@ -1,0 +1,274 @@
+"""Factors of undirected networks: energies of several variables, and what they send to each one.
+
+Source: T. Mihaylova's thesis, section 5.2, appendices C and D. A multilinear factor has the energy
+E_f = -<W_f, x_1 (x) x_2 (x) ...> (eq. 5.3). Its message to a variable is -dE_f / dx_i, one of the
+terms of the pre-activation in eq. C.2.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from fairseq_struct.modules.undirected.regularisers import total
+
+Values = Mapping[str, Tensor]
+
+
+class Factor(nn.Module, ABC):
+    """An energy that is linear in each of its variables; all are (batch, ...).
+
+    Args:
+        names: the variables, at least two different ones.
+
+    Raises:
+        ValueError: fewer than two variables, or one twice.
+    """
+
+    def __init__(self, names: Sequence[str]):
+        super().__init__()
+        if len(set(names)) != len(names) or len(names) < 2:
+            raise ValueError(f"a factor joins two or more different variables, not {list(names)}")
+        self.names = tuple(names)
+
+    @abstractmethod
+    def message(self, name: str, values: Values) -> Tensor:
+        """-dE_f / dx of variable ``name``, from the values of the others."""
+
+    def needs(self, name: str) -> tuple[str, ...]:
+        """Variables whose values a message to ``name`` needs; without one of them, it is zero."""
+        return tuple(other for other in self.names if other != name)
+
+    def energy(self, values: Values) -> Tensor:
+        """E_f, (batch,)."""
+        name = self.names[-1]
+        return -total(values[name] * self.message(name, values))
+
+
+class Bilinear(Factor):
+    """E(x, y) = -<y, W x> (eq. 5.5), for vectors or for the vector at every position.
+
+    Args:
+        x, y: names.
+        x_size, y_size: sizes of the last dimensions.
+        shape: of x without batch, if x is to be flattened, as in eq. 5.11.
+
+    Raises:
+        ValueError: as for :class:`Factor`, or a size below 1.
+    """
+
+    def __init__(
+        self, x: str, y: str, x_size: int, y_size: int, shape: Sequence[int] | None = None
+    ):
+        super().__init__((x, y))
+        if min(x_size, y_size) < 1:
+            raise ValueError(f"factor of {x} and {y}: sizes must be 1 or more")
+        self.shape = None if shape is None else tuple(shape)
+        self.weight = nn.Parameter(nn.Linear(x_size, y_size, bias=False).weight.detach())
+
+    def message(self, name: str, values: Values) -> Tensor:
+        """W x or W^T y."""
+        x, y = self.names
+        if name == y:
+            given = values[x]
+            given = given if self.shape is None else given.flatten(-len(self.shape))
+            return functional.linear(given, self.weight)
+        made = values[y] @ self.weight
+        return made if self.shape is None else made.unflatten(-1, self.shape)
+
+
+class Contraction(Factor):
+    """E = -sum over all indices of a product of variables, and of a weight if one is given.
+
+    Eqs. 5.3 and 5.13, in einsum notation. The first index of each variable is the batch. So
+    ``Contraction(("Q", "K", "S"), "bid,bjd,bij")`` is -<S, Q K^T>. With ``"bd,be,bf"``, a weight
+    (d, e, f) and ``weight_indices="def"``, it is the multilinear factor of eq. C.2.
+
+    Args:
+        names: the variables.
+        indices: of each variable, separated by commas.
+        weight: W_f; becomes a parameter.
+        weight_indices: of the weight.
+
+    Raises:
+        ValueError: as for :class:`Factor`, or the indices do not belong to the variables.
+    """
+
+    def __init__(
+        self, names: Sequence[str], indices: str, weight: Tensor | None = None,
+        weight_indices: str = "",
+    ):  # fmt: skip
+        super().__init__(names)
+        parts = indices.replace(" ", "").split(",")
+        if len(parts) != len(self.names) or len({part[:1] for part in parts}) != 1:
+            raise ValueError(
+                f"{indices!r} must have indices for each of {', '.join(self.names)}, with the "
+                "batch first"
+            )
+        if (weight is None) != (not weight_indices):
+            raise ValueError("a weight and its indices come together")
+        self.indices = dict(zip(self.names, parts, strict=True))
+        self.weight = None if weight is None else nn.Parameter(weight.detach().clone())
+        self.weight_indices = weight_indices
+
+    def message(self, name: str, values: Values) -> Tensor:
+        """The contraction of all other variables."""
+        others = self.needs(name)
+        terms, tensors = [self.indices[o] for o in others], [values[o] for o in others]
+        if self.weight is not None:
+            terms.insert(1, self.weight_indices)
+            tensors.insert(1, self.weight)
+        return torch.einsum(",".join(terms) + "->" + self.indices[name], *tensors)
+
+
+class Biaffine(Factor):
+    """E(Y, H, M) = -<Y, H V M^T> (eq. 5.15), with H and M (batch, n, d) and Y (batch, n, n).
+
+    Args:
+        y, h, m: names.
+        size: d.
+    """
+
+    def __init__(self, y: str, h: str, m: str, size: int):
+        super().__init__((y, h, m))
+        self.weight = nn.Parameter(torch.empty(size, size))
+        nn.init.xavier_uniform_(self.weight)
+
+    def message(self, name: str, values: Values) -> Tensor:
+        """H V M^T, Y M V^T or Y^T H V (eqs. 5.19 and 5.20, with words as rows)."""
+        y, h, m = self.names
+        if name == h:
+            return values[y] @ (values[m] @ self.weight.t())
+        heads = values[h] @ self.weight
+        if name == m:
+            return values[y].transpose(1, 2) @ heads
+        return heads @ values[m].transpose(1, 2)
+
+
+class Linear(Factor):
+    """E(x, y) = -<y, A(x)> for a linear operator A (eq. D.3).
+
+    Args:
+        x, y: names.
+        operator: A, a function of (batch, *shape). An ``nn.Module`` is registered.
+        shape: of x without batch.
+        adjoint: A^T; derived from A by differentiation if not given.
+
+    Raises:
+        ValueError: A is not linear, or <y, A(x)> differs from <A^T(y), x> for random x and y.
+    """
+
+    def __init__(
+        self, x: str, y: str, operator: Callable[[Tensor], Tensor], shape: Sequence[int],
+        adjoint: Callable[[Tensor], Tensor] | None = None,
+    ):  # fmt: skip
+        super().__init__((x, y))
+        self.operator, self.adjoint, self.shape = operator, adjoint, tuple(shape)
+        self._check()
+
+    def message(self, name: str, values: Values) -> Tensor:
+        """A(x) or A^T(y)."""
+        x, y = self.names
+        if name == y:
+            return self.operator(values[x])
+        if self.adjoint is not None:
+            return self.adjoint(values[y])
+        given = values[y]
+        with torch.enable_grad():
+            zero = given.new_zeros(len(given), *self.shape, requires_grad=True)
+            made = self.operator(zero)
+            graph = torch.is_grad_enabled()
+            (found,) = torch.autograd.grad(made, zero, given, create_graph=graph)
+        return found
+
+    @torch.no_grad()
+    def _check(self):
+        x, y = self.names
+        weight = next(iter(self.parameters()), torch.zeros((), dtype=torch.float64))
+        generator = torch.Generator().manual_seed(0)
+
+        def draw(*shape: int) -> Tensor:
+            return torch.randn(*shape, generator=generator).to(weight)
+
+        first = draw(2, *self.shape)
+        made = self.operator(first)
+        second = draw(*made.shape)
+        twice = self.operator(2 * first)
+        scale = made.abs().max() + 1
+        if not torch.allclose(twice, 2 * made, rtol=0, atol=1e-3 * float(scale)):
+            raise ValueError(f"factor of {x} and {y}: the operator is not linear")
+        back = self.message(x, {y: second})
+        if back.shape != first.shape:
+            raise ValueError(
+                f"factor of {x} and {y}: the adjoint makes {tuple(back.shape[1:])} of "
+                f"{tuple(second.shape[1:])}, not {self.shape}"
+            )
+        one, other = total(made * second), total(back * first)
+        if not torch.allclose(one, other, rtol=1e-3, atol=1e-3 * float(scale)):
+            raise ValueError(
+                f"factor of {x} and {y}: <y, A(x)> is {one[0]:.4g} but <A^T(y), x> {other[0]:.4g}"
+            )
+
+
+class Convolution(Factor):
+    """E(x, h) = -<h, C(x; W)>, C a cross-correlation of images (eqs. 5.10 and D.4).
+
+    Args:
+        x, h: names; (batch, channels, height, width) each.
+        in_channels, out_channels, kernel, stride, padding: of C, as for ``nn.Conv2d``.
+        size: height and width of x.
+
+    Raises:
+        ValueError: the kernel does not fit into the image.
+    """
+
+    def __init__(
+        self, x: str, h: str, in_channels: int, out_channels: int, kernel: int, size: int,
+        stride: int = 1, padding: int = 0,
+    ):  # fmt: skip
+        super().__init__((x, h))
+        if kernel > size + 2 * padding:
+            raise ValueError(f"factor of {x} and {h}: a kernel of {kernel} in images of {size}")
+        layer = nn.Conv2d(in_channels, out_channels, kernel, bias=False)
+        self.weight = nn.Parameter(layer.weight.detach())
+        self.options = {"stride": stride, "padding": padding}
+        self.left_over = (size + 2 * padding - kernel) % stride
+
+    def message(self, name: str, values: Values) -> Tensor:
+        """C(x; W), or its adjoint, the transposed convolution of h."""
+        x, h = self.names
+        if name == h:
+            return functional.conv2d(values[x], self.weight, **self.options)
+        return functional.conv_transpose2d(
+            values[h], self.weight, output_padding=self.left_over, **self.options
+        )
+
+
+class Distance(Factor):
+    """A directed function: E(x, h) = |h - f(x)|^2 / 2 without |h|^2 / 2 (section 5.2).
+
+    The variable h has |h|^2 / 2 as its own regulariser (``identity``). Without other factors its
+    update is then h = f(x). The function is not linear in x, so x must be observed.
+
+    Args:
+        x, h: names.
+        function: f, from (batch, ...) of x to (batch, ...) of h.
+    """
+
+    def __init__(self, x: str, h: str, function: Callable[[Tensor], Tensor]):
+        super().__init__((x, h))
+        self.function = function
+
+    def message(self, name: str, values: Values) -> Tensor:
+        """f(x)."""
+        if name != self.names[1]:
+            raise ValueError(f"{name} is the input of a directed function; it must be observed")
+        return self.function(values[self.names[0]])
+
+    def energy(self, values: Values) -> Tensor:
+        """E_f, (batch,)."""
+        x, h = self.names
+        made = self.function(values[x])
+        return total(made.square() / 2 - values[h] * made)

@@ -1,0 +1,259 @@
+"""Factor graphs whose variables are inferred from one another by minimising an energy.
+
+Source: T. Mihaylova's thesis, section 5.2 and appendix C.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from fairseq_struct.modules.undirected.descent import Descent
+from fairseq_struct.modules.undirected.factors import Factor
+from fairseq_struct.modules.undirected.orders import Order, RandomOrder, names_of, steps_of
+from fairseq_struct.modules.undirected.regularisers import REGULARISERS, Regulariser, total
+
+
+class Variable(nn.Module):
+    """A variable X with E_X(x) = -<b, x> + Psi(x) (eq. 5.3).
+
+    Args:
+        regulariser: Psi, or its name in ``REGULARISERS``.
+        bias: shape of b, which broadcasts to (batch, ...) of x; None for no bias.
+        dropout: probability with which each number of an inferred x is set to 0 in training. One
+            mask serves all passes of a call.
+
+    Raises:
+        ValueError: an unknown regulariser, or a probability outside of [0, 1).
+    """
+
+    def __init__(
+        self,
+        regulariser: Regulariser | str,
+        bias: Sequence[int] | None = None,
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        if isinstance(regulariser, str):
+            if regulariser not in REGULARISERS:
+                known = ", ".join(REGULARISERS)
+                raise ValueError(f"unknown regulariser {regulariser!r}; choose one of {known}")
+            regulariser = REGULARISERS[regulariser]()
+        if not 0 <= dropout < 1:
+            raise ValueError(f"a probability of dropout must be in [0, 1), not {dropout}")
+        self.regulariser, self.dropout = regulariser, dropout
+        self.bias = None if bias is None else nn.Parameter(torch.zeros(tuple(bias)))
+
+
+@dataclass(frozen=True)
+class Converged:
+    """What :meth:`FactorGraph.converge` finds.
+
+    Args:
+        values: of every variable.
+        passes: (batch,) passes that each instance took.
+        moved: (batch,) largest change of a number in its last pass.
+    """
+
+    values: dict[str, Tensor]
+    passes: Tensor
+    moved: Tensor
+
+
+class FactorGraph(nn.Module):
+    """E(x_1, …, x_n) = sum_i E_{X_i}(x_i) + sum_f E_f(x_f) (eq. 5.1), and its minimisation.
+
+    A variable is updated to the minimum of the energy over it (eq. 5.4), which is
+    grad Psi*(z) with the pre-activation z = b + sum of its factors' messages (eqs. C.1 and C.2).
+    Sequential updates never increase the energy. Variables without a value are zero. Their
+    messages are left out, so that one pass from zero costs what a directed network costs, and is
+    the same (lemma 1).
+
+    Args:
+        variables: by name.
+        factors: by name.
+
+    Raises:
+        ValueError: no variables, or a factor joins unknown ones.
+    """
+
+    def __init__(self, variables: Mapping[str, Variable], factors: Mapping[str, Factor]):
+        super().__init__()
+        if not variables:
+            raise ValueError("a factor graph needs variables")
+        self.variables, self.factors = nn.ModuleDict(variables), nn.ModuleDict(factors)
+        for name, factor in factors.items():
+            self._known(factor.names, f"factor {name}")
+
+    def energy(self, values: Mapping[str, Tensor], supports: Mapping | None = None) -> Tensor:
+        """E of an assignment to all variables, (batch,).
+
+        Args:
+            values: (batch, ...) of every variable.
+            supports: see :meth:`minimise`.
+
+        Raises:
+            ValueError: a variable without value, or an unknown one.
+        """
+        self._known(values, "the assignment")
+        missing = [name for name in self.variables if name not in values]
+        if missing:
+            raise ValueError(f"the energy needs a value of {', '.join(missing)}")
+        supports, parts = supports or {}, []
+        for name, variable in self.variables.items():
+            parts.append(variable.regulariser.value(values[name], supports.get(name)))
+            if variable.bias is not None:
+                parts.append(-total(values[name] * variable.bias))
+        parts += [factor.energy(values) for factor in self.factors.values()]
+        return torch.stack(parts).sum(0)
+
+    def minimise(
+        self,
+        observed: Mapping[str, Tensor],
+        order: Order,
+        passes: int = 1,
+        start: Mapping[str, Tensor] | None = None,
+        supports: Mapping | None = None,
+        clamped: Mapping[str, Tensor] | None = None,
+    ) -> dict[str, Tensor]:
+        """Update variables in turn; gradients flow through all updates.
+
+        Args:
+            observed: values that stay as they are.
+            order: names of the variables to update in a pass; a group (tuple) is updated from its
+                members' old values; or a function from the number of the pass to such a sequence.
+            passes: number of passes.
+            start: first values of other variables; zero if not given.
+            supports: by variable, a boolean mask of what may be other than 0 (padding), or what
+                else its regulariser takes.
+            clamped: by variable of ``start``, a boolean mask of the numbers that stay as they are.
+
+        Returns:
+            The values of all variables that have one.
+
+        Raises:
+            ValueError: unknown, missing, or observed variables in the order, or no passes.
+        """
+        descent = self.descent(observed, order, start, supports, clamped)
+        if passes < 1:
+            raise ValueError(f"the number of passes must be 1 or more, not {passes}")
+        for number in range(passes):
+            descent.run(steps_of(order, number))
+        return descent.values
+
+    def descent(
+        self,
+        observed: Mapping[str, Tensor],
+        order: Order,
+        start: Mapping[str, Tensor] | None = None,
+        supports: Mapping | None = None,
+        clamped: Mapping[str, Tensor] | None = None,
+    ) -> Descent:
+        """A minimisation to run step by step; arguments and errors as for :meth:`minimise`."""
+        start, supports, clamped = start or {}, supports or {}, clamped or {}
+        for what, given in (
+            ("observed", observed), ("start", start), ("supports", supports),
+            ("clamped", clamped),
+        ):  # fmt: skip
+            self._known(given, what)
+        self._check_order(order, observed, start)
+        for name in clamped:
+            if name not in start:
+                raise ValueError(f"{name} is clamped, but has no start")
+        return Descent(self, observed, start, supports, clamped)
+
+    def converge(
+        self,
+        observed: Mapping[str, Tensor],
+        order: Order,
+        tolerance: float = 1e-3,
+        most_passes: int = 10,
+        start: Mapping[str, Tensor] | None = None,
+        supports: Mapping | None = None,
+        clamped: Mapping[str, Tensor] | None = None,
+    ) -> Converged:
+        """Update until no number moves by more than ``tolerance``, instance by instance.
+
+        Finished instances leave the batch. The first pass counts as a move from zero.
+
+        Args:
+            observed, order, start, supports, clamped: as for :meth:`minimise`; a support that is
+                not a tensor must be a tuple of tensors or None.
+            tolerance: largest change of a number in a pass that ends a minimisation.
+            most_passes: after which every instance ends.
+
+        Raises:
+            ValueError: as for :meth:`minimise`, or a tolerance that is not above 0.
+        """
+        if not tolerance > 0 or most_passes < 1:
+            raise ValueError("the tolerance must be above 0 and the passes 1 or more")
+        descent = self.descent(observed, order, start, supports, clamped)
+        size = len(next(iter(descent.values.values())))
+        device = next(iter(descent.values.values())).device
+        left = torch.arange(size, device=device)
+        taken, moved = torch.zeros(size, dtype=torch.long, device=device), torch.zeros(size)
+        moved, found = moved.to(device), {}
+        for number in range(most_passes):
+            before = dict(descent.values)
+            descent.run(steps_of(order, number))
+            change = _largest_change(before, descent.values)
+            taken[left], moved[left] = number + 1, change.to(moved.dtype)
+            done = (change <= tolerance) | (number + 1 == most_passes)
+            for name, value in descent.values.items():
+                found.setdefault(name, []).append((left[done], value[done]))
+            left = left[~done]
+            if not len(left):
+                break
+            descent.keep(~done)
+        values = {name: _in_order(parts) for name, parts in found.items()}
+        return Converged(values, taken, moved)
+
+    def field(
+        self, name: str, values: Mapping[str, Tensor], supports: Mapping | None = None
+    ) -> Tensor:
+        """The pre-activation z of a variable (eq. C.2); variables without value are zero.
+
+        Raises:
+            ValueError: an unknown variable, or none of its neighbours has a value.
+        """
+        self._known([name], "the field")
+        self._known(values, "the assignment")
+        return Descent(self, values, {}, supports or {}, {}).field(name)
+
+    def _known(self, names, where: str):
+        for name in names:
+            if name not in self.variables:
+                known = ", ".join(self.variables)
+                raise ValueError(f"{where}: unknown variable {name!r}; there are {known}")
+
+    def _check_order(self, order: Order, observed: Mapping, start: Mapping):
+        if isinstance(order, RandomOrder):
+            steps = (*order.names, *order.last)
+        else:
+            steps = steps_of(order, 0)
+        names = names_of(steps)
+        self._known(names, "the order")
+        if not names:
+            raise ValueError("nothing is left to infer: the order is empty")
+        for name in names:
+            if name in observed:
+                raise ValueError(f"the order updates {name}, which is observed")
+        missing = [x for x in self.variables if not (x in names or x in observed or x in start)]
+        if missing:
+            raise ValueError(f"the order leaves out {', '.join(missing)}, not observed either")
+
+
+def _largest_change(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> Tensor:
+    """(batch,) over all variables; without a value before, from zero."""
+    changes = [
+        (value - before[name] if name in before else value).detach().abs().flatten(1).amax(1)
+        for name, value in after.items()
+        if before.get(name) is not value
+    ]
+    return torch.stack(changes).amax(0)
+
+
+def _in_order(parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+    places = torch.cat([place for place, _ in parts])
+    return torch.cat([value for _, value in parts])[places.argsort()]

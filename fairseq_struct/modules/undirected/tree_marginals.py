@@ -1,0 +1,91 @@
+"""Marginals of dependency trees as the values of a variable."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from fairseq_struct.modules.undirected.regularisers import Regulariser
+from fairseq_struct.structure.dependency import DependencyTrees
+
+# The dual problem is solved to this accuracy of the marginals.
+ACCURACY, MOST_STEPS = 1e-9, 500
+
+
+class TreeSupport(NamedTuple):
+    """Which trees are allowed.
+
+    Args:
+        lengths: (batch,) words of each sentence.
+        allowed: (batch, n, n) booleans, arcs that may be used; all if not given.
+    """
+
+    lengths: Tensor
+    allowed: Tensor | None = None
+
+
+class TreeMarginals(Regulariser):
+    """The structured entropy Psi(Y) = -H_M(Y), whose activation are the marginals of trees.
+
+    Source: Mihaylova's thesis, eqs. 5.17, 5.18 and 5.20. H_M(Y) is the largest entropy of a
+    distribution over trees with marginals Y, and Psi*(t) = log sum over trees of exp <t, tree>.
+
+    Args:
+        projective, single_root: which trees, as for :class:`.DependencyTrees`.
+    """
+
+    def __init__(self, projective: bool = False, single_root: bool = False):
+        self.projective, self.single_root = projective, single_root
+
+    def trees(self, t: Tensor, support: TreeSupport | None = None) -> DependencyTrees:
+        """The distribution over trees with arc scores t, (batch, n, n)."""
+        lengths = allowed = None
+        if support is not None:
+            lengths, allowed = support
+        if allowed is not None:
+            t = t.masked_fill(~allowed, -torch.inf)
+        return DependencyTrees(t, lengths, self.projective, self.single_root)
+
+    def gradient(self, t: Tensor, support: TreeSupport | None = None) -> Tensor:
+        """Marginals, (batch, n, n)."""
+        return self.trees(t, support).marginals
+
+    def conjugate(self, t: Tensor, support: TreeSupport | None = None) -> Tensor:
+        """The log-partition, (batch,)."""
+        return self.trees(t, support).log_partition
+
+    def value(self, h: Tensor, support: TreeSupport | None = None) -> Tensor:
+        """-H_M(h), (batch,), as max over t of <t, h> - Psi*(t).
+
+        The maximum is found by L-BFGS in float64. Gradients do not flow. Marginals outside of the
+        polytope, for which the maximum is infinite, are not told apart.
+        """
+        wanted = h.detach().double()
+        allowed = wanted > 0
+        support = TreeSupport(*((None, None) if support is None else support))
+        if support.allowed is not None:
+            allowed = allowed & support.allowed
+        support = support._replace(allowed=allowed)
+        t = torch.where(allowed, wanted, 1.0).log().requires_grad_()
+        solver = torch.optim.LBFGS(
+            [t], 1, MOST_STEPS, tolerance_grad=ACCURACY, tolerance_change=0,
+            line_search_fn="strong_wolfe",
+        )  # fmt: skip
+
+        def gaps() -> Tensor:
+            return self.conjugate(t, support) - (t * wanted).sum((1, 2))
+
+        def loss() -> Tensor:
+            solver.zero_grad()
+            found = gaps().sum()
+            found.backward()
+            return found
+
+        with torch.enable_grad():
+            solver.step(loss)
+        return -gaps().detach().to(h.dtype)
+
+    def check(self, name: str, t: Tensor) -> None:
+        """Raise a ValueError unless the variable has scores of arcs."""
+        if t.dim() != 3 or t.size(1) != t.size(2):
+            raise ValueError(f"variable {name}: trees need (batch, n, n), not {tuple(t.shape)}")
