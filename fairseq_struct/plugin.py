@@ -46,10 +46,20 @@ def registering_modules() -> list[str]:
         spec = importlib.util.find_spec(package)
         if spec is None:
             continue
-        modules = pkgutil.iter_modules(spec.submodule_search_locations)
-        # Folders in a room, such as models/shared, register nothing.
-        found += sorted(f"{package}.{module.name}" for module in modules if not module.ispkg)
+        found += _files(package, spec.submodule_search_locations)
     return found
+
+
+def _files(package: str, folders) -> list[str]:
+    """The modules of a room, those of its sub-rooms last."""
+    found, below = [], []
+    for module in sorted(pkgutil.iter_modules(folders), key=lambda module: module.name):
+        name = f"{package}.{module.name}"
+        if not module.ispkg:
+            found.append(name)
+        elif module.name != "shared":  # what several models share registers nothing
+            below += _files(name, [f"{folder}/{module.name}" for folder in folders])
+    return found + below
 
 
 def registered() -> dict[str, list[str]]:

@@ -1,0 +1,1 @@
+"""Undirected neural networks, one registered architecture per file."""
