@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from fairseq_struct.data.datasets.similar_lengths import BATCH_WORDS
@@ -63,14 +64,22 @@ class Option:
         """Check a value.
 
         Raises:
-            InputError: the value is too small, or not one of the choices.
+            InputError: the value is too small, not a whole number where one is due, or not one of
+                the choices.
         """
+        if self.type is int and value is not self.default and not _is_whole(value):
+            raise InputError(f"{self.on_command_line} must be a whole number, not {value!r}")
         if value == self.default:
             return
         if self.choices is not None and value not in self.choices:
             raise InputError(unknown_name(self.on_command_line, value, self.choices))
         if self.least is not None and value < self.least:
             raise InputError(f"{self.on_command_line} must be {self.least} or more, not {value}")
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is an integer of Python or NumPy; a bool is a switch, not a number."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 DEVICE = Option("device", "where the model is to run, such as cuda or cuda:1 (default: cpu)")

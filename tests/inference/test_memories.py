@@ -173,6 +173,12 @@ def test_slots_of_the_other_verbs(checkpoint, draw, verb):
     assert status == 2 and "--slots does not apply to this model" in said
 
 
+@pytest.mark.parametrize("slots", [True, 1.5, "2"])
+def test_slots_are_whole_numbers(checkpoint, slots):
+    with pytest.raises(InputError, match=f"^--slots must be a whole number, not {slots!r}$"):
+        load(checkpoint, slots=slots)
+
+
 def test_abilities_of_which_any_will_do(checkpoint):
     assert isinstance(load(checkpoint, ability=["score", "draw"]), MemoryClassifier)
     with pytest.raises(InputError, match="unknown ability 'drow'"):

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 
+import numpy as np
 import pytest
 import torch
 from fairseq.data import Dictionary
@@ -145,6 +146,7 @@ def test_devices_and_sizes_that_there_are_not(language_models):
         ({"device": "abacus"}, "--device abacus: "),
         ({"device": "cuda:99"}, "--device cuda:99: "),
         ({"batch_words": 0}, "--batch-words must be 1 or more, not 0"),
+        ({"batch_words": 4000.0}, "--batch-words must be a whole number, not 4000.0"),
         ({"ability": "sing"}, "unknown ability 'sing'"),
         ({"layr": 1}, "unknown option 'layr'; choose one of .* did you mean 'layer'"),
         ({"split": "no"}, "unknown --split 'no'; choose one of word, gap"),
@@ -259,6 +261,16 @@ def test_options_that_ask_for_nothing_are_no_tools(tools):
         given_options(["parse"], {"depth": 1})
     with pytest.raises(InputError, match="unknown option 'depth'"):
         given_options(["classify"], {"depth": 2})
+
+
+@pytest.mark.parametrize("value", [True, False, 1.5, 3.0, float("nan"), "3", [3], None])
+def test_whole_numbers_are_neither_switches_nor_fractions(tools, value):
+    register("a", lambda model: True, "parse", Option("depth", "how deep", int, 3, least=0))
+    wrong = re.escape(f"--depth must be a whole number, not {value!r}")
+    with pytest.raises(InputError, match=f"^{wrong}$"):
+        given_options(["parse"], {"depth": value})
+    for number in (0, np.int64(4)):
+        assert given_options(["parse"], {"depth": number}) == {"depth": number}
 
 
 @pytest.mark.parametrize("file", ["inference/loading.py", "cli/parse.py"])
