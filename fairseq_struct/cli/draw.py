@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="data-bin with the dictionaries, if it was moved since training; once for all "
         "checkpoints, or once for each",
     )  # fmt: skip
-    add_tool_options(parser, "parse", "draw")
+    add_tool_options(parser, "parse", "draw", tree_kind="constituents")
 
 
 def run(args: argparse.Namespace) -> int:

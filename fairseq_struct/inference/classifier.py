@@ -101,7 +101,7 @@ class Classifier:
         return (one.constituents() for one in found) if self.tree_kind == CONSTITUENTS else found
 
     def _repeated(self, number: int, sentence: str) -> tuple[Words, ...]:
-        if self.sides > 1 and "\t" in sentence:
+        if "\t" in sentence:
             raise InputError(f"line {number}: a sentence pair; trees are for single sentences")
         return self._words(number, (sentence,) * self.sides)
 

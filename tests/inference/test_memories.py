@@ -161,6 +161,19 @@ def test_models_that_cannot_be_drawn(draw, arch, data, options, message):
     assert (status, output) == (2, "") and message in said and said.count("\n") == 1
 
 
+def test_only_options_of_what_can_be_drawn_are_offered(capsys):
+    """Parsers of dependencies have options of their own; ``draw`` cannot draw their trees."""
+    offered = {}
+    for verb in ("draw", "parse"):
+        with pytest.raises(SystemExit):
+            main([verb, "--help"])
+        offered[verb] = set(re.findall(r"^  (--[\w-]+)", capsys.readouterr().out, re.MULTILINE))
+    of_dependencies = {"--multiple-roots", "--bfloat16"}
+    assert of_dependencies < offered["parse"] and not of_dependencies & offered["draw"]
+    own = {"--what", "--gold-trees", "--output"}
+    assert offered["draw"] - own == offered["parse"] - of_dependencies - {"--format"}
+
+
 @pytest.mark.parametrize("verb", ["parse", "classify"])
 def test_slots_of_the_other_verbs(checkpoint, draw, verb):
     lines = [f"{FORMULAS[0]}\t{FORMULAS[2]}"] if verb == "classify" else FORMULAS
@@ -171,6 +184,12 @@ def test_slots_of_the_other_verbs(checkpoint, draw, verb):
     place = ["--data", STORED / "pairs" / "data-bin", "--slots=2"]
     status, _, said = draw(STORED / "recurrent_classifier.pt", *place, lines=lines, verb=verb)
     assert status == 2 and "--slots does not apply to this model" in said
+
+
+@pytest.mark.parametrize("slots", [True, 1.5, "2"])
+def test_slots_are_whole_numbers(checkpoint, slots):
+    with pytest.raises(InputError, match=f"^--slots must be a whole number, not {slots!r}$"):
+        load(checkpoint, slots=slots)
 
 
 def test_abilities_of_which_any_will_do(checkpoint):

@@ -8,6 +8,7 @@ import pytest
 import torch
 from fairseq.data import Dictionary
 from small_masked_models import train
+from stored_models import STORED
 
 import fairseq_struct
 from fairseq_struct.cli.main import main
@@ -141,6 +142,15 @@ def test_labels_appear_before_the_next_sentence_is_there(pipe):
     pipe.writer.write(b"two\tsentences\n")
     with pytest.raises(InputError, match=r"line 3: 2 sentence\(s\)"):
         next(found)
+
+
+@pytest.mark.parametrize(("arch", "data"), [("latent_tree_classifier", "single"),
+                                            ("latent_tree_entailment", "pairs")])  # fmt: skip
+def test_a_pair_has_no_tree_of_a_sentence(arch, data, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("a b\nb\ta\n"))
+    status = main(["parse", str(STORED / f"{arch}.pt"), f"--data={STORED / data / 'data-bin'}"])
+    told = "error: line 2: a sentence pair; trees are for single sentences\n"
+    assert (status, *capsys.readouterr()) == (2, "", told)
 
 
 @pytest.fixture(scope="module")

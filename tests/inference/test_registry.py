@@ -4,6 +4,7 @@ import json
 import re
 import sys
 
+import numpy as np
 import pytest
 import torch
 from fairseq.data import Dictionary
@@ -145,6 +146,7 @@ def test_devices_and_sizes_that_there_are_not(language_models):
         ({"device": "abacus"}, "--device abacus: "),
         ({"device": "cuda:99"}, "--device cuda:99: "),
         ({"batch_words": 0}, "--batch-words must be 1 or more, not 0"),
+        ({"batch_words": 4000.0}, "--batch-words must be a whole number, not 4000.0"),
         ({"ability": "sing"}, "unknown ability 'sing'"),
         ({"layr": 1}, "unknown option 'layr'; choose one of .* did you mean 'layer'"),
         ({"split": "no"}, "unknown --split 'no'; choose one of word, gap"),
@@ -213,9 +215,9 @@ def tools(monkeypatch):
     monkeypatch.setattr(registry, "TOOLS", dict(registry.TOOLS))
 
 
-def register(name, serves, ability="parse", *options):
+def register(name, serves, ability="parse", *options, **more):
     return register_tool(
-        name, kind=f"models of {name}", abilities=[ability], serves=serves, options=options
+        name, kind=f"models of {name}", abilities=[ability], serves=serves, options=options, **more
     )(lambda model, task, **_: name)
 
 
@@ -247,6 +249,16 @@ def test_tools_that_cannot_be_registered(tools):
     assert [one.name for one in options_for(["parse"])].count("depth") == 1
 
 
+def test_options_of_tools_of_one_kind_of_trees(tools):
+    for kind, kinds in (("either", {}), ("heads", {"tree_kinds": ["dependencies"]})):
+        option = Option(kind, "an option")
+        register(kind, lambda model: True, "parse", option, **kinds)
+        assert option in options_for(["parse"]) and option in options_for(["parse"], "dependencies")
+        assert (option in options_for(["parse"], "constituents")) == (kind == "either")
+    with pytest.raises(ValueError, match="kind of trees 'tree'; choose one of constituents, dep"):
+        register("other", lambda model: True, tree_kinds=["tree"])
+
+
 def test_options_that_ask_for_nothing_are_no_tools(tools):
     depth = Option("depth", "how deep", int, 3, least=2, flag="--tree-depth")
     register("a", lambda model: True, "parse", depth)
@@ -259,6 +271,16 @@ def test_options_that_ask_for_nothing_are_no_tools(tools):
         given_options(["parse"], {"depth": 1})
     with pytest.raises(InputError, match="unknown option 'depth'"):
         given_options(["classify"], {"depth": 2})
+
+
+@pytest.mark.parametrize("value", [True, False, 1.5, 3.0, float("nan"), "3", [3], None])
+def test_whole_numbers_are_neither_switches_nor_fractions(tools, value):
+    register("a", lambda model: True, "parse", Option("depth", "how deep", int, 3, least=0))
+    wrong = re.escape(f"--depth must be a whole number, not {value!r}")
+    with pytest.raises(InputError, match=f"^{wrong}$"):
+        given_options(["parse"], {"depth": value})
+    for number in (0, np.int64(4)):
+        assert given_options(["parse"], {"depth": number}) == {"depth": number}
 
 
 @pytest.mark.parametrize("file", ["inference/loading.py", "cli/parse.py"])

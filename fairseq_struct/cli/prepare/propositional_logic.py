@@ -3,14 +3,17 @@
     fairseq-struct prepare propositional_logic PATH OUT
     fairseq-struct prepare propositional_logic PATH OUT --split c
     fairseq-struct prepare propositional_logic generate OUT
+    fairseq-struct prepare propositional_logic generate OUT --balance released
 
 PATH holds train0, train1, … and test0, test1, …; the number is the number of operators of the
 longer formula. Each line is a relation and two formulas, separated by tabs. Training data have at
 most --most-operators operators; a tenth of them is used for validation. The test split has all
 test files.
 
-``generate`` draws pairs instead, equally many of each number of operators as far as there are so
-many, and test pairs of 0 to 12 operators; truth tables give their relations.
+``generate`` draws pairs instead, and truth tables give their relations. Training data have equally
+many pairs of each number of operators, or as --balance asks; what short formulas cannot give,
+because there are few, longer ones do. Test pairs have 0 to 12 operators. --split takes pairs out
+of those drawn.
 
 With --split, training data are without ( and ( not a ) ) in split a, without ( and ( not X ) ) in
 b, and without ( or ( not X ) ), too, in c; the test split has the pairs with such formulas and
@@ -20,10 +23,12 @@ with more operators than training data.
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from fairseq_struct.data.generators.propositional_logic import RELATIONS, draw_pairs
+from fairseq_struct.data.generators.propositional_logic import RELATIONS, RELEASED, draw_pairs
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.prepared.preparation_script import at_least, say
 from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus
@@ -35,6 +40,8 @@ GENERATE = "generate"
 # Of ``generate``: training and validation pairs, test pairs of each number of operators, and the
 # largest number, as in the released test sets.
 DRAWN, DRAWN_TESTS, MOST_TEST_OPERATORS = 100_000, 1000, 12
+# Balances of ``generate`` with a name.
+EQUAL, AS_RELEASED = "equal", "released"
 
 # Test pairs by their place: a file, or a number of operators.
 Tests = dict[Path | str, list[Instance]]
@@ -43,8 +50,9 @@ Tests = dict[Path | str, list[Instance]]
 def run(args: argparse.Namespace) -> None:
     """Prepare the corpus."""
     drawn = args.path == GENERATE
-    if args.test_instances and not drawn:
-        raise InputError(f"--test-instances is for {GENERATE}")
+    for option, given in (("test-instances", args.test_instances), ("balance", args.balance)):
+        if given and not drawn:
+            raise InputError(f"--{option} is for {GENERATE}")
     train, tests, longer = draw(args) if drawn else read(args)
     if args.split:
         held = held_by_split(args.split)
@@ -85,6 +93,7 @@ def selection(args: argparse.Namespace) -> dict:
     found = {name: vars(args)[name] for name in ("most_operators", "most_instances", "seed")}
     if args.path == GENERATE:
         found |= {"generated": True, "test_instances": args.test_instances or DRAWN_TESTS}
+        found |= {"balance": args.balance} if args.balance not in (None, EQUAL) else {}
     return found | ({"split": args.split} if args.split else {})
 
 
@@ -114,24 +123,69 @@ def read(args: argparse.Namespace) -> tuple[list[Instance], Tests, Tests]:
 
 
 def draw(args: argparse.Namespace) -> tuple[list[Instance], Tests, Tests]:
-    """Draw what :func:`read` reads; no pair is in both training and test data."""
+    """Draw what :func:`read` reads; no pair is in both training and test data.
+
+    Raises:
+        InputError: as for :func:`weights`.
+    """
+    shares = weights(args.balance or EQUAL, args.most_operators)
     train: list[Instance] = []
     tests, longer = {}, {}
     wanted_tests = args.test_instances or DRAWN_TESTS
     most = max(args.most_operators, MOST_TEST_OPERATORS)
     for number in range(most + 1):
         # What short formulas cannot give, longer ones do.
-        bins = args.most_operators - number + 1
         left = (args.most_instances or DRAWN) - len(train)
-        wanted = -(-left // bins) if bins > 0 else 0
+        wanted = -(-left * shares[number] // sum(shares[number:])) if any(shares[number:]) else 0
         every = wanted + wanted_tests
         found = draw_pairs(number, every, Random(f"{args.seed} {number}"))
         test = len(found) * wanted_tests // every
         tests[f"{number} operators"] = found[:test]
         train += found[test:]
-        if bins <= 0:
+        if number > args.most_operators:
             longer[f"{number} operators"] = found[:test]
     return train, tests, longer
+
+
+def weights(balance: str | Sequence[int], most_operators: int) -> Sequence[int]:
+    """Training pairs of 0, 1, … operators, relative to each other.
+
+    Args:
+        balance: as :func:`balance_of` returns it.
+        most_operators: maximum number of operators.
+
+    Raises:
+        InputError: the balance is for another number of operators.
+    """
+    if balance == EQUAL:
+        return [1] * (most_operators + 1)
+    if balance == AS_RELEASED:
+        if most_operators >= len(RELEASED):
+            raise InputError(
+                f"--balance {balance}: the released pairs have up to {len(RELEASED) - 1} "
+                f"operators; --most-operators is {most_operators}"
+            )
+        return RELEASED[: most_operators + 1]
+    if len(balance) != most_operators + 1:
+        raise InputError(
+            f"--balance has {len(balance)} numbers, for up to {len(balance) - 1} operators; "
+            f"--most-operators is {most_operators}"
+        )
+    return balance
+
+
+def balance_of(text: str) -> str | list[int]:
+    """An argparse type: the name of a balance, or its weights."""
+    if text in (EQUAL, AS_RELEASED):
+        return text
+    if not re.fullmatch("[0-9]+(,[0-9]+)*", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither {EQUAL}, {AS_RELEASED}, nor whole numbers with commas between"
+        )
+    found = [int(part) for part in text.split(",")]
+    if not any(found):
+        raise argparse.ArgumentTypeError(f"{text} asks for no pair")
+    return found
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -153,6 +207,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--test-instances", type=at_least(1), metavar="N",
         help=f"{GENERATE}: test pairs of each number of operators (default: {DRAWN_TESTS})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--balance", type=balance_of, metavar="BALANCE",
+        help=f"{GENERATE}: how many training pairs have 0, 1, … operators: equally many "
+        f"({EQUAL}), in the proportions of the released pairs ({AS_RELEASED}), or in those of "
+        "whole numbers, one for each number of operators up to --most-operators, such as "
+        f"0,1,1,2,2,3,3 (default: {EQUAL})",
     )  # fmt: skip
     parser.add_argument(
         "--split", choices=SPLITS, help="keep some formulas from training, and test with them"

@@ -10,6 +10,7 @@ import pytest
 
 from fairseq_struct.data.generators.propositional_logic import (
     RELATIONS,
+    RELEASED,
     VARIABLES,
     draw_pairs,
     relation,
@@ -116,6 +117,16 @@ def test_released_labels_are_those_of_the_truth_tables():
             assert relation(first, second) == pair.label
             counts[pair.label] += 1
     assert counts.total() == 37_367 and counts.keys() == set(RELATIONS)
+
+
+@WITH_DATA
+def test_the_released_balance_is_that_of_the_training_files():
+    found = Counter(
+        max(map(operators, pair.sentences))
+        for number in range(13)
+        for pair in read_pairs(DATA / f"train{number}")
+    )
+    assert dict(enumerate(RELEASED)) == found
 
 
 @WITH_DATA

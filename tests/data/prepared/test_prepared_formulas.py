@@ -38,6 +38,11 @@ def write_files(folder):
     return folder
 
 
+def operators(pair):
+    """Number of operators of the longer formula."""
+    return max(len(re.findall("and|or|not", side)) for side in pair[:2])
+
+
 def pairs(folder, name):
     parts = [(folder / "text" / f"{name}.{part}").read_text().splitlines()
              for part in ("sentence1", "sentence2", "label")]  # fmt: skip
@@ -74,8 +79,7 @@ def test_generated_pairs_are_balanced_by_operators(tmp_path, run):
     assert status == 0
     known = [*pairs(tmp_path / "out", "train"), *pairs(tmp_path / "out", "valid")]
     tested = pairs(tmp_path / "out", "test")
-    sizes = [[max(len(re.findall("and|or|not", side)) for side in pair[:2]) for pair in each]
-             for each in (known, tested)]  # fmt: skip
+    sizes = [list(map(operators, each)) for each in (known, tested)]
     counts = [[found.count(number) for number in range(13)] for found in sizes]
     # Of no operators there are 36 pairs, so that the others have more than a quarter each.
     assert sum(counts[0]) == 300 and counts[0][1:4] == [91, 90, 90] and not any(counts[0][4:])
@@ -94,9 +98,70 @@ def test_generated_pairs_are_balanced_by_operators(tmp_path, run):
 
 
 @pytest.mark.parametrize(
+    ("balance", "expected"),
+    [
+        ("0,0,1,3", [0, 0, 75, 225]),
+        ("0,5,0,0", [0, 300, 0, 0]),
+        # 30, 2,319, 12,451 and 23,252 of 38,052, each rounded up in turn
+        ("released", [1, 19, 98, 182]),
+    ],
+)
+def test_generated_pairs_are_balanced_as_asked(tmp_path, run, balance, expected):
+    given = ["generate", tmp_path / "out", "--most-operators=3", "--most-instances=300",
+             "--test-instances=5", f"--balance={balance}"]  # fmt: skip
+    assert run("propositional_logic", given)[0] == 0
+    known = [*pairs(tmp_path / "out", "train"), *pairs(tmp_path / "out", "valid")]
+    found = [operators(pair) for pair in known]
+    assert [found.count(number) for number in range(4)] == expected
+    tested = [operators(pair) for pair in pairs(tmp_path / "out", "test")]
+    assert [tested.count(number) for number in range(13)] == [5] * 13
+    made = json.loads((tmp_path / "out" / "manifest.json").read_text())["options"]["balance"]
+    assert made == (balance if balance == "released" else [*map(int, balance.split(","))])
+
+
+def test_what_longer_pairs_make_up_for_is_shared_as_asked(tmp_path, run):
+    """Of no operators there are 36 pairs, most of them for training."""
+    given = ["generate", tmp_path / "out", "--most-operators=2", "--most-instances=300",
+             "--test-instances=1", "--balance=4,1,3"]  # fmt: skip
+    assert run("propositional_logic", given)[0] == 0
+    known = [*pairs(tmp_path / "out", "train"), *pairs(tmp_path / "out", "valid")]
+    found = [operators(pair) for pair in known]
+    assert [found.count(number) for number in range(3)] == [36, 66, 198]
+
+
+def test_by_default_the_balance_is_equal(tmp_path, run):
+    options = ["--most-operators=2", "--most-instances=50", "--test-instances=1"]
+    for name, more in (("default", []), ("equal", ["--balance=equal"])):
+        assert run("propositional_logic", ["generate", tmp_path / name, *options, *more])[0] == 0
+    assert contents(tmp_path / "default") == contents(tmp_path / "equal")
+
+
+@pytest.mark.parametrize(
+    ("balance", "message"),
+    [
+        ("even", "'even' is neither equal, released, nor whole numbers with commas between"),
+        ("1,-1", "'1,-1' is neither"),
+        ("1,,1", "'1,,1' is neither"),
+        ("1.5,1", "'1.5,1' is neither"),
+        ("0,0", "0,0 asks for no pair"),
+    ],
+)
+def test_balances_that_are_none(tmp_path, run, balance, message):
+    given = ["generate", tmp_path / "out", "--most-operators=1", f"--balance={balance}"]
+    status, _, complaint = run("propositional_logic", given)
+    assert status == 2 and f"argument --balance: {message}" in complaint
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["FILES", "OUT", "--test-instances=3"], "--test-instances is for generate"),
+        (["FILES", "OUT", "--balance=equal"], "--balance is for generate"),
+        (["generate", "OUT", "--most-operators=3", "--balance=1,1"],
+         "--balance has 2 numbers, for up to 1 operators; --most-operators is 3"),
+        (["generate", "OUT", "--most-operators=20", "--balance=released"],
+         "--balance released: the released pairs have up to 19 operators; --most-operators is 20"),
         (["EMPTY", "OUT", "--most-operators=0"], "train0: no such file"),
         (["FILES", "OUT", "--most-operators=1", "--split=c"], "--split c: no test pair is in it"),
         (["LACKING", "OUT", "--most-operators=1", "--split=a"],
