@@ -1,0 +1,145 @@
+"""Time of undirected networks, forward and backward, against the directed networks they unroll.
+
+A row per network: attention (batches of 64 sequences of 25, size 256, 3 hidden symbols each)
+against plain self-attention; convolutions (128 images of 28 x 28) against the same layers in
+``nn.Sequential``; and the dependency parser (32 sentences of 30 words, vectors and layers of 400,
+without encoder) against its own first pass, which is the biaffine parser. Losses are those of
+training, gradients those of all weights. No dropout. The kinds alternate; each number is a median
+of steps that follow an untimed one.
+
+    python recipes/benchmarks/undirected.py [--threads 1] [--append]
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from fairseq_struct.modules.undirected.attention import SelfAttention, UndirectedAttention
+from fairseq_struct.modules.undirected.convnet import CHANNELS, KERNELS, STRIDE, UndirectedConvnet
+from fairseq_struct.modules.undirected.parser import UndirectedParser
+from fairseq_struct.modules.undirected.passes import Passes
+from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
+
+RESULTS = Path(__file__).with_name("results.jsonl")
+PASSES = (1, 2, 3)
+SYMBOLS, SEQUENCES, LENGTH, SIZE = 64, 64, 25, 256
+IMAGES, PIXELS, LABELS = 128, 28, 10
+SENTENCES, WORDS, LAYER = 32, 30, 400
+
+
+class Vectors(nn.Module):
+    """In place of an encoder: the words' vectors are given."""
+
+    size = LAYER
+
+
+def attention() -> dict[str, Callable[[], Tensor]]:
+    """Losses of the hidden symbols, by the kind of network."""
+    tokens = torch.randint(SYMBOLS, (SEQUENCES, LENGTH))
+    places = torch.rand(SEQUENCES, LENGTH).topk(3).indices
+    lengths = torch.full((SEQUENCES,), LENGTH)
+    gold = tokens.gather(1, places).flatten()
+
+    def loss(network: nn.Module) -> Tensor:
+        return cross_entropy(network(tokens, lengths, places).logits.flatten(0, 1), gold)
+
+    kinds = {f"k{k}": UndirectedAttention(SYMBOLS, SIZE, passes=Passes(k)) for k in PASSES}
+    return _losses({"directed": SelfAttention(SYMBOLS, SIZE), **kinds}, loss)
+
+
+def convolution() -> dict[str, Callable[[], Tensor]]:
+    """Losses of classification, by the kind of network."""
+    images, gold = torch.rand(IMAGES, 1, PIXELS, PIXELS), torch.randint(LABELS, (IMAGES,))
+    first, second = CHANNELS
+    side = ((PIXELS - KERNELS[0]) // STRIDE + 1 - KERNELS[1]) // STRIDE + 1
+    plain = nn.Sequential(
+        nn.Conv2d(1, first, KERNELS[0], STRIDE), nn.Tanh(),
+        nn.Conv2d(first, second, KERNELS[1], STRIDE), nn.Tanh(),
+        nn.Flatten(), nn.Linear(second * side * side, LABELS),
+    )  # fmt: skip
+
+    def loss(network: nn.Module) -> Tensor:
+        found = network(images)
+        return cross_entropy(found if isinstance(found, Tensor) else found.logits, gold)
+
+    shape = (1, PIXELS, PIXELS)
+    kinds = {f"k{k}": UndirectedConvnet(shape, LABELS, Passes(k)) for k in PASSES}
+    return _losses({"directed": plain, **kinds}, loss)
+
+
+def parser() -> dict[str, Callable[[], Tensor]]:
+    """Negative log-likelihoods of trees, by the kind of network."""
+    words, lengths = torch.randn(SENTENCES, WORDS, LAYER), torch.full((SENTENCES,), WORDS)
+    gold = torch.arange(WORDS).expand(SENTENCES, -1)  # every word depends on the one before it
+
+    def loss(network: nn.Module) -> Tensor:
+        return -network.infer(words, lengths).trees.log_prob(gold).mean()
+
+    kinds = {
+        f"k{k}": UndirectedParser(Vectors(), LAYER, dropout=0.0, passes=Passes(k)) for k in PASSES
+    }
+    return _losses(kinds, loss)
+
+
+def _losses(networks: dict[str, nn.Module], loss: Callable) -> dict[str, Callable[[], Tensor]]:
+    def of(network: nn.Module) -> Callable[[], Tensor]:
+        def value() -> Tensor:
+            network.zero_grad()
+            return loss(network)
+
+        return value
+
+    return {kind: of(network) for kind, network in networks.items()}
+
+
+def milliseconds(losses: dict[str, Callable[[], Tensor]], repeats: int) -> dict[str, float]:
+    """Median time of a forward and backward pass of each kind."""
+    taken: dict[str, list[float]] = {kind: [] for kind in losses}
+    for _ in range(repeats):
+        for kind, loss in losses.items():
+            loss().backward()
+            start = time.perf_counter()
+            loss().backward()
+            taken[kind].append(1000 * (time.perf_counter() - start))
+    return {kind: round(median(values), 2) for kind, values in taken.items()}
+
+
+def metrics_of(times: dict[str, float]) -> dict[str, float]:
+    """Times, and ratios to the first kind."""
+    first, *others = times
+    ratios = {f"ratio_{kind}": round(times[kind] / times[first], 2) for kind in others}
+    return {f"milliseconds_{kind}": value for kind, value in times.items()} | ratios
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("--repeats", type=int, default=15, help="timed steps of each")
+    options.add_argument("--threads", type=int, default=1, help="CPU threads")
+    options.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
+    setting = options.parse_args()
+    if min(setting.repeats, setting.threads) < 1:
+        options.error("all numbers must be 1 or more")
+    torch.set_num_threads(setting.threads)
+    for make in (attention, convolution, parser):
+        torch.manual_seed(1)
+        metrics = metrics_of(milliseconds(make(), setting.repeats))
+        print(make.__name__, metrics, flush=True)
+        if setting.append:
+            append_result(RESULTS, Result(
+                experiment=benchmark_name("undirected", setting.threads), variant=make.__name__,
+                metrics=metrics, device=device_name(setting.threads, on_cpu=True),
+                data=f"forward and backward pass, {setting.repeats} repeats; ratios to the "
+                "directed network",
+                command="python recipes/benchmarks/undirected.py "
+                f"--threads {setting.threads} --repeats {setting.repeats} --append",
+            ))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
