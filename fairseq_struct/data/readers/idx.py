@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import struct
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -98,27 +100,18 @@ def _path(folder: str | Path, name: str) -> Path:
     return packed if packed.is_file() and not plain.is_file() else plain
 
 
-class _opened:
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
     """A file, unpacked if it is gzipped; everything wrong with it is one error."""
-
-    def __init__(self, path: Path):
-        self.path = path
-
-    def __enter__(self) -> BinaryIO:
-        with reading(self.path):
-            self.file = self.path.open("rb")
-            packed = self.file.read(2) == GZIP
-            self.file.seek(0)
-        return gzip.GzipFile(fileobj=self.file) if packed else self.file
-
-    def __exit__(self, kind, error, trace):
-        self.file.close()
-        if isinstance(error, EOFError):
-            raise InputError(f"{self.path}: truncated") from None
-        if isinstance(error, zlib.error | gzip.BadGzipFile):
-            raise InputError(f"{self.path}: damaged ({error})") from None
-        if isinstance(error, OSError):
-            raise InputError(f"{self.path}: cannot be read ({error})") from None
+    try:
+        with reading(path), path.open("rb") as file:
+            packed = file.read(2) == GZIP
+            file.seek(0)
+            yield gzip.GzipFile(fileobj=file) if packed else file
+    except EOFError:
+        raise InputError(f"{path}: truncated") from None
+    except zlib.error as error:
+        raise InputError(f"{path}: damaged ({error})") from None
 
 
 def _head(file: BinaryIO, path: Path, dimensions: int) -> tuple[int, ...]:

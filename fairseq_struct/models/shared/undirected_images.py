@@ -60,6 +60,12 @@ class UndirectedImagesModel(BaseFairseqModel):
                 unknown_name("--initialisation", cfg.initialisation, INITIALISATIONS)
             )
 
+    @property
+    def converges(self) -> bool:
+        """Whether each image takes passes until none of its variables moves, while not training."""
+        passes = getattr(self.network, "passes", None)
+        return passes is not None and passes.converge
+
     def forward(
         self, images: Tensor, labels: Tensor | None = None, with_energy: bool = False
     ) -> ClassifiedImages:

@@ -54,7 +54,7 @@ class UndirectedConvnetModel(UndirectedImagesModel):
 
 
 def _network(cfg, task, channels: tuple[int, int], passes: Passes) -> nn.Module:
-    shape, labels = task.image_shape, task.labels
+    shape, labels = task.image_shape, task.label_count
     if cfg.untied:
         return UntiedConvnet(shape, labels, passes.training, channels, cfg.dropout)
     return UndirectedConvnet(

@@ -49,7 +49,7 @@ class UndirectedMLPModel(UndirectedImagesModel):
             raise InputError(unknown_name("--activation", cfg.activation, REGULARISERS))
         return cls(
             UndirectedMLP(
-                task.image_shape, task.labels, [int(size) for size in sizes], passes_of(cfg),
+                task.image_shape, task.label_count, [int(size) for size in sizes], passes_of(cfg),
                 cfg.gamma, cfg.initialisation, cfg.activation, cfg.dropout,
             )
         )  # fmt: skip
