@@ -51,7 +51,7 @@ class Passes:
     def minimise(
         self, graph: FactorGraph, observed: Mapping[str, Tensor], order: Order,
         **given: Mapping | None,
-    ) -> tuple[dict[str, Tensor], Tensor]:  # fmt: skip
+    ) -> tuple[dict[str, Tensor], Tensor]:
         """Infer variables: see :meth:`.FactorGraph.minimise`.
 
         Args:
