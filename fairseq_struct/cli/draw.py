@@ -9,7 +9,6 @@ from pathlib import Path
 
 from fairseq_struct.cli.paths import require, require_room
 from fairseq_struct.cli.trained_models import add_tool_options, load_tools
-from fairseq_struct.data.prepared.preparation_script import at_least
 from fairseq_struct.data.readers.formula_trees import KINDS, constituents, leaves
 from fairseq_struct.errors import InputError
 
@@ -47,11 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="--what completions: idx file of images, gzipped or not",
     )  # fmt: skip
     parser.add_argument(
-        "--count", type=at_least(1), default=10, metavar="N",
+        "--count", type=int, default=10, metavar="N",
         help="--what completions: draw the first N images (default: 10)",
     )  # fmt: skip
     parser.add_argument(
-        "--most-passes", type=at_least(1), default=5, metavar="N",
+        "--most-passes", type=int, default=5, metavar="N",
         help="--what prototypes, completions: draw images after 1 to N passes (default: 5)",
     )  # fmt: skip
     parser.add_argument(
@@ -131,6 +130,8 @@ def _checked(args: argparse.Namespace) -> tuple[str | None, list[Path | None]]:
         )
     if (args.what == "completions") != (args.images is not None):
         raise InputError("--what completions and --images FILE go together")
+    if min(args.count, args.most_passes) < 1:
+        raise InputError("--count and --most-passes must be 1 or more")
     folders = args.data or [None]
     if len(folders) == 1:
         folders = folders * len(args.checkpoints)

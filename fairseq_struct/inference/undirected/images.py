@@ -12,7 +12,6 @@ from torch import Tensor
 from fairseq_struct.data.datasets.labelled_images import pixels_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.reading import BATCH_WORDS
-from fairseq_struct.modules.undirected.passes import CONVERGE
 
 # Most images of a batch, if no smaller number is given.
 BATCH_IMAGES = 500
@@ -54,11 +53,11 @@ class ImageModel:
         if test_passes is None:
             return
         self._need_directions("--test-passes")
-        word = str(test_passes)
-        if word != CONVERGE and not (word.isdecimal() and int(word)):
-            raise InputError(f"--test-passes must be 1, 2, … or {CONVERGE}, not {word}")
-        test = CONVERGE if word == CONVERGE else int(word)
-        self.network.passes = replace(self.network.passes, test=test)
+        test = int(test_passes) if str(test_passes).isdecimal() else test_passes
+        try:
+            self.network.passes = replace(self.network.passes, test=test)
+        except ValueError as error:
+            raise InputError(f"--test-passes: {error}") from None
 
     @property
     def both_ways(self) -> bool:
