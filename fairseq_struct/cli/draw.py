@@ -158,7 +158,7 @@ def _images(args: argparse.Namespace, what: str, folders: Sequence[Path | None])
         every = range(1, args.most_passes + 1)
         try:
             if given is None:
-                grid = [(str(passes), tool.prototypes(passes)) for passes in every]
+                grid = [(str(passes), tool.prototypes(passes).numpy()) for passes in every]
                 picture = image_grid(grid, list(map(str, range(len(grid[0][1])))))
             else:
                 picture = image_grid(_completions(tool, given, every))
@@ -175,7 +175,7 @@ def _completions(tool, images, every: Iterable[int]) -> list[tuple]:
     hidden = np.zeros(images.shape[1:], dtype=bool)
     hidden[images.shape[1] // 2 :] = True
     whole = images / 255
-    inferred = [(str(passes), tool.complete(images, hidden, passes)) for passes in every]
+    inferred = [(str(n), tool.complete(images, hidden, n).numpy()) for n in every]
     return [("image", whole), ("given", np.where(hidden, 0.5, whole)), *inferred]
 
 

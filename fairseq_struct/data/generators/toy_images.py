@@ -46,8 +46,8 @@ def _digit(segments: str, size: int, draw: np.random.Generator) -> np.ndarray:
     thick, half = size // 10 or 1, size // 3
     height, width = 2 * half + thick, half + thick
     image = np.zeros((size, size))
-    top = draw.integers(0, size - height + 1)
-    left = (size - width) // 2 + draw.integers(-(size // 8), size // 8 + 1)
+    shifts = draw.integers(-(size // 8), size // 8 + 1, 2)
+    top, left = (size - height) // 2 + shifts[0], (size - width) // 2 + shifts[1]
     box = image[top : top + height, left : left + width]
     places = (
         np.s_[:thick, :], np.s_[: half + thick, :thick], np.s_[: half + thick, -thick:],
