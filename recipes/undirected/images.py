@@ -41,7 +41,8 @@ def record_of(run: Path, test, beside: list, **options) -> dict:
     else:
         best = log.best_epoch("valid", "accuracy", highest=True)
         metrics["accuracy_valid"] = log.value("valid", best, "accuracy")
-    metrics["parameters"] = sum(one.numel() for one in model.model.parameters())
+    if not model.both_ways:  # table 5.4
+        metrics["parameters"] = sum(one.numel() for one in model.model.parameters())
     return {
         "metrics": metrics, "seed": seed_of(run), "updates": log.updates,
         "minutes": round(log.minutes, 1),
