@@ -37,6 +37,7 @@ TRANSLATION = ["--task=translation", "--source-lang=src", "--target-lang=tgt",
                "--encoder-embed-dim=8", "--decoder-embed-dim=8",
                "--encoder-ffn-embed-dim=8", "--decoder-ffn-embed-dim=8"]  # fmt: skip
 HEADS = ["--encoder-attention-heads=2", "--decoder-attention-heads=2"]
+IMAGES = ["--task=image_classification", "--criterion=image_classification", "--batch-size=16"]
 # Architecture: the data it is trained on, and options.
 MODELS = {
     "on_lstm_lm": ("language", [*LM, "--chunk-size=4"]),
@@ -62,6 +63,9 @@ MODELS = {
                                                 "--criterion=latent_tree_translation",
                                                 "--latent-method=spigot_ce"]),
     "scheduled_sampling_transformer": ("translation", [*TRANSLATION, *HEADS, "--mix=softmax"]),
+    "undirected_convnet": ("images", [*IMAGES, "--first-channels=4", "--second-channels=6",
+                                      "--passes=2"]),
+    "undirected_mlp": ("images", [*IMAGES, "--hidden-sizes=6,5", "--passes=converge"]),
     "latent_clusters": ("", ["--task=latent_clusters", "--criterion=latent_clusters",
                              "--batch-size=64"]),
 }  # fmt: skip
@@ -159,7 +163,18 @@ def make_data():
             files = [f"--{s}-file={folder}/{s}.{suffix}" for s in ("train", "valid", "test")]
             assert main(["prepare", "labelled_text", "plain", str(Path(folder, out)), *files]) == 0
             shutil.copytree(Path(folder, out, "data-bin"), STORED / out / "data-bin")
+    make_images()
     make_trees()
+
+
+def make_images():
+    """Digits as idx files."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "digits")
+        options = ["--images", "48", "10", "--size", "12"]
+        assert main(["prepare", "image_classification", "generate", str(out), *options]) == 0
+        shutil.copytree(out, STORED / "images" / "data-bin",
+                        ignore=shutil.ignore_patterns("manifest.json"))  # fmt: skip
 
 
 def make_trees():

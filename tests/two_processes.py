@@ -14,7 +14,8 @@ import torch
 # Imported here once: in each worker, the imports would take many times as long as training.
 WARM = ["torch._dynamo", "fairseq_cli.train", "fairseq_struct.models.on_lstm_lm",
         "fairseq_struct.models.udgn", "fairseq_struct.models.latent_tree_transformer",
-        "fairseq_struct.tasks.structured_classification"]  # fmt: skip
+        "fairseq_struct.tasks.structured_classification",
+        "fairseq_struct.models.undirected.undirected_convnet"]  # fmt: skip
 
 
 class Trained(NamedTuple):

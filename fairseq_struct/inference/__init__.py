@@ -15,6 +15,8 @@ _HOMES = {
     "Constituents": "constituency",
     "ConstituencyParser": "constituency",
     "DependencyParser": "dependency",
+    "ImageLabels": "undirected.images",
+    "ImageModel": "undirected.images",
     "LanguageModelScorer": "language_model",
     "MemoryClassifier": "memory_classifier",
     "MemorySteps": "memory_classifier",

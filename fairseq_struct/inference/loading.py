@@ -21,8 +21,8 @@ from fairseq_struct.inference.registry import (
     tool_for,
 )
 
-# The default abilities of ``load``: trees or labels.
-TREES_OR_LABELS = ("parse", "classify")
+# The default abilities of ``load``: trees, or labels of sentences or of images.
+TREES_OR_LABELS = ("parse", "classify", "images")
 
 
 def load(
@@ -37,14 +37,15 @@ def load(
 ):
     """Load a trained model as the tool that serves it: see :mod:`.registry`.
 
-    The tool is a :class:`.Classifier`, or the parser of a translation model or language model.
+    The tool is a :class:`.Classifier`, an :class:`.ImageModel`, or the parser of a translation
+    model or language model.
     Another package may register tools for its own models.
 
     Args:
         checkpoint: a file that fairseq-train wrote.
         data: folder with the dictionaries; by default the folder used in training.
         ability: purpose of the model, one of ``registry.ABILITIES``, or several, any of which will
-            do; trees or labels by default.
+            do; trees or labels, of images too, by default.
         user_dir: folder with the needed models, tasks and tools, as for fairseq's commands. Its
             code is run.
         device: device of the model; the CPU by default.

@@ -21,12 +21,15 @@ from fairseq_struct.errors import InputError, unknown_name
 #   classify: the tool has ``analyse(instances)``, which yields an ``Analysis`` per instance.
 #   score: the tool has ``log_probabilities(sentences)`` and a ``vocabulary``.
 #   draw: the tool has ``memories(sentences)``, which yields a ``MemorySteps`` per sentence.
+#   images: the tool has ``classify_images(images)``, ``prototypes(passes)`` and
+#       ``complete(images, hidden, passes)``.
 #   channels: the tool has ``arcs(trees)`` and ``names``.
 ABILITIES = {
     "parse": "infers no trees",
     "classify": "is not a classifier, so it gives no labels",
     "score": "is not a language model that reads from left to right",
     "draw": "has no memory of slots to draw",
+    "images": "is no network of images",
     "channels": "is not a masked language model",
 }
 TREE_KINDS = ("constituents", "dependencies")

@@ -29,6 +29,10 @@ BFLOAT16 = Option(
     "bfloat16", "masked language models: half the time on processors that have it, less exact "
     "scores", bool, False,
 )  # fmt: skip
+TEST_PASSES = Option(
+    "test_passes", "undirected networks: passes of updates, or converge: until no number moves "
+    "(default: as the model was trained to be tested)", metavar="K",
+)  # fmt: skip
 
 
 @register_tool(
@@ -126,3 +130,14 @@ def arc_channels(model, task, **options):
     from fairseq_struct.inference.channels import ArcChannels
 
     return ArcChannels(model, task.source_dictionary, **options)
+
+
+@register_tool(
+    "image_model", kind="undirected networks of images", abilities=("images",),
+    serves=lambda model: getattr(model, "classifies_images", False), options=(TEST_PASSES,),
+)  # fmt: skip
+def image_model(model, task, **options):
+    """Tool of models with ``classifies_images``."""
+    from fairseq_struct.inference.undirected.images import ImageModel
+
+    return ImageModel(model, **options)

@@ -10,10 +10,12 @@ from fairseq_struct.pages.html_page import html_page
 from fairseq_struct.pages.picture import (
     BLACK,
     BLUE,
+    GREYS,
     LETTER,
     LETTER_SIZE,
     Box,
     Dot,
+    Image,
     Label,
     Line,
     Picture,
@@ -120,6 +122,9 @@ def _draw(axes, picture: Picture, left: float, top: float):
                 patches.append(Circle((left + x, top + y), radius))
                 faces.append(to_rgba(colour))
                 edges.append("none")
+            case Image(x, y, width, height, pixels):
+                place = left + x, left + x + width, top + y + height, top + y
+                axes.imshow(pixels, extent=place, aspect="auto", interpolation="nearest", **GREYS)
             case Label(x, y, text):
                 _write(axes, left + x, top + y, text, ha="center", color=BLACK)
     axes.add_collection(LineCollection(lines, colors=BLUE, linewidths=1.4))

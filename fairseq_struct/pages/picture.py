@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
+from io import BytesIO
 from typing import NamedTuple
 
 BLUE, RED, GREY, BLACK = "#1b6ca8", "#c44536", "#cccccc", "#222222"
 # Width of a letter, and the size of letters.
 LETTER, LETTER_SIZE = 8.5, 14
+# How matplotlib draws images whose pixels are 0 for black and 1 for white.
+GREYS = {"cmap": "gray", "vmin": 0.0, "vmax": 1.0}
+Pixels = Sequence[Sequence[float]]
 
 
 class Line(NamedTuple):
@@ -73,7 +78,32 @@ class Label(NamedTuple):
         return f'<text x="{self.x:.1f}" y="{self.y:.1f}">{escape(self.text)}</text>'
 
 
-Shape = Line | Box | Dot | Label
+class Image(NamedTuple):
+    """A grey image, stretched to a rectangle; ``hint`` is told under the mouse."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    pixels: Pixels
+    hint: str = ""
+
+    def svg(self) -> str:
+        """An ``image`` that holds a PNG."""
+        from matplotlib.image import imsave
+
+        with BytesIO() as file:
+            imsave(file, self.pixels, format="png", **GREYS)
+            content = b64encode(file.getvalue()).decode()
+        return (
+            f'<image x="{self.x:.1f}" y="{self.y:.1f}" width="{self.width:.1f}" '
+            f'height="{self.height:.1f}" preserveAspectRatio="none" '
+            f'style="image-rendering: pixelated" href="data:image/png;base64,{content}">'
+            f"<title>{escape(self.hint)}</title></image>"
+        )
+
+
+Shape = Line | Box | Dot | Label | Image
 
 
 class Picture(NamedTuple):

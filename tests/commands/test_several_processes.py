@@ -14,6 +14,7 @@ from formula_models import write_formulas
 from small_masked_models import OF_MODEL
 from two_processes import train
 
+from fairseq_struct.cli.main import main
 from fairseq_struct.compat import load_state
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus
@@ -35,6 +36,9 @@ CLASSIFIER = [
 TRANSLATION = ["--dropout=0", "--batch-size=14"]
 MASKED = ["--arch=udgn", "--embed-dim=16", "--layers=2", "--dropout=0", "--attention-dropout=0",
           "--parser-dropout=0", *OF_MODEL["udgn"]]  # fmt: skip
+IMAGES = ["--task=image_classification", "--criterion=image_classification",
+          "--arch=undirected_convnet_mnist", "--first-channels=4", "--second-channels=6",
+          "--passes=2", "--dropout=0", "--batch-size=16"]  # fmt: skip
 NO_DROPOUT = [f"--dropout{where}=0" for where in
               ("-words", "-embedding", "-between", "-output", "-weights")]  # fmt: skip
 RECURRENT = [
@@ -91,6 +95,14 @@ def similarity(language_folder, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    out = tmp_path_factory.mktemp("images") / "digits"
+    options = ["--images", "90", "10", "--size", "12"]
+    assert main(["prepare", "image_classification", "generate", str(out), *options]) == 0
+    return out
+
+
 @pytest.fixture
 def options(request):
     """Options of ``fairseq-train`` for the task under test."""
@@ -123,11 +135,14 @@ def options(request):
             return [data("similarity"), *MASKED, *SGD,
                     "--task=semantic_similarity", "--criterion=semantic_similarity",
                     "--batch-size=7"]  # fmt: skip
+        case "image_classification":
+            return [data("images"), *IMAGES, *SGD]
 
 
 BACKENDS = ["legacy_ddp", "pytorch_ddp"]
 TASKS = ["scheduled_sampling", "latent_tree_translation", "latent_clusters",
-         "structured_classification", "structured_masked_lm", "semantic_similarity"]  # fmt: skip
+         "structured_classification", "structured_masked_lm", "semantic_similarity",
+         "image_classification"]  # fmt: skip
 
 
 def assert_close(first, second, tolerance=1e-6):

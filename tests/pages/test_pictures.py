@@ -1,5 +1,6 @@
 """Pictures show what they are told to, as SVG and as PNG."""
 
+import base64
 import io
 import re
 
@@ -9,8 +10,9 @@ from matplotlib.image import imread
 
 from fairseq_struct.pages.bracket_page import bracket_picture
 from fairseq_struct.pages.gallery import Row, gallery_page, write_gallery
+from fairseq_struct.pages.image_grid import image_grid
 from fairseq_struct.pages.memory_grid import memory_grid
-from fairseq_struct.pages.picture import BLUE, RED, Box, Dot, Label, Line, Picture
+from fairseq_struct.pages.picture import BLUE, RED, Box, Dot, Image, Label, Line, Picture
 
 WORDS = ["a", "<b>", "c&", "$\\d{"]
 # Slot N is the last one; the first slot is never reached.
@@ -136,3 +138,27 @@ def test_a_png_of_too_many_pictures_is_refused(sizes):
     rows = [Row("a", [("", Picture(*size, []))]) for size in sizes]
     with pytest.raises(ValueError, match="too large for one PNG"):
         png_of(rows)
+
+
+def test_images_stand_in_their_rows_and_columns(tmp_path):
+    black, white, half = [[0.0, 0.0]], [[1.0, 1.0]], [[0.0, 1.0]]
+    grid = image_grid([("1", [black, half]), ("2", [white, black])], ["a", "b"])
+    found = {(one.x, one.y): one for one in of(Image, grid)}
+    (left, right), (top, bottom) = (sorted({place[side] for place in found}) for side in (0, 1))
+    assert found[left, top].pixels == black and found[right, top].pixels == half
+    assert found[left, bottom].pixels == white and found[left, bottom].hint == "2, a"
+    for one in found.values():
+        assert one.x + one.width <= grid.width and one.y + one.height <= grid.height
+    encoded = re.search(r'base64,([^"]+)"', found[right, top].svg()).group(1)
+    assert imread(io.BytesIO(base64.b64decode(encoded)))[0, :, 0].tolist() == [0.0, 1.0]
+    file = io.BytesIO()
+    write_gallery(file, [Row("", [("", grid)])], "")
+    drawn = imread(io.BytesIO(file.getvalue()))[:, :, 0]
+    dark = (drawn < 0.01).mean(1)  # the upper row is dark for three quarters, the lower for a half
+    assert sorted(dark[dark > 0.15])[-1] > 1.3 * sorted(dark[dark > 0.15])[0]
+
+
+def test_rows_of_different_lengths_are_no_grid():
+    for rows, columns in ([("1", [[[0.0]]]), ("2", [])], ()), ([], ()), ([("1", [])], ["a"]):
+        with pytest.raises(ValueError, match="rows with the same number"):
+            image_grid(rows, columns)

@@ -16,6 +16,7 @@ HELP = "prepare a corpus for training"
 
 PREPARERS = {
     "dependency_treebank": "gold dependency trees, read or generated, for masked language models",
+    "image_classification": "images of digits, generated; MNIST needs no preparation",
     "labelled_text": "sentences or pairs of them with labels: SST, SICK, SNLI, your own",
     "listops": "nested lists of digits with their values, read or generated",
     "parallel": "parallel text, for translation",

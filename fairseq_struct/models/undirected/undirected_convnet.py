@@ -1,0 +1,79 @@
+"""Undirected convolutional networks for fairseq (Mihaylova's thesis, section 5.3)."""
+
+from dataclasses import dataclass, field
+
+from fairseq.models import register_model, register_model_architecture
+from torch import nn
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.models.shared.undirected_images import (
+    UndirectedImagesConfig,
+    UndirectedImagesModel,
+)
+from fairseq_struct.models.shared.undirected_options import passes_of
+from fairseq_struct.modules.undirected.convnet import UndirectedConvnet, UntiedConvnet
+from fairseq_struct.modules.undirected.passes import Passes
+
+
+@dataclass
+class UndirectedConvnetConfig(UndirectedImagesConfig):
+    """Options of the network; kernels and strides are those of the thesis."""
+
+    first_channels: int = field(default=32, metadata={"help": "channels of H1"})
+    second_channels: int = field(default=64, metadata={"help": "channels of H2"})
+    untied: bool = field(
+        default=False,
+        metadata={
+            "help": "own weights for each of --passes, with --second-channels divided by their "
+            "number: the unconstrained network of table 5.4; needs --gamma 0"
+        },
+    )
+
+
+@register_model("undirected_convnet", dataclass=UndirectedConvnetConfig)
+class UndirectedConvnetModel(UndirectedImagesModel):
+    """:class:`.UndirectedConvnet` or :class:`.UntiedConvnet` on ``--task image_classification``."""
+
+    @classmethod
+    def build_model(cls, cfg: UndirectedConvnetConfig, task) -> "UndirectedConvnetModel":
+        """Build the model for the task's images.
+
+        Raises:
+            InputError: another task, an option out of range, or images that are too small.
+        """
+        cls.check(cfg, task)
+        channels, passes = (cfg.first_channels, cfg.second_channels), passes_of(cfg)
+        if min(channels) < 1:
+            raise InputError("--first-channels and --second-channels must be 1 or more")
+        if cfg.untied:
+            _check_untied(cfg, passes)
+        try:
+            return cls(_network(cfg, task, channels, passes))
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+
+def _network(cfg, task, channels: tuple[int, int], passes: Passes) -> nn.Module:
+    shape, labels = task.image_shape, task.label_count
+    if cfg.untied:
+        return UntiedConvnet(shape, labels, passes.training, channels, cfg.dropout)
+    return UndirectedConvnet(
+        shape, labels, passes, cfg.gamma, cfg.initialisation, channels, cfg.dropout
+    )
+
+
+def _check_untied(cfg: UndirectedConvnetConfig, passes: Passes):
+    if cfg.gamma:
+        raise InputError("--untied networks only classify: --untied needs --gamma 0")
+    if passes.random or passes.test != passes.training:
+        raise InputError("--untied networks have a fixed number of passes, --passes K")
+    if cfg.initialisation != "zero":
+        raise InputError("--untied networks start from zero: drop --initialisation")
+
+
+@register_model_architecture("undirected_convnet", "undirected_convnet_mnist")
+def mnist(args):
+    """The thesis's network; small enough for a CPU. Its passes and gamma are options."""
+    args.first_channels = getattr(args, "first_channels", 32)
+    args.second_channels = getattr(args, "second_channels", 64)
+    args.dropout = getattr(args, "dropout", 0.3)

@@ -1,0 +1,70 @@
+# shellcheck shell=bash
+# Settings and training of undirected networks of images (Mihaylova's thesis, section 5.3), for the
+# recipes in this folder.
+#
+# Environment of these recipes, beside that of ../common.sh; SEEDS are 1 2 3:
+#   SIZE      paper (the default) or cpu: the same network, trained for fewer epochs
+#   EPOCHS    epochs of a run (default: 50, with SIZE=cpu 10)
+#   CHANNELS  channels of the second layer (default: 64)
+#
+# K is the number of passes, 1 to 5; or random_k: drawn from 1 to 5 in training, 3 at test; or
+# converge: the networks of random_k, whose passes at test end by convergence.
+# DATA is the folder with the four idx files of MNIST; 10,000 training images are held out. All
+# numbers are those of the epoch with the best validation accuracy.
+
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+
+# shellcheck disable=SC2034 # for the recipes
+ways=(1 2 3 4 5 random_k converge)
+
+# settings_of DATA : check DATA and set $data, $size, $epochs, $channels and $seeds.
+settings_of() {
+    size=${SIZE:-paper}
+    one_of SIZE "$size" paper cpu
+    data=$1
+    [ -n "$data" ] || fail "name the folder of MNIST's idx files"$'\n'"usage: $usage"
+    [ -d "$data" ] || fail "$data: no such folder"
+    epochs=50 channels=64
+    if [ "$size" = cpu ]; then
+        remember SIZE cpu
+        epochs=10 scale=reduced
+    fi
+    numbers EPOCHS CHANNELS
+    run_seeds 1 2 3
+}
+
+# variant_of K : print the row of the tables.
+variant_of() {
+    case "$1" in
+        [1-9]) echo "k$1" ;;
+        *) echo "$1" ;;
+    esac
+}
+
+# train_images KIND K INITIALISATION : train with all seeds, and set $folders, the folder of each
+# run, and $parent, theirs. KIND is both (gamma .1), forward_only (gamma 0) or untied (gamma 0).
+train_images() {
+    local kind=$1 k=$2 initialisation=$3 seed options=()
+    [ "$k" != converge ] || k=random_k
+    case "$kind" in
+        both) options+=(--gamma 0.1) ;;
+        forward_only) options+=(--gamma 0) ;;
+        untied) options+=(--gamma 0 --untied) ;;
+    esac
+    if [ "$k" = random_k ]; then
+        options+=(--passes 5 --random-passes)
+    else
+        options+=(--passes "$k")
+    fi
+    [ "$initialisation" = zero ] || options+=(--initialisation "$initialisation")
+    parent=$out/mnist/$kind/$(variant_of "$k").$initialisation.epochs_$epochs
+    [ "$channels" = 64 ] || parent+=.channels_$channels
+    folders=()
+    for seed in "${seeds[@]}"; do
+        train "$parent/seed_$seed" "$data" --task image_classification \
+            --arch undirected_convnet_mnist --second-channels "$channels" "${options[@]}" \
+            --criterion image_classification --optimizer adam --lr 0.0005 --batch-size 512 \
+            --best-checkpoint-metric accuracy --maximize-best-checkpoint-metric
+        folders+=("$parent/seed_$seed")
+    done
+}

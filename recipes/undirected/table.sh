@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# All rows of an experiment, one after the other.
+#   recipes/undirected/table.sh EXPERIMENT [DATA]
+# EXPERIMENT is mnist, mnist_forward_only, mnist_untied, mnist_initialisation, mnist_prototypes or
+# adaptive_passes, with DATA as explained in images.sh; or sequence_completion, which generates its
+# data. The environment is that of the recipe of the experiment. The recorded rows of
+# mnist_prototypes are also drawn, to figure_5_3.png.
+
+source "$(dirname "${BASH_SOURCE[0]}")/images.sh"
+
+experiment=${1:-}
+usage="table.sh EXPERIMENT [DATA]"
+one_of experiment "$experiment" mnist mnist_{forward_only,untied,initialisation,prototypes} \
+    adaptive_passes sequence_completion
+
+# draw_prototypes : draw those of the networks of figure 5.3, for the first seed.
+draw_prototypes() {
+    local checkpoints=()
+    train_images both 5 zero
+    checkpoints+=("${folders[0]}/checkpoint_best.pt")
+    train_images both 1 zero
+    checkpoints+=("${folders[0]}/checkpoint_best.pt")
+    train_images forward_only 1 zero
+    checkpoints+=("${folders[0]}/checkpoint_best.pt")
+    fairseq-struct draw "${checkpoints[@]}" --what prototypes --output "$here/figure_5_3.png"
+}
+
+case "$experiment" in
+    mnist) for k in "${ways[@]}"; do "$here/mnist.sh" "$k" "${2:-}"; done ;;
+    mnist_forward_only)
+        for k in 1 2 3 4 5; do "$here/mnist.sh" "$k" "${2:-}" forward_only; done
+        ;;
+    mnist_untied) for k in 2 3 4 5; do "$here/mnist.sh" "$k" "${2:-}" untied; done ;;
+    mnist_initialisation)
+        for k in 1 2 3 4 5; do "$here/mnist_initialisation.sh" "$k" "${2:-}"; done
+        ;;
+    mnist_prototypes)
+        for k in 1 2 3 4 5 plain; do "$here/mnist_prototypes.sh" "$k" "${2:-}"; done
+        settings_of "${2:-}"
+        ! recording || draw_prototypes
+        ;;
+    adaptive_passes) "$here/adaptive_passes.sh" mnist "${2:-}" ;;
+    sequence_completion)
+        for order in forward_backward random; do
+            for k in 1 2 3 4 5 random_k; do "$here/attention.sh" "$k" "$order"; done
+        done
+        "$here/attention.sh" self_attention
+        "$here/attention.sh" 1 forward_backward runs
+        ;;
+esac
