@@ -10,23 +10,16 @@ from fairseq_struct.cli.paths import require
 from fairseq_struct.inference.registry import COMMON, Option, options_for
 
 
-def add_tool_options(
-    parser: argparse.ArgumentParser, *abilities: str, tree_kind: str | None = None
-):
+def add_tool_options(parser: argparse.ArgumentParser, *abilities: str):
     """Add the options of all tools with one of the abilities, and the common options of tools.
 
     The folder of ``--user-dir`` is imported first; it may register tools with more options.
-
-    Args:
-        parser: the parser of a verb.
-        abilities: any of which the verb can use.
-        tree_kind: the only kind of trees that the verb can use; None if it can use all.
     """
     parser.add_argument(
         "--user-dir", type=Path, metavar="FOLDER",
         help="import this folder first, as fairseq-train does, for its models, tasks and tools",
     )  # fmt: skip
-    known = [*options_for(abilities, tree_kind), *COMMON]
+    known = [*options_for(abilities), *COMMON]
     _add(parser, known)
 
     def add_those_of_a_folder(words: Sequence[str]):
@@ -37,8 +30,7 @@ def add_tool_options(
             from fairseq_struct.inference.loading import import_user_dir
 
             import_user_dir(folder)
-            offered = options_for(abilities, tree_kind)
-            _add(parser, (one for one in offered if one not in known))
+            _add(parser, (one for one in options_for(abilities) if one not in known))
 
     parser.before_parsing = add_those_of_a_folder
 
@@ -84,8 +76,7 @@ def load_tools(
     from fairseq_struct.inference import load
 
     names = [option.name for option in (*options_for(abilities), *COMMON)]
-    # A verb that can use one kind of trees has not the options of all tools.
-    options = {name: getattr(args, name) for name in names if name in args}
+    options = {name: getattr(args, name) for name in names}
     return [
         load(checkpoint, folder, ability=abilities, user_dir=args.user_dir, **options)
         for checkpoint, folder in zip(checkpoints, data, strict=True)

@@ -16,7 +16,7 @@ from fairseq_struct.data.datasets.similar_lengths import BATCH_WORDS
 from fairseq_struct.errors import InputError, unknown_name
 
 # Abilities of tools, each with the message for a model that no tool with this ability serves.
-#   parse: the tool has ``tree_kind``, one of ``TREE_KINDS`` or None, and
+#   parse: the tool has ``tree_kind``, "constituents", "dependencies" or None, and
 #       ``trees(sentences)``, which yields a ``Constituents`` or an ``Analysis`` per sentence.
 #   classify: the tool has ``analyse(instances)``, which yields an ``Analysis`` per instance.
 #   score: the tool has ``log_probabilities(sentences)`` and a ``vocabulary``.
@@ -32,7 +32,6 @@ ABILITIES = {
     "images": "is no network of images",
     "channels": "is not a masked language model",
 }
-TREE_KINDS = ("constituents", "dependencies")
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,6 @@ class Tool:
         options: options of the tool beyond ``COMMON``.
         build: builds the tool from a model and its task; ``batch_words`` and the given options are
             keywords.
-        tree_kinds: the kinds of trees that its models may infer.
     """
 
     name: str
@@ -116,7 +114,6 @@ class Tool:
     serves: Callable[[Any], bool]
     options: tuple[Option, ...]
     build: Callable[..., Any]
-    tree_kinds: tuple[str, ...] = TREE_KINDS
 
 
 TOOLS: dict[str, Tool] = {}
@@ -124,15 +121,15 @@ TOOLS: dict[str, Tool] = {}
 
 def register_tool(
     name: str, *, kind: str, abilities: Iterable[str], serves: Callable[[Any], bool],
-    options: Iterable[Option] = (), tree_kinds: Iterable[str] = TREE_KINDS,
+    options: Iterable[Option] = (),
 ):  # fmt: skip
     """Register the decorated function as the builder of a tool: see :class:`Tool`.
 
     Raises:
-        ValueError: the name is taken, an ability or a kind of trees is unknown, or another tool has
-            a different option of the same name.
+        ValueError: the name is taken, an ability is unknown, or another tool has a different
+            option of the same name.
     """
-    abilities, options, tree_kinds = tuple(abilities), tuple(options), tuple(tree_kinds)
+    abilities, options = tuple(abilities), tuple(options)
 
     def register(build: Callable[..., Any]) -> Callable[..., Any]:
         if name in TOOLS:
@@ -140,32 +137,20 @@ def register_tool(
         for ability in abilities:
             if ability not in ABILITIES:
                 raise ValueError(unknown_name("ability", ability, ABILITIES))
-        for tree_kind in tree_kinds:
-            if tree_kind not in TREE_KINDS:
-                raise ValueError(unknown_name("kind of trees", tree_kind, TREE_KINDS))
         taken = {option.name: option for option in (*COMMON, *options_for(ABILITIES))}
         for option in options:
             if taken.get(option.name, option) != option:
                 raise ValueError(f"another tool has a different option {option.name!r}")
-        TOOLS[name] = Tool(name, kind, abilities, serves, options, build, tree_kinds)
+        TOOLS[name] = Tool(name, kind, abilities, serves, options, build)
         return build
 
     return register
 
 
-def options_for(abilities: Iterable[str], tree_kind: str | None = None) -> list[Option]:
-    """The options of all tools with one of these abilities, beyond ``COMMON``.
-
-    Args:
-        abilities: some of ``ABILITIES``.
-        tree_kind: leave out the tools that never infer trees of this kind.
-    """
+def options_for(abilities: Iterable[str]) -> list[Option]:
+    """The options of all tools with one of these abilities, beyond ``COMMON``."""
     wanted = set(abilities)
-    tools = [
-        tool
-        for tool in TOOLS.values()
-        if wanted.intersection(tool.abilities) and tree_kind in (None, *tool.tree_kinds)
-    ]
+    tools = [tool for tool in TOOLS.values() if wanted.intersection(tool.abilities)]
     return list(dict.fromkeys(option for tool in tools for option in tool.options))
 
 

@@ -77,7 +77,7 @@ def _classifier(tool, model, task, truncate: bool = False, **options):
 @register_tool(
     "constituency_parser", kind="language models with syntactic distances", abilities=("parse",),
     serves=lambda model: getattr(model, "tree_layers", 0) > 0,
-    options=(LAYER, SPLIT, LONGEST_SENTENCE), tree_kinds=("constituents",),
+    options=(LAYER, SPLIT, LONGEST_SENTENCE),
 )  # fmt: skip
 def constituency_parser(model, task, **options):
     """Tool of language models with ``tree_layers``, the number of layers with ``distances``."""
@@ -89,7 +89,7 @@ def constituency_parser(model, task, **options):
 @register_tool(
     "translation_parser", kind="translation models with a parser", abilities=("parse",),
     serves=lambda model: hasattr(getattr(model, "encoder", None), "arc_scores"),
-    options=(LONGEST_SENTENCE,), tree_kinds=("dependencies",),
+    options=(LONGEST_SENTENCE,),
 )  # fmt: skip
 def translation_parser(model, task, **options):
     """Tool of translation models whose encoder has ``arc_scores``."""
@@ -101,7 +101,7 @@ def translation_parser(model, task, **options):
 @register_tool(
     "masked_parser", kind="masked language models", abilities=("parse",),
     serves=lambda model: getattr(model, "parses", False),
-    options=(MULTIPLE_ROOTS, BFLOAT16, LONGEST_SENTENCE), tree_kinds=("dependencies",),
+    options=(MULTIPLE_ROOTS, BFLOAT16, LONGEST_SENTENCE),
 )  # fmt: skip
 def masked_parser(model, task, multiple_roots: bool = False, **options):
     """Tool of masked language models with ``parses``: they infer trees."""

@@ -161,19 +161,6 @@ def test_models_that_cannot_be_drawn(draw, arch, data, options, message):
     assert (status, output) == (2, "") and message in said and said.count("\n") == 1
 
 
-def test_only_options_of_what_can_be_drawn_are_offered(capsys):
-    """Parsers of dependencies have options of their own; ``draw`` cannot draw their trees."""
-    offered = {}
-    for verb in ("draw", "parse"):
-        with pytest.raises(SystemExit):
-            main([verb, "--help"])
-        offered[verb] = set(re.findall(r"^  (--[\w-]+)", capsys.readouterr().out, re.MULTILINE))
-    of_dependencies = {"--multiple-roots", "--bfloat16"}
-    assert of_dependencies < offered["parse"] and not of_dependencies & offered["draw"]
-    own = {"--what", "--gold-trees", "--output"}
-    assert offered["draw"] - own == offered["parse"] - of_dependencies - {"--format"}
-
-
 @pytest.mark.parametrize("verb", ["parse", "classify"])
 def test_slots_of_the_other_verbs(checkpoint, draw, verb):
     lines = [f"{FORMULAS[0]}\t{FORMULAS[2]}"] if verb == "classify" else FORMULAS

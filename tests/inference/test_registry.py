@@ -215,9 +215,9 @@ def tools(monkeypatch):
     monkeypatch.setattr(registry, "TOOLS", dict(registry.TOOLS))
 
 
-def register(name, serves, ability="parse", *options, **more):
+def register(name, serves, ability="parse", *options):
     return register_tool(
-        name, kind=f"models of {name}", abilities=[ability], serves=serves, options=options, **more
+        name, kind=f"models of {name}", abilities=[ability], serves=serves, options=options
     )(lambda model, task, **_: name)
 
 
@@ -247,16 +247,6 @@ def test_tools_that_cannot_be_registered(tools):
         register("b", lambda model: True, "parse", Option("device", "which"))
     register("b", lambda model: True, "parse", Option("depth", "how deep", int))
     assert [one.name for one in options_for(["parse"])].count("depth") == 1
-
-
-def test_options_of_tools_of_one_kind_of_trees(tools):
-    for kind, kinds in (("either", {}), ("heads", {"tree_kinds": ["dependencies"]})):
-        option = Option(kind, "an option")
-        register(kind, lambda model: True, "parse", option, **kinds)
-        assert option in options_for(["parse"]) and option in options_for(["parse"], "dependencies")
-        assert (option in options_for(["parse"], "constituents")) == (kind == "either")
-    with pytest.raises(ValueError, match="kind of trees 'tree'; choose one of constituents, dep"):
-        register("other", lambda model: True, tree_kinds=["tree"])
 
 
 def test_options_that_ask_for_nothing_are_no_tools(tools):
