@@ -1,10 +1,10 @@
-"""``fairseq-struct draw``: pictures of memories, and of the trees of several models."""
+"""``fairseq-struct draw``: pictures of memories and attention, and trees of several models."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fairseq_struct.cli.paths import require, require_room
@@ -13,9 +13,12 @@ from fairseq_struct.data.readers.formula_trees import KINDS, constituents, leave
 from fairseq_struct.errors import InputError
 
 NAME = "draw"
-HELP = "draw the memory of a model step by step, or the trees of several models side by side"
+HELP = "draw the memory or attention of models step by step, or trees of several models"
 # What --what draws: the abilities that it needs.
-ABILITIES = {"memory": ["draw"], "trees": ["parse"]}
+ABILITIES = {"memory": ["draw"], "attention": ["draw"], "trees": ["parse"]}
+# The method of tools that it needs, beside that of trees.
+METHODS = {"memory": "memories", "attention": "attentions"}
+ATTENTION = "Attention weights"
 MEMORY = "Slots by steps: blue, in use (π→); red, the head of the stack (p)"
 FORMATS = (".html", ".png")
 
@@ -24,13 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``draw``."""
     parser.add_argument(
         "checkpoints", nargs="+", type=Path, metavar="CHECKPOINT",
-        help="models with constituency trees or with a memory",
+        help="models with constituency trees, with a memory, or with undirected attention",
     )  # fmt: skip
     parser.add_argument(
         "--what", choices=list(ABILITIES),
         help="memory: slots by steps, below the induced tree (figure 4 of Shen's thesis); trees: "
-        "those of all checkpoints side by side (figure 6), without the round brackets of formulas "
-        "(default: memory if all models have one, else trees)",
+        "those of all checkpoints side by side (figure 6), without the round brackets of formulas; "
+        "attention: its weights in each pass of an undirected network (figure 5.4 of Mihaylova's "
+        "thesis) (default: memory or attention if all models have one, else trees)",
     )  # fmt: skip
     parser.add_argument(
         "--gold-trees", choices=KINDS,
@@ -60,7 +64,6 @@ def run(args: argparse.Namespace) -> int:
     what, folders = _checked(args)
     from fairseq_struct.inference import read_lines
     from fairseq_struct.pages.gallery import Row, gallery_page, write_gallery
-    from fairseq_struct.pages.memory_grid import LEGEND
 
     sentences = list(read_lines(sys.stdin))
     if not sentences:
@@ -68,11 +71,14 @@ def run(args: argparse.Namespace) -> int:
     first = _gold(sentences, args.gold_trees) if args.gold_trees else []
     tools = load_tools(args, args.checkpoints, folders, ABILITIES.get(what, ["parse", "draw"]))
     if what is None:
-        what = "memory" if all(hasattr(tool, "memories") for tool in tools) else "trees"
-    draw = _memories if what == "memory" else _trees
+        what = next((name for name, method in METHODS.items()
+                     if all(hasattr(tool, method) for tool in tools)), "trees")  # fmt: skip
+    draw, title, note = _way(what)
     columns = [*first, *map(draw, args.checkpoints, tools, [sentences] * len(tools))]
-    rows = [Row(text, row) for text, *row in zip(sentences, *columns, strict=True)]
-    title, note = (MEMORY, LEGEND) if what == "memory" else ("Trees", "")
+    rows = [
+        Row(text, [picture for pictures in row for picture in pictures])
+        for text, *row in zip(sentences, *columns, strict=True)
+    ]
     if args.output is None:
         print(gallery_page(rows, title, note), end="")
         return 0
@@ -94,8 +100,10 @@ def _checked(args: argparse.Namespace) -> tuple[str | None, list[Path | None]]:
     require_room(args.output)
     if args.output and args.output.suffix.lower() not in FORMATS:
         raise InputError(f"{args.output}: --output ends in {' or '.join(FORMATS)}")
-    if args.gold_trees and args.what == "memory":
-        raise InputError("--gold-trees does not apply to --what memory; it is for --what trees")
+    if args.gold_trees and args.what in METHODS:
+        raise InputError(
+            f"--gold-trees does not apply to --what {args.what}; it is for --what trees"
+        )
     folders = args.data or [None]
     if len(folders) == 1:
         folders = folders * len(args.checkpoints)
@@ -108,30 +116,65 @@ def _checked(args: argparse.Namespace) -> tuple[str | None, list[Path | None]]:
     return "trees" if args.gold_trees else args.what, folders
 
 
-def _memories(checkpoint: Path, tool, sentences: Sequence[str]) -> list[tuple]:
-    """A caption and a picture of each sentence."""
+def _way(what: str) -> tuple[Callable, str, str]:
+    """The function that draws it, and title and note of the page."""
+    from fairseq_struct.pages import attention_grid, memory_grid
+
+    return {
+        "memory": (_memories, MEMORY, memory_grid.LEGEND),
+        "attention": (_attentions, ATTENTION, attention_grid.LEGEND),
+        "trees": (_trees, "Trees", ""),
+    }[what]
+
+
+def _memories(checkpoint: Path, tool, sentences: Sequence[str]) -> list[list[tuple]]:
+    """For each sentence, a caption and a picture."""
     from fairseq_struct.pages.memory_grid import memory_grid
 
+    _require(checkpoint, tool, "memory")
     return [
-        (str(checkpoint), memory_grid(one.words, one.pointers.tolist(), one.spans))
+        [(str(checkpoint), memory_grid(one.words, one.pointers.tolist(), one.spans))]
         for one in tool.memories(sentences)
     ]
 
 
-def _trees(checkpoint: Path, tool, sentences: Sequence[str]) -> list[tuple]:
-    if tool.tree_kind != "constituents":
-        kind = tool.tree_kind or "no trees"
+def _attentions(checkpoint: Path, tool, sentences: Sequence[str]) -> list[list[tuple]]:
+    """For each sentence, a caption and a picture of each value of the attention weights."""
+    from fairseq_struct.pages.attention_grid import attention_grid
+
+    _require(checkpoint, tool, "attention")
+    return [
+        [
+            (f"{checkpoint}: pass {number}{half}", attention_grid(one.symbols, weights.tolist()))
+            for number, steps in enumerate(one.weights, 1)
+            for half, weights in zip(
+                (", forward", ", backward") if len(steps) > 1 else ("",), steps, strict=True
+            )
+        ]
+        for one in tool.attentions(sentences)
+    ]
+
+
+def _require(checkpoint: Path, tool, what: str):
+    if not hasattr(tool, METHODS[what]):
+        raise InputError(f"{checkpoint}: has no {what} to draw")
+
+
+def _trees(checkpoint: Path, tool, sentences: Sequence[str]) -> list[list[tuple]]:
+    kind = getattr(tool, "tree_kind", None)
+    if kind != "constituents":
+        kind = kind or "no trees"
         raise InputError(f"{checkpoint}: infers {kind}; constituents can be drawn")
-    return [(str(checkpoint), _tree(one.words, one.spans)) for one in tool.trees(sentences)]
+    return [[(str(checkpoint), _tree(one.words, one.spans))] for one in tool.trees(sentences)]
 
 
-def _gold(sentences: Sequence[str], kind: str) -> list[list[tuple]]:
+def _gold(sentences: Sequence[str], kind: str) -> list[list[list[tuple]]]:
     """One column, of the formulas' own trees."""
     column = []
     for number, sentence in enumerate(sentences, 1):
         words = sentence.split()
         try:
-            column.append(("gold", _tree(words, constituents(words, kind))))
+            column.append([("gold", _tree(words, constituents(words, kind)))])
         except ValueError as error:
             raise InputError(f"line {number}: no tree of --gold-trees {kind}: {error}") from None
     return [column]

@@ -126,3 +126,14 @@ def arc_channels(model, task, **options):
     from fairseq_struct.inference.channels import ArcChannels
 
     return ArcChannels(model, task.source_dictionary, **options)
+
+
+@register_tool(
+    "sequence_completer", kind="networks that complete sequences", abilities=("complete", "draw"),
+    serves=lambda model: getattr(model, "completes", False), options=(LONGEST_SENTENCE,),
+)  # fmt: skip
+def sequence_completer(model, task, **options):
+    """Tool of models with ``completes``: they predict the hidden symbols of sequences."""
+    from fairseq_struct.inference.sequence_completion import SequenceCompleter
+
+    return SequenceCompleter(model, task.symbols, **options)
