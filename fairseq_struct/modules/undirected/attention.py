@@ -15,6 +15,9 @@ So a pass updates (eq. 5.14, one position in each row)
 Eq. 5.14 has V H^T, the transpose of what eq. 5.13 gives, and W_Z for W_Q; we follow eq. 5.13. Only
 the hidden rows of X are updated. They are a variable of their own here, ``hidden``, so that what
 the others send is computed once, and no row of X is computed in vain.
+
+Updates decrease the energy, but it has no minimum: over Q and K alone, it is bounded only if no
+singular value of S is above 1, and S has one of 1 or more. So passes do not converge.
 """
 
 from dataclasses import dataclass
@@ -24,109 +27,25 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fairseq_struct.modules.sentence_encoder import within
-from fairseq_struct.modules.transformer_classifier import sinusoids
-from fairseq_struct.modules.undirected.factors import Contraction, Factor, Values
+from fairseq_struct.modules.undirected.attention_factors import (
+    HIDDEN,
+    PLACES,
+    PROJECTED,
+    Given,
+    HiddenRows,
+    Projections,
+)
+from fairseq_struct.modules.undirected.factors import Contraction
 from fairseq_struct.modules.undirected.graph import FactorGraph, Variable
 from fairseq_struct.modules.undirected.orders import Order, RandomOrder, forward_backward, steps_of
 from fairseq_struct.modules.undirected.passes import Passes
-from fairseq_struct.modules.undirected.regularisers import Regulariser, Softmax, total
+from fairseq_struct.modules.undirected.regularisers import Softmax
 
-PROJECTED = ("Q", "K", "V")
 INFERRED = (*PROJECTED, "S", "H")
-HIDDEN, PLACES = "hidden", "places"
 ORDERS = ("forward_backward", "random")
-# Outside of training, every call draws the same random orders, so that results depend on nothing
-# else in the batch.
-TEST_SEED = 1
-
-
-class Given(Regulariser):
-    """Of a variable that is always observed, and has no energy."""
-
-    def value(self, h: Tensor, support: Tensor | None = None) -> Tensor:
-        """0, (batch,)."""
-        return h.new_zeros(len(h))
-
-    def gradient(self, t: Tensor, support: Tensor | None = None) -> Tensor:
-        """There is none."""
-        raise ValueError("a given variable cannot be inferred")
-
-
-class Projections(Factor):
-    """-<Q, (X + P) W_Q^T> - <K, (X + P) W_K^T> - <V, (X + P) W_V^T>, by a single product.
-
-    Args:
-        size: d, even.
-    """
-
-    def __init__(self, size: int):
-        super().__init__(("X", *PROJECTED))
-        layers = [nn.Linear(size, size, bias=False).weight.detach() for _ in PROJECTED]
-        self.weight = nn.Parameter(torch.cat(layers))
-
-    def needs(self, name: str) -> tuple[str, ...]:
-        """X; X needs the others."""
-        return PROJECTED if name == "X" else ("X",)
-
-    def message(self, name: str, values: Values) -> Tensor:
-        """(X + P) W^T; to X, Q W_Q + K W_K + V W_V."""
-        if name == "X":
-            return torch.cat([values[name] for name in PROJECTED], -1) @ self.weight
-        return self.messages(name, values)[name]
-
-    def messages(self, name: str, values: Values) -> dict[str, Tensor]:
-        """Those to Q, K and V together."""
-        if name == "X":
-            return {name: self.message(name, values)}
-        rows = values["X"]
-        places = torch.arange(rows.size(1), device=rows.device)
-        return self.of(rows + sinusoids(places, rows))
-
-    def of(self, rows: Tensor) -> dict[str, Tensor]:
-        """Products of rows (batch, rows, d) with the three weights."""
-        made = functional.linear(rows, self.weight).chunk(len(PROJECTED), -1)
-        return dict(zip(PROJECTED, made, strict=True))
-
-    def energy(self, values: Values) -> Tensor:
-        """E_f, (batch,)."""
-        made = self.messages("Q", values)
-        return -sum(total(values[name] * made[name]) for name in PROJECTED)
-
-
-class HiddenRows(Factor):
-    """What :class:`Projections` is for the hidden rows of X: -<Q, R hidden W_Q^T> and so on.
-
-    R (batch, n, m), the variable ``places``, is 1 where row i of X is hidden row j.
-
-    Args:
-        projections: the factor with the weights, which stay its own.
-    """
-
-    def __init__(self, projections: Projections):
-        super().__init__((PLACES, HIDDEN, *PROJECTED))
-        self._projections = (projections,)  # in a tuple, it is not registered twice
-
-    def needs(self, name: str) -> tuple[str, ...]:
-        """The places, and the hidden rows; these need Q, K and V."""
-        return (PLACES, *PROJECTED) if name == HIDDEN else (PLACES, HIDDEN)
-
-    def message(self, name: str, values: Values) -> Tensor:
-        """R hidden W^T; to the hidden rows, R^T (Q W_Q + K W_K + V W_V)."""
-        if name != HIDDEN:
-            return self.messages(name, values)[name]
-        rows = values[PLACES].transpose(1, 2) @ torch.cat([values[x] for x in PROJECTED], -1)
-        return rows @ self._projections[0].weight
-
-    def messages(self, name: str, values: Values) -> dict[str, Tensor]:
-        """Those to Q, K and V together."""
-        if name == HIDDEN:
-            return {name: self.message(name, values)}
-        made = self._projections[0].of(values[HIDDEN])
-        return {other: values[PLACES] @ rows for other, rows in made.items()}
-
-    def energy(self, values: Values) -> Tensor:
-        """E_f, (batch,)."""
-        return -total(values[HIDDEN] * self.message(HIDDEN, values))
+# Outside of training, a sequence has one of so many random orders, as many as there are permutations
+# of five variables.
+TEST_ORDERS = 120
 
 
 @dataclass(frozen=True)
@@ -221,7 +140,9 @@ class UndirectedAttention(Completer):
         symbols, size: as for :class:`Completer`.
         order: of a pass: ``forward_backward``, Q K V S H S V K Q and then the hidden rows of X, or
             ``random``, a new permutation of Q K V S H in each pass, all of which start at zero,
-            and then the hidden rows of X.
+            and then the hidden rows of X. Random orders come from torch's own generator, and
+            outside of training from the sequence's length and hidden places, so that a result
+            depends on nothing else in the batch.
         passes: how many.
         dropout: of H, one mask for all passes.
 
@@ -257,6 +178,20 @@ class UndirectedAttention(Completer):
 
     def forward(self, tokens: Tensor, lengths: Tensor, places: Tensor) -> Completion:
         """Logits of the hidden symbols: see :meth:`Completer.read`."""
+        if self.training or self.order != "random":
+            return self._complete(tokens, lengths, places)
+        own = order_of(lengths, places)
+        rows = [(own == number).nonzero()[:, 0] for number in own.unique()]
+        parts = [self._complete(tokens[some], lengths[some], places[some]) for some in rows]
+        back = torch.cat(rows).argsort()
+        energies = [part.energy for part in parts]
+        return Completion(
+            torch.cat([part.logits for part in parts])[back],
+            torch.cat([part.passes for part in parts])[back],
+            None if energies[0] is None else torch.cat(energies)[back],
+        )
+
+    def _complete(self, tokens: Tensor, lengths: Tensor, places: Tensor) -> Completion:
         observed, order, given = self._task(tokens, lengths, places)
         values, passes = self.passes.minimise(self.graph, observed, order, **given)
         energy = None
@@ -296,10 +231,18 @@ class UndirectedAttention(Completer):
             supports = dict.fromkeys(PROJECTED, word.unsqueeze(2))
             supports["S"] = word.unsqueeze(1) & word.unsqueeze(2)
         if self.order == "random":
-            generator = None if self.training else torch.Generator().manual_seed(TEST_SEED)
+            generator = None
+            if not self.training:  # all sequences have the same order
+                generator = torch.Generator().manual_seed(int(order_of(lengths, places)[0]))
             order = RandomOrder(INFERRED, (HIDDEN,), generator)
             start = {name: vectors.new_zeros(batch, n, size) for name in (*PROJECTED, "H")}
             start["S"] = vectors.new_zeros(batch, n, n)
         else:
             order = (*forward_backward(INFERRED), HIDDEN)
         return {"X": vectors, PLACES: rows}, order, {"start": start, "supports": supports}
+
+
+def order_of(lengths: Tensor, places: Tensor) -> Tensor:
+    """The number of each sequence's random order outside of training, (batch,)."""
+    powers = 7 ** torch.arange(places.size(1), device=places.device)
+    return (lengths + 11 * ((places + 1) * powers).sum(1)) % TEST_ORDERS
