@@ -75,7 +75,7 @@ COMMON = ["--optimizer=adam", "--lr=0.01", "--num-workers=0", "--no-progress-bar
 
 
 def outputs_of(arch: str, folder: Path = STORED) -> dict:
-    """The validation log of a checkpoint, and the output of ``parse``, ``classify`` and the like."""
+    """The validation log of a checkpoint, and the output of the verbs that serve its model."""
     data, options = MODELS[arch]
     place = [str(folder / data / "data-bin")] if data else []
     task = [option for option in options if option.startswith(("--task", "--source", "--target",

@@ -274,3 +274,26 @@ def test_learns_a_toy_set(order):
     net.eval()
     right = net(runs, lengths, places).logits[:, 0].argmax(-1) == targets
     assert right.float().mean() > (0.95 if order == "forward_backward" else 0.45)
+
+
+@pytest.mark.parametrize("how", [torch.bfloat16, "autocast"])
+@pytest.mark.parametrize("order", ["forward_backward", "random"])
+def test_low_precision_is_finite(how, order):
+    net = UndirectedAttention(SYMBOLS, SIZE, order, Passes(2))
+    if how != "autocast":
+        net = net.to(how)
+    tokens, lengths, places = batch()
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=how == "autocast"):
+        logits = net(tokens, lengths, places).logits
+    logits.float().logsumexp(-1).sum().backward()
+    assert all(p.grad.isfinite().all() and p.grad.any() for p in net.parameters())
+
+
+def test_dropout_of_h_is_one_mask_for_all_passes():
+    net = network(passes=3, dropout=0.5).train()
+    observed, order, given = net._task(*batch())
+    descent, masks = net.graph.descent(observed, order, **given), []
+    for _ in range(2):
+        descent.run(order)
+        masks.append(descent.values["H"] == 0)
+    assert torch.equal(*masks) and 0.2 < masks[0][1].float().mean() < 0.8

@@ -20,7 +20,7 @@ Updates decrease the energy, but it has no minimum: over Q and K alone, it is bo
 singular value of S is above 1, and S has one of 1 or more. So passes do not converge.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -43,13 +43,12 @@ from fairseq_struct.modules.undirected.regularisers import Softmax
 
 INFERRED = (*PROJECTED, "S", "H")
 ORDERS = ("forward_backward", "random")
-# Outside of training, a sequence has one of so many random orders, as many as there are permutations
-# of five variables.
+# Outside of training, a sequence has one of so many random orders: five variables have as many
+# permutations.
 TEST_ORDERS = 120
 
 
-@dataclass(frozen=True)
-class Completion:
+class Completion(NamedTuple):
     """What a network finds for hidden symbols.
 
     Args:
