@@ -24,6 +24,7 @@ from fairseq_struct.data.readers.labelled_brackets import Constituent, line_of
 STORED = Path(__file__).resolve().parent / "stored"
 OUTPUTS = STORED / "outputs.json"
 SENTENCES = ("a b c d", "b", "the cats in the house sing", "one two three nine")
+SEQUENCES = ("1 2 _ 4 5 6 7 8", "10 _ 8 7 6 _ 4 3 2")
 LM = ["--task=recurrent_language_modeling", "--criterion=recurrent_language_modeling",
       "--batch-size=4", "--tokens-per-sample=8", "--embed-dim=8", "--hidden-size=12", "--layers=2"]
 MASKED = ["--task=structured_masked_lm", "--criterion=structured_masked_lm", "--embed-dim=8",
@@ -66,6 +67,9 @@ MODELS = {
     "undirected_convnet": ("images", [*IMAGES, "--first-channels=4", "--second-channels=6",
                                       "--passes=2"]),
     "undirected_mlp": ("images", [*IMAGES, "--hidden-sizes=6,5", "--passes=converge"]),
+    "undirected_attention": ("sequences", ["--task=sequence_completion", "--hidden-size=8",
+                                           "--criterion=sequence_completion", "--batch-size=16",
+                                           "--passes=2"]),
     "latent_clusters": ("", ["--task=latent_clusters", "--criterion=latent_clusters",
                              "--batch-size=64"]),
 }  # fmt: skip
@@ -75,7 +79,7 @@ COMMON = ["--optimizer=adam", "--lr=0.01", "--num-workers=0", "--no-progress-bar
 
 
 def outputs_of(arch: str, folder: Path = STORED) -> dict:
-    """The validation log of a checkpoint, and the output of ``parse`` and ``classify``."""
+    """The validation log of a checkpoint, and the output of the verbs that serve its model."""
     data, options = MODELS[arch]
     place = [str(folder / data / "data-bin")] if data else []
     task = [option for option in options if option.startswith(("--task", "--source", "--target",
@@ -88,9 +92,10 @@ def outputs_of(arch: str, folder: Path = STORED) -> dict:
     for name, value in re.findall(r'"valid_(\w+)": "(-?[\d.]+)"', log):
         found["validation"][name] = float(value)
     found["validation"].pop("wps", None)
-    for verb in ("parse", "classify"):
+    for verb in ("parse", "classify", "complete"):
         pairs = data == "pairs" and verb == "classify"
         lines = [f"{sentence}\t{sentence}" if pairs else sentence for sentence in SENTENCES]
+        lines = list(SEQUENCES) if verb == "complete" else lines
         status, text = _said(verb, f"{folder / arch}.pt", "--data", *place, lines=lines)
         if place and status == 0:
             found[verb] = text.splitlines()
@@ -165,6 +170,15 @@ def make_data():
             shutil.copytree(Path(folder, out, "data-bin"), STORED / out / "data-bin")
     make_images()
     make_trees()
+    make_sequences()
+
+
+def make_sequences():
+    """Runs of numbers with hidden ones."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "out")
+        assert main(["prepare", "sequence_completion", str(out), "--symbols=10"]) == 0
+        shutil.copytree(out / "data-bin", STORED / "sequences" / "data-bin")
 
 
 def make_images():

@@ -13,8 +13,8 @@ from fairseq_struct import __version__
 from fairseq_struct.errors import run_plainly, suggestion
 
 VERBS = (
-    "doctor", "average_checkpoints", "channels", "classify", "draw", "evaluate", "hydra_train",
-    "parse", "prepare", "report", "syneval", "user_dir",
+    "doctor", "average_checkpoints", "channels", "classify", "complete", "draw", "evaluate",
+    "hydra_train", "parse", "prepare", "report", "syneval", "user_dir",
 )  # fmt: skip
 
 

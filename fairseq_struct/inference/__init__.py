@@ -11,7 +11,9 @@ from fairseq_struct.inference.registry import Option, register_tool
 _HOMES = {
     "Analysis": "analysis",
     "ArcChannels": "channels",
+    "AttentionSteps": "sequence_completion",
     "Classifier": "classifier",
+    "Completed": "sequence_completion",
     "Constituents": "constituency",
     "ConstituencyParser": "constituency",
     "DependencyParser": "dependency",
@@ -20,6 +22,7 @@ _HOMES = {
     "LanguageModelScorer": "language_model",
     "MemoryClassifier": "memory_classifier",
     "MemorySteps": "memory_classifier",
+    "SequenceCompleter": "sequence_completion",
     "load": "loading",
     "load_language_model": "loading",
     "load_masked_model": "loading",

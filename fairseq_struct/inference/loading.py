@@ -21,8 +21,8 @@ from fairseq_struct.inference.registry import (
     tool_for,
 )
 
-# The default abilities of ``load``: trees, or labels of sentences or of images.
-TREES_OR_LABELS = ("parse", "classify", "images")
+# The default abilities of ``load``.
+USUAL = ("parse", "classify", "images", "complete")
 
 
 def load(
@@ -45,7 +45,7 @@ def load(
         checkpoint: a file that fairseq-train wrote.
         data: folder with the dictionaries; by default the folder used in training.
         ability: purpose of the model, one of ``registry.ABILITIES``, or several, any of which will
-            do; trees or labels, of images too, by default.
+            do; by default trees, labels of sentences or images, or completions.
         user_dir: folder with the needed models, tasks and tools, as for fairseq's commands. Its
             code is run.
         device: device of the model; the CPU by default.
@@ -57,7 +57,7 @@ def load(
         InputError: the file is missing or damaged, no tool serves its model, or an option is
             unknown, out of range or not applicable to this model.
     """
-    abilities = (ability,) if isinstance(ability, str) else tuple(ability or TREES_OR_LABELS)
+    abilities = (ability,) if isinstance(ability, str) else tuple(ability or USUAL)
     for one in abilities:
         if one not in ABILITIES:
             raise InputError(unknown_name("ability", one, ABILITIES))

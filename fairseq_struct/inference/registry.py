@@ -20,7 +20,9 @@ from fairseq_struct.errors import InputError, unknown_name
 #       ``trees(sentences)``, which yields a ``Constituents`` or an ``Analysis`` per sentence.
 #   classify: the tool has ``analyse(instances)``, which yields an ``Analysis`` per instance.
 #   score: the tool has ``log_probabilities(sentences)`` and a ``vocabulary``.
-#   draw: the tool has ``memories(sentences)``, which yields a ``MemorySteps`` per sentence.
+#   complete: the tool has ``completed(sequences)``, which yields a ``Completed`` per sequence.
+#   draw: the tool has ``memories(sentences)``, which yields a ``MemorySteps`` per sentence, or
+#       ``attentions(sentences)``, which yields an ``AttentionSteps`` per sentence.
 #   images: the tool has ``classify_images(images)``, ``prototypes(passes)`` and
 #       ``complete(images, hidden, passes)``.
 #   channels: the tool has ``arcs(trees)`` and ``names``.
@@ -28,7 +30,8 @@ ABILITIES = {
     "parse": "infers no trees",
     "classify": "is not a classifier, so it gives no labels",
     "score": "is not a language model that reads from left to right",
-    "draw": "has no memory of slots to draw",
+    "complete": "completes no sequences",
+    "draw": "has no memory of slots to draw, and no undirected attention",
     "images": "is no network of images",
     "channels": "is not a masked language model",
 }

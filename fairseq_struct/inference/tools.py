@@ -141,3 +141,14 @@ def image_model(model, task, **options):
     from fairseq_struct.inference.undirected.images import ImageModel
 
     return ImageModel(model, **options)
+
+
+@register_tool(
+    "sequence_completer", kind="networks that complete sequences", abilities=("complete", "draw"),
+    serves=lambda model: getattr(model, "completes", False), options=(LONGEST_SENTENCE,),
+)  # fmt: skip
+def sequence_completer(model, task, **options):
+    """Tool of models with ``completes``: they predict the hidden symbols of sequences."""
+    from fairseq_struct.inference.sequence_completion import SequenceCompleter
+
+    return SequenceCompleter(model, task.symbols, **options)

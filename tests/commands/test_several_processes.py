@@ -16,6 +16,7 @@ from two_processes import train
 
 from fairseq_struct.cli.main import main
 from fairseq_struct.compat import load_state
+from fairseq_struct.data.prepared.completion_folder import write_completion_folder
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus
 from fairseq_struct.data.readers.sentence_pairs import Pair, write_pairs
@@ -103,6 +104,13 @@ def images(tmp_path_factory):
     return out
 
 
+@pytest.fixture(scope="module")
+def completion(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("completion") / "data"
+    write_completion_folder(folder, symbols=9)
+    return folder / "data-bin"
+
+
 @pytest.fixture
 def options(request):
     """Options of ``fairseq-train`` for the task under test."""
@@ -126,6 +134,10 @@ def options(request):
             return [*CLUSTERS, "--latent-method=spigot_ce", *SGD]
         case "structured_classification":
             return [data("classification"), *CLASSIFIER, "--latent-method=spigot", *SGD]
+        case "sequence_completion":
+            return [data("completion"), "--task=sequence_completion", *SGD, "--batch-size=9",
+                    "--arch=undirected_attention", "--hidden-size=8", "--passes=2",
+                    "--criterion=sequence_completion"]  # fmt: skip
         case "structured_masked_lm":
             return [data("language_folder") / "data-bin", *MASKED, *SGD,
                     "--task=structured_masked_lm", "--batch-size=22",
@@ -142,7 +154,7 @@ def options(request):
 BACKENDS = ["legacy_ddp", "pytorch_ddp"]
 TASKS = ["scheduled_sampling", "latent_tree_translation", "latent_clusters",
          "structured_classification", "structured_masked_lm", "semantic_similarity",
-         "image_classification"]  # fmt: skip
+         "image_classification", "sequence_completion"]  # fmt: skip
 
 
 def assert_close(first, second, tolerance=1e-6):

@@ -23,6 +23,7 @@ PREPARERS = {
     "penn_treebank": "the Penn Treebank: text for language models, trees to evaluate parsers on",
     "propositional_logic": "pairs of formulas, for logical inference",
     "sentence_similarity": "the data sets of semantic textual similarity",
+    "sequence_completion": "runs of consecutive numbers, some of them hidden",
     "synthetic_translation": "a generated parallel corpus with gold trees on both sides",
 }
 

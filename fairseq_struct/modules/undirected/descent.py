@@ -82,9 +82,9 @@ class Descent:
         kept = self._messages.get((key, name))
         if kept is not None and all(a is b for a, b in zip(kept[0], inputs, strict=True)):
             return kept[1]
-        message = factor.message(name, self.values)
-        self._messages[key, name] = inputs, message
-        return message
+        made = factor.messages(name, self.values)
+        self._messages.update({(key, other): (inputs, one) for other, one in made.items()})
+        return made[name]
 
     def keep(self, which: Tensor) -> None:
         """Go on with the instances marked in ``which`` (batch,) alone."""

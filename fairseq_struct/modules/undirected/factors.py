@@ -37,6 +37,10 @@ class Factor(nn.Module, ABC):
     def message(self, name: str, values: Values) -> Tensor:
         """-dE_f / dx of variable ``name``, from the values of the others."""
 
+    def messages(self, name: str, values: Values) -> dict[str, Tensor]:
+        """The message to ``name``, and those to others that need the same values, if cheap."""
+        return {name: self.message(name, values)}
+
     def needs(self, name: str) -> tuple[str, ...]:
         """Variables whose values a message to ``name`` needs; without one of them, it is zero."""
         return tuple(other for other in self.names if other != name)

@@ -1,0 +1,47 @@
+"""Prepare runs of consecutive numbers with hidden ones, for --task sequence_completion.
+
+    fairseq-struct prepare sequence_completion OUT
+    fairseq-struct prepare sequence_completion OUT --share 0.1 --split runs
+
+These are all ascending and descending runs of the numbers 1 to 64 of 8 to 24 numbers, with 1 to
+ceil(n / 10) of n numbers hidden in every way: 785,142 examples. A tenth of them is for test; a
+fiftieth of the others is for validation.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fairseq_struct.data.generators.consecutive_runs import SHORTEST, SPLITS, SYMBOLS
+from fairseq_struct.data.prepared.completion_folder import write_completion_folder
+from fairseq_struct.data.prepared.preparation_script import at_least, say
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prepare the corpus."""
+    manifest = write_completion_folder(
+        args.out, args.symbols, args.split, args.share, args.seed, overwrite=args.overwrite, say=say
+    )
+    for name, count in manifest["examples"].items():
+        print(f"{name}: {count} examples")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command line."""
+    parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
+    parser.add_argument(
+        "--share", type=float, default=1.0, metavar="SHARE",
+        help="share of each part's examples to keep, drawn at random (default: 1)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--symbols", type=at_least(SHORTEST), default=SYMBOLS, metavar="N",
+        help=f"the numbers are 1 to N (default: {SYMBOLS})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--split", choices=SPLITS, default=SPLITS[0],
+        help="random: examples are drawn, so that test sequences are in the training part with "
+        "other numbers hidden; runs: whole sequences are drawn (default: random)",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random draws (default: 1)")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT")

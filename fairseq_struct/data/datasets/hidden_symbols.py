@@ -1,0 +1,96 @@
+"""Sequences with hidden symbols, which a model completes."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from fairseq.data import data_utils
+
+from fairseq_struct.data.datasets.whole_batches import WholeBatches
+from fairseq_struct.data.generators.consecutive_runs import HiddenExamples
+
+
+class HiddenSymbols(WholeBatches):
+    """A fairseq dataset of sequences in memory.
+
+    With ``shuffle``, a batch holds sequences of similar length, and every epoch has different
+    batches.
+
+    Args:
+        data: the sequences and examples.
+        shuffle: change the order of the examples in every epoch.
+        seed: seed of that order.
+    """
+
+    def __init__(self, data: HiddenExamples, shuffle: bool = False, seed: int = 1):
+        super().__init__()
+        self.sequences, self.examples = (torch.from_numpy(part).long() for part in data)
+        self.lengths = (self.sequences >= 0).sum(1)
+        self.sizes = self.lengths[self.examples[:, 0]].numpy()
+        self.shuffle, self.seed, self.epoch = shuffle, seed, 1
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __getitem__(self, index: int) -> int:
+        return index
+
+    def __getitems__(self, indices: np.ndarray) -> np.ndarray:
+        """Return the indices: torch requests a whole batch, and the collater picks its rows."""
+        return indices
+
+    def collater(self, indices) -> dict:
+        """The sample of the examples at ``indices``; hidden symbols and padding are 0 in it.
+
+        ``targets`` (batch, m) are -1 beyond the hidden symbols of a sequence.
+        """
+        ids = torch.as_tensor(np.asarray(indices, dtype=np.int64))
+        rows = self.examples[ids]
+        numbers, places = rows[:, 0], rows[:, 1:]
+        places = places[:, : int((places >= 0).sum(1).max())]
+        lengths = self.lengths[numbers]
+        whole = self.sequences[numbers, : int(lengths.max())]
+        hidden, at = places >= 0, places.clamp(min=0)
+        targets = whole.gather(1, at).masked_fill(~hidden, -1)
+        ours = torch.zeros_like(whole, dtype=torch.bool)
+        first = hidden.nonzero()[:, 0]
+        ours[first, places[hidden]] = True
+        return {
+            "id": ids, "nsentences": len(ids), "ntokens": int(lengths.sum()), "targets": targets,
+            "net_input": {
+                "tokens": whole.masked_fill(ours, 0).clamp(min=0), "lengths": lengths,
+                "places": places,
+            },
+        }  # fmt: skip
+
+    def num_tokens(self, index: int) -> int:
+        return int(self.sizes[index])
+
+    def num_tokens_vec(self, indices: np.ndarray) -> np.ndarray:
+        """Symbols of several examples, for fairseq's batches."""
+        return self.sizes[indices]
+
+    def size(self, index: int) -> int:
+        return self.num_tokens(index)
+
+    @property
+    def longest(self) -> int:
+        """Symbols of the longest sequence."""
+        return int(self.sizes.max())
+
+    def ordered_indices(self) -> np.ndarray:
+        """By length and, with ``shuffle``, at random within a length."""
+        indices = np.arange(len(self))
+        if self.shuffle:
+            with data_utils.numpy_seed(self.seed, self.epoch):
+                indices = np.random.permutation(len(self))
+        return indices[np.argsort(self.sizes[indices], kind="stable")]
+
+    def set_epoch(self, epoch: int):
+        """Set the epoch, which changes the order with ``shuffle``."""
+        self.epoch = epoch
+
+    @property
+    def can_reuse_epoch_itr_across_epochs(self) -> bool:
+        """False with ``shuffle``: every epoch has different batches."""
+        return not self.shuffle

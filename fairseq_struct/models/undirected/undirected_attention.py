@@ -1,0 +1,97 @@
+"""Undirected attention for fairseq (Mihaylova's thesis, section 5.4)."""
+
+from dataclasses import dataclass, field
+
+from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
+from torch import Tensor
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.models.shared.undirected_options import UndirectedConfig, passes_of
+from fairseq_struct.modules.undirected.attention import (
+    ORDERS,
+    Completer,
+    Completion,
+    SelfAttention,
+    UndirectedAttention,
+)
+
+
+@dataclass
+class UndirectedAttentionConfig(UndirectedConfig):
+    """Options of the model; the defaults are those of the thesis."""
+
+    hidden_size: int = field(
+        default=256, metadata={"help": "d: size of embeddings, queries, keys, values; even"}
+    )
+    order: str = field(
+        default=ORDERS[0],
+        metadata={
+            "help": "order of a pass. forward_backward: Q K V S H S V K Q and the hidden inputs; "
+            "random: a new permutation of Q K V S H in each pass, then the hidden inputs"
+        },
+    )
+    self_attention: bool = field(
+        default=False,
+        metadata={"help": "the plain network instead: self-attention, computed once"},
+    )
+
+
+@register_model("undirected_attention", dataclass=UndirectedAttentionConfig)
+class UndirectedAttentionModel(BaseFairseqModel):
+    """:class:`.UndirectedAttention`, or :class:`.SelfAttention`, on ``--task sequence_completion``.
+
+    Random orders and numbers of passes come from torch's generator. Fairseq seeds it at every
+    update with ``--seed`` and the update number, so a resumed run repeats the uninterrupted one.
+
+    Args:
+        network: the network.
+    """
+
+    completes = True
+
+    def __init__(self, network: Completer):
+        super().__init__()
+        self.network = network
+
+    @classmethod
+    def build_model(cls, cfg: UndirectedAttentionConfig, task) -> "UndirectedAttentionModel":
+        """Build the model for the task's symbols.
+
+        Raises:
+            InputError: another task, options that exclude each other, or one out of range.
+        """
+        if not hasattr(task, "symbols"):
+            raise InputError("this model is for --task sequence_completion")
+        passes = passes_of(cfg)
+        try:
+            if not cfg.self_attention:
+                return cls(UndirectedAttention(
+                    len(task.symbols), cfg.hidden_size, cfg.order, passes, cfg.dropout
+                ))  # fmt: skip
+            plain = UndirectedAttentionConfig()
+            for name in ("passes", "random_passes", "test_passes", "order", "dropout"):
+                if getattr(cfg, name) != getattr(plain, name):
+                    option = name.replace("_", "-")
+                    raise InputError(f"--{option} does not apply to --self-attention")
+            return cls(SelfAttention(len(task.symbols), cfg.hidden_size))
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+    def forward(self, tokens: Tensor, lengths: Tensor, places: Tensor) -> Completion:
+        """Logits of hidden symbols: see :meth:`.Completer.read`."""
+        return self.network(tokens, lengths, places)
+
+    def attentions(self, tokens: Tensor, places: Tensor) -> list[list[Tensor]]:
+        """Attention weights of one sequence: see :meth:`.UndirectedAttention.attentions`."""
+        return self.network.attentions(tokens, places)
+
+
+@register_model_architecture("undirected_attention", "undirected_attention_completion")
+def completion(args):
+    """The thesis's model: the defaults."""
+
+
+@register_model_architecture("undirected_attention", "undirected_attention_completion_cpu")
+def completion_cpu(args):
+    """A size at which training on a CPU takes minutes."""
+    args.hidden_size = getattr(args, "hidden_size", 64)

@@ -1,0 +1,41 @@
+"""Draws attention weights as a grid (figure 5.4 of Mihaylova's thesis)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairseq_struct.pages.picture import BLUE, GREY, LETTER, Box, Label, Picture, Shape
+
+# What a reader of the pictures must know.
+LEGEND = "Each row is a position, its cells the positions that it attends to: the darker, the more."
+_CELL = 20
+
+
+def attention_grid(words: Sequence[str], weights: Sequence[Sequence[float]]) -> Picture:
+    """Draw the weights of one sequence.
+
+    Args:
+        words: of the sequence.
+        weights: for each position, the weight of every position, from 0 to 1.
+
+    Raises:
+        ValueError: the weights are not as many as the words.
+    """
+    if len(weights) != len(words) or any(len(row) != len(words) for row in weights):
+        raise ValueError(f"these weights are not those of {len(words)} words")
+    widest = max(map(len, words)) * LETTER
+    left, width = widest + 8, max(_CELL, widest + 2)
+    shapes: list[Shape] = []
+    for row, (word, attended) in enumerate(zip(words, weights, strict=True)):
+        shapes.append(Label(widest / 2, row * _CELL + 15, word))
+        for column, (other, weight) in enumerate(zip(words, attended, strict=True)):
+            hint = f"{row + 1} ({word}) to {column + 1} ({other}): {weight:.3f}"
+            shade = min(max(weight, 0.0), 1.0)
+            shapes.append(
+                Box(left + column * width, row * _CELL, width, _CELL, BLUE, shade, hint, GREY)
+            )
+    bottom = len(words) * _CELL
+    shapes += [
+        Label(left + (column + 0.5) * width, bottom + 16, word) for column, word in enumerate(words)
+    ]
+    return Picture(left + len(words) * width + 1, bottom + 26, shapes)

@@ -1,0 +1,80 @@
+"""Completion of sequences whose symbols are partly hidden (Mihaylova's thesis, section 5.4)."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional  # fairseq cannot read "str | None"
+
+from fairseq.data import Dictionary
+from fairseq.dataclass import FairseqDataclass
+from fairseq.tasks import FairseqTask, register_task
+from omegaconf import II
+
+from fairseq_struct.data.datasets.hidden_symbols import HiddenSymbols
+from fairseq_struct.data.prepared.completion_folder import read_part
+from fairseq_struct.data.prepared.dictionary_file import load_dictionary
+from fairseq_struct.errors import InputError
+from fairseq_struct.tasks.own_criterion import OwnCriterion
+
+
+@dataclass
+class SequenceCompletionConfig(FairseqDataclass):
+    """Options of the task."""
+
+    data: Optional[str] = field(  # noqa: UP045
+        default=None,
+        metadata={"help": "folder data-bin made by fairseq-struct prepare sequence_completion"},
+    )
+    seed: int = II("common.seed")
+
+
+@register_task("sequence_completion", dataclass=SequenceCompletionConfig)
+class SequenceCompletionTask(OwnCriterion, FairseqTask):
+    """Prediction of the hidden symbols of sequences.
+
+    Use it with the criterion of the same name, which logs ``accuracy`` and ``exact_match``.
+
+    Args:
+        cfg: the options.
+        dictionary: of the symbols.
+    """
+
+    own_criterion = "sequence_completion"
+    needs, models = "completes", "undirected_attention"
+
+    def __init__(self, cfg: SequenceCompletionConfig, dictionary: Dictionary):
+        super().__init__(cfg)
+        self.dictionary = dictionary
+
+    @classmethod
+    def setup_task(cls, cfg: SequenceCompletionConfig, **kwargs):
+        """Load the dictionary.
+
+        Raises:
+            InputError: the folder or its dictionary does not exist.
+        """
+        path = Path(cfg.data or "") / "dict.txt"
+        if not cfg.data or not path.is_file():
+            raise InputError(
+                f"{path}: no such file; fairseq-struct prepare sequence_completion makes such "
+                "folders"
+            )
+        return cls(cfg, load_dictionary(path))
+
+    @property
+    def symbols(self) -> list[str]:
+        """The symbols, in the order of their numbers."""
+        return self.dictionary.symbols[self.dictionary.nspecial :]
+
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
+        """Load a part of the folder.
+
+        Raises:
+            InputError: the part does not exist, or a file is damaged.
+        """
+        part = read_part(self.cfg.data, split, len(self.symbols))
+        self.datasets[split] = HiddenSymbols(part, split == "train", self.cfg.seed)
+
+    @property
+    def source_dictionary(self) -> Dictionary:
+        """The dictionary of symbols."""
+        return self.dictionary

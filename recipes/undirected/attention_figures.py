@@ -1,0 +1,124 @@
+"""Draw figures 5.5 and 5.6 of Mihaylova's thesis: completion by passes and by order of updates.
+
+    python attention_figures.py 5.5 --runs FOLDER --output FILE.png
+    python attention_figures.py 5.6 --records results.jsonl --output FILE.png
+
+Figure 5.5 has validation accuracy by training updates, from the logs of all runs below FOLDER: a
+random number of passes in training beside fixed ones, for each order. Figure 5.6 has test accuracy
+by variable updates, from the records: nine in a pass of the forward-backward order, five in one of
+the random order. Both show means over seeds; error bars are standard deviations.
+"""
+
+import argparse
+import re
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean, stdev
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+from fairseq_struct.errors import InputError, report_plainly  # noqa: E402
+from fairseq_struct.records.results import read_results  # noqa: E402
+from fairseq_struct.records.scoring import log_of  # noqa: E402
+
+ORDERS = {"forward-backward": "", "random": "_random_order"}
+FIXED = re.compile(r"k\d")
+
+
+def learning_curves(runs: Path) -> dict[str, dict[str, dict[int, list[float]]]]:
+    """Accuracies of all seeds by update, by number of passes, by order.
+
+    Raises:
+        InputError: there is no run, or one that did not end.
+    """
+    found: dict = {order: {} for order in ORDERS}
+    for folder in sorted(runs.glob("*/*/seed_*")):
+        variant = folder.parent.parent.name
+        passes, *rest = variant.split("_random_order")
+        if passes != "random_k" and not FIXED.fullmatch(passes):
+            continue
+        curve = found["random" if rest else "forward-backward"].setdefault(
+            passes, defaultdict(list)
+        )
+        for values in log_of(folder).splits["valid"].values():
+            curve[int(values["num_updates"])].append(values["accuracy"])
+    if not any(found.values()):
+        raise InputError(f"{runs}: no runs of attention.sh")
+    return found
+
+
+def by_updates(records: Path) -> dict[str, dict[int, list[float]]]:
+    """Test accuracies of all seeds by number of variable updates, by order.
+
+    Raises:
+        InputError: there is no record.
+    """
+    found: dict = {order: defaultdict(list) for order in ORDERS}
+    for result in read_results(records):
+        for order, suffix in ORDERS.items():
+            variant = result.variant.removesuffix(suffix)
+            if (
+                result.experiment == "sequence_completion"
+                and FIXED.fullmatch(variant)
+                and result.variant == variant + suffix
+            ):
+                updates = round(result.metrics["variable_updates"])
+                found[order][updates].append(result.metrics["accuracy"])
+    if not any(found.values()):
+        raise InputError(f"{records}: no record of sequence_completion")
+    return found
+
+
+def draw_learning(runs: Path):
+    """Figure 5.5, one panel for each order that has runs."""
+    found = {order: curves for order, curves in learning_curves(runs).items() if curves}
+    figure, panels = plt.subplots(
+        len(found), figsize=(6, 3.2 * len(found)), layout="constrained", squeeze=False
+    )
+    for (order, curves), panel in zip(found.items(), panels[:, 0], strict=True):
+        for passes, curve in sorted(curves.items()):
+            updates = sorted(curve)
+            label = "random k" if passes == "random_k" else f"k = {passes[1:]}"
+            panel.plot(updates, [mean(curve[update]) for update in updates], label=label)
+        panel.set(xlabel="training updates", ylabel="validation accuracy (%)", title=order)
+        panel.legend()
+    return figure
+
+
+def draw_updates(records: Path):
+    """Figure 5.6."""
+    figure, axes = plt.subplots(figsize=(5, 3.2), layout="constrained")
+    for order, points in by_updates(records).items():
+        updates = sorted(points)
+        deviations = [stdev(points[n]) if len(points[n]) > 1 else 0.0 for n in updates]
+        axes.errorbar(
+            updates, [mean(points[n]) for n in updates], deviations, marker="o", capsize=3,
+            label=order,
+        )  # fmt: skip
+    axes.set(xlabel="variable updates", ylabel="test accuracy (%)")
+    axes.legend()
+    return figure
+
+
+def main():
+    report_plainly()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("figure", choices=("5.5", "5.6"))
+    parser.add_argument("--runs", type=Path, help="folder of the runs, for figure 5.5")
+    parser.add_argument("--records", type=Path, help="results.jsonl, for figure 5.6")
+    parser.add_argument("--output", type=Path, required=True, help="PNG to write")
+    args = parser.parse_args()
+    needed = "runs" if args.figure == "5.5" else "records"
+    source = getattr(args, needed)
+    if source is None:
+        raise InputError(f"figure {args.figure} needs --{needed}")
+    figure = (draw_learning if args.figure == "5.5" else draw_updates)(source)
+    figure.savefig(args.output, dpi=150)
+    print(args.output)
+
+
+if __name__ == "__main__":
+    main()
