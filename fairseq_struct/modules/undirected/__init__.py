@@ -19,6 +19,7 @@ from fairseq_struct.modules.undirected.orders import (
     forward_backward,
     simultaneous,
 )
+from fairseq_struct.modules.undirected.passes import CONVERGE, Passes
 from fairseq_struct.modules.undirected.regularisers import (
     REGULARISERS,
     Identity,
@@ -32,8 +33,8 @@ from fairseq_struct.modules.undirected.regularisers import (
 from fairseq_struct.modules.undirected.tree_marginals import TreeMarginals, TreeSupport
 
 __all__ = [
-    "REGULARISERS", "Biaffine", "Bilinear", "Contraction", "Converged", "Convolution", "Distance",
-    "Factor", "FactorGraph", "Identity", "Linear", "RandomOrder", "Regulariser", "Relu", "Sigmoid",
-    "Softmax", "Sparsemax", "Tanh", "TreeMarginals", "TreeSupport", "Variable", "drawn_passes",
-    "forward_backward", "simultaneous",
+    "CONVERGE", "REGULARISERS", "Biaffine", "Bilinear", "Contraction", "Converged", "Convolution",
+    "Distance", "Factor", "FactorGraph", "Identity", "Linear", "Passes", "RandomOrder",
+    "Regulariser", "Relu", "Sigmoid", "Softmax", "Sparsemax", "Tanh", "TreeMarginals",
+    "TreeSupport", "Variable", "drawn_passes", "forward_backward", "simultaneous",
 ]  # fmt: skip

@@ -1,0 +1,73 @@
+"""How many passes of updates an undirected network takes, in training and otherwise."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fairseq_struct.modules.undirected.graph import FactorGraph
+from fairseq_struct.modules.undirected.orders import Order, drawn_passes
+
+CONVERGE = "converge"
+
+
+@dataclass
+class Passes:
+    """The number of passes of a network.
+
+    Args:
+        training: passes while training; the most of them if ``random``.
+        random: draw a number from 1 to ``training`` for each batch, from torch's own generator.
+        test: passes while not training, or ``converge``: for each instance, until no number moves
+            by more than the tolerance.
+        tolerance: largest move of a number in a pass that counts as none.
+        most: of passes, if they end by convergence.
+
+    Raises:
+        ValueError: a number of passes below 1, a tolerance that is not above 0, or another word.
+    """
+
+    training: int = 1
+    random: bool = False
+    test: int | str = 1
+    tolerance: float = 1e-3
+    most: int = 10
+
+    def __post_init__(self):
+        if isinstance(self.test, str) and self.test != CONVERGE:
+            raise ValueError(f"passes are a number or {CONVERGE!r}, not {self.test!r}")
+        counts = [self.training, self.most] + ([] if self.test == CONVERGE else [self.test])
+        if min(counts) < 1:
+            raise ValueError(f"the number of passes must be 1 or more, not {min(counts)}")
+        if not self.tolerance > 0:
+            raise ValueError(f"the tolerance must be above 0, not {self.tolerance}")
+
+    @property
+    def converge(self) -> bool:
+        """Whether convergence ends the passes while not training."""
+        return self.test == CONVERGE
+
+    def minimise(
+        self, graph: FactorGraph, observed: Mapping[str, Tensor], order: Order,
+        **given: Mapping | None,
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        """Infer variables: see :meth:`.FactorGraph.minimise`.
+
+        Args:
+            graph: tells whether it is training.
+            observed, order: as there.
+            given: ``start``, ``supports`` and ``clamped``, as there.
+
+        Returns:
+            The values of all variables that have one, and (batch,) passes of each instance.
+        """
+        if self.converge and not graph.training:
+            found = graph.converge(observed, order, self.tolerance, self.most, **given)
+            return found.values, found.passes
+        count = self.training if graph.training else int(self.test)
+        if self.random and graph.training:
+            count = drawn_passes(self.training)
+        values = graph.minimise(observed, order, count, **given)
+        first = next(iter(values.values()))
+        return values, torch.full((len(first),), count, device=first.device)
