@@ -18,6 +18,7 @@ _HOMES = {
     "LanguageModelScorer": "language_model",
     "MemoryClassifier": "memory_classifier",
     "MemorySteps": "memory_classifier",
+    "TreeParser": "undirected.parser",
     "load": "loading",
     "load_language_model": "loading",
     "load_masked_model": "loading",
