@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from fairseq_struct.cli.paths import require, require_room
 from fairseq_struct.cli.trained_models import add_tool_options, load_tools
+from fairseq_struct.data.readers.conllu import Sentence as TreeOfFile
 from fairseq_struct.data.readers.formula_trees import KINDS, constituents, leaves
 from fairseq_struct.errors import InputError
 
 NAME = "draw"
-HELP = "draw the memory of a model step by step, or the trees of several models side by side"
+HELP = "draw memories step by step, or trees or marginals of several models side by side"
 # What --what draws: the abilities that it needs.
-ABILITIES = {"memory": ["draw"], "trees": ["parse"]}
+ABILITIES = {"memory": ["draw"], "trees": ["parse"], "marginals": ["draw"]}
 MEMORY = "Slots by steps: blue, in use (π→); red, the head of the stack (p)"
 FORMATS = (".html", ".png")
 
@@ -24,17 +26,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``draw``."""
     parser.add_argument(
         "checkpoints", nargs="+", type=Path, metavar="CHECKPOINT",
-        help="models with constituency trees or with a memory",
+        help="models with trees or with a memory",
     )  # fmt: skip
     parser.add_argument(
         "--what", choices=list(ABILITIES),
         help="memory: slots by steps, below the induced tree (figure 4 of Shen's thesis); trees: "
-        "those of all checkpoints side by side (figure 6), without the round brackets of formulas "
+        "those of all checkpoints side by side (figure 6), without the round brackets of formulas; "
+        "marginals: probabilities of arcs (figure 5.7 of Mihaylova's thesis) "
         "(default: memory if all models have one, else trees)",
     )  # fmt: skip
     parser.add_argument(
         "--gold-trees", choices=KINDS,
         help="the sentences are formulas of this kind; draw their own trees first",
+    )  # fmt: skip
+    parser.add_argument(
+        "--gold", type=Path, metavar="FILE",
+        help="dependency trees: draw the sentences of this CoNLL-U file, not of standard input, "
+        "and its trees first; wrong arcs are red",
     )  # fmt: skip
     parser.add_argument(
         "--output", type=Path, metavar="FILE",
@@ -50,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Draw what models do with the sentences of standard input, one per line.
+    """Draw what models do with the sentences of standard input, one per line, or of ``--gold``.
 
     Spaces separate the words. The output is one self-contained HTML page, or a PNG.
 
@@ -59,20 +67,27 @@ def run(args: argparse.Namespace) -> int:
     """
     what, folders = _checked(args)
     from fairseq_struct.inference import read_lines
+    from fairseq_struct.pages import packed_matrix
     from fairseq_struct.pages.gallery import Row, gallery_page, write_gallery
     from fairseq_struct.pages.memory_grid import LEGEND
 
-    sentences = list(read_lines(sys.stdin))
+    gold = _read_gold(args.gold)
+    sentences = [" ".join(tree.words) for tree in gold] or list(read_lines(sys.stdin))
     if not sentences:
         raise InputError("there is no sentence to draw; sentences come from standard input")
     first = _gold(sentences, args.gold_trees) if args.gold_trees else []
     tools = load_tools(args, args.checkpoints, folders, ABILITIES.get(what, ["parse", "draw"]))
     if what is None:
         what = "memory" if all(hasattr(tool, "memories") for tool in tools) else "trees"
-    draw = _memories if what == "memory" else _trees
+    draw = {"memory": _memories, "trees": _trees, "marginals": _marginals}[what]
+    if gold:
+        draw, first = partial(draw, gold=gold), [_gold_trees(gold, what)]
     columns = [*first, *map(draw, args.checkpoints, tools, [sentences] * len(tools))]
     rows = [Row(text, row) for text, *row in zip(sentences, *columns, strict=True)]
-    title, note = (MEMORY, LEGEND) if what == "memory" else ("Trees", "")
+    title, note = {
+        "memory": (MEMORY, LEGEND), "trees": ("Trees", ""),
+        "marginals": ("Marginals of arcs", packed_matrix.LEGEND),
+    }[what]  # fmt: skip
     if args.output is None:
         print(gallery_page(rows, title, note), end="")
         return 0
@@ -94,8 +109,12 @@ def _checked(args: argparse.Namespace) -> tuple[str | None, list[Path | None]]:
     require_room(args.output)
     if args.output and args.output.suffix.lower() not in FORMATS:
         raise InputError(f"{args.output}: --output ends in {' or '.join(FORMATS)}")
-    if args.gold_trees and args.what == "memory":
-        raise InputError("--gold-trees does not apply to --what memory; it is for --what trees")
+    if args.gold_trees and args.what not in (None, "trees"):
+        raise InputError(
+            f"--gold-trees does not apply to --what {args.what}; it is for --what trees"
+        )
+    if args.gold and (args.gold_trees or args.what not in ("trees", "marginals")):
+        raise InputError("--gold is for --what trees or marginals, without --gold-trees")
     folders = args.data or [None]
     if len(folders) == 1:
         folders = folders * len(args.checkpoints)
@@ -104,7 +123,7 @@ def _checked(args: argparse.Namespace) -> tuple[str | None, list[Path | None]]:
             f"--data is given {len(folders)} times for {len(args.checkpoints)} checkpoints; once "
             "is for all"
         )
-    require(files=args.checkpoints, folders=folders)
+    require(files=[*args.checkpoints, args.gold], folders=folders)
     return "trees" if args.gold_trees else args.what, folders
 
 
@@ -112,17 +131,71 @@ def _memories(checkpoint: Path, tool, sentences: Sequence[str]) -> list[tuple]:
     """A caption and a picture of each sentence."""
     from fairseq_struct.pages.memory_grid import memory_grid
 
+    _require(checkpoint, tool, "memories", "memory of slots")
     return [
         (str(checkpoint), memory_grid(one.words, one.pointers.tolist(), one.spans))
         for one in tool.memories(sentences)
     ]
 
 
-def _trees(checkpoint: Path, tool, sentences: Sequence[str]) -> list[tuple]:
-    if tool.tree_kind != "constituents":
-        kind = tool.tree_kind or "no trees"
-        raise InputError(f"{checkpoint}: infers {kind}; constituents can be drawn")
+def _trees(
+    checkpoint: Path, tool, sentences: Sequence[str], gold: Sequence[TreeOfFile] = ()
+) -> list[tuple]:  # fmt: skip
+    kind = getattr(tool, "tree_kind", None)
+    if kind == "dependencies":
+        from fairseq_struct.pages.tree_page import tree_picture
+
+        right = [tree.heads for tree in gold] or [None] * len(sentences)
+        found = (
+            (one.sentences[0], one.heads[0], heads)
+            for one, heads in zip(tool.trees(sentences), right, strict=True)
+        )
+        return [(str(checkpoint), tree_picture(*one)) for one in found]
+    if kind != "constituents":
+        raise InputError(f"{checkpoint}: infers no trees that can be drawn")
+    if gold:
+        raise InputError(f"{checkpoint}: infers {kind}; --gold is for dependency trees")
     return [(str(checkpoint), _tree(one.words, one.spans)) for one in tool.trees(sentences)]
+
+
+def _marginals(
+    checkpoint: Path, tool, sentences: Sequence[str], gold: Sequence[TreeOfFile] = ()
+) -> list[tuple]:  # fmt: skip
+    from fairseq_struct.pages.packed_matrix import packed_matrix
+
+    _require(checkpoint, tool, "marginals", "marginals of arcs")
+    return [
+        (str(checkpoint), packed_matrix(one.words, one.marginals.tolist()))
+        for one in tool.marginals(sentences)
+    ]
+
+
+def _require(checkpoint: Path, tool, method: str, what: str):
+    if not hasattr(tool, method):
+        raise InputError(f"{checkpoint}: has no {what} to draw")
+
+
+def _read_gold(path: Path | None) -> list[TreeOfFile]:
+    from fairseq_struct.data.readers.dependency_treebank import read_treebank
+
+    return [] if path is None else read_treebank(path)
+
+
+def _gold_trees(gold: Sequence[TreeOfFile], what: str) -> list[tuple]:
+    """The trees of a file, as pictures of this kind."""
+    if what == "trees":
+        from fairseq_struct.pages.tree_page import tree_picture
+
+        return [("gold", tree_picture(tree.words, tree.heads, tree.heads)) for tree in gold]
+    from fairseq_struct.pages.packed_matrix import packed_matrix
+
+    column = []
+    for tree in gold:
+        arcs = [[0.0] * len(tree.words) for _ in tree.words]
+        for modifier, head in enumerate(tree.heads):
+            arcs[head - 1 if head else modifier][modifier] = 1.0
+        column.append(("gold", packed_matrix(tree.words, arcs)))
+    return column
 
 
 def _gold(sentences: Sequence[str], kind: str) -> list[list[tuple]]:
