@@ -245,6 +245,15 @@ def test_an_energy_without_bound_ends_in_one_error(batch, passes):
         network.float()(words.float(), lengths)
 
 
+def test_training_starts_alike_for_every_number_of_passes(batch):
+    words, lengths = batch
+    for passes in (1, 3):
+        torch.manual_seed(0)
+        network = UndirectedParser(Vectors(), 5, passes=Passes(test=passes)).double().eval()
+        trees = network(words, lengths).trees
+        assert not trees.scores.masked_fill(~trees.within, 0).any()
+
+
 def test_options_out_of_range():
     with pytest.raises(ValueError, match="unknown order 'random'; choose one of sequential"):
         UndirectedParser(Vectors(), order="random")

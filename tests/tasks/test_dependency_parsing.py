@@ -9,7 +9,7 @@ import pytest
 import torch
 from fairseq_commands import USER_DIR, run
 from small_masked_models import logged, weights
-from small_treebanks import train, write_treebank
+from small_treebanks import COMMON, train, write_treebank
 
 import fairseq_struct
 from fairseq_struct.cli.main import main
@@ -18,6 +18,7 @@ from fairseq_struct.data.readers.conllu import read_conllu
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.attachment import AttachmentScores
 
+EPOCHS = 25
 SCORES = ("uas", "modifier_list", "modifier_count", "exact_match")
 
 
@@ -30,10 +31,10 @@ def treebank(tmp_path_factory):
 def trained(treebank, tmp_path_factory):
     """A parser of two passes that has learned its treebank, and the output of its training."""
     folder = tmp_path_factory.mktemp("parser")
-    said = train(treebank, folder, "--passes=2", "--max-epoch=15", "--unknown-rate=0.1", "--seed=1",
-                 "--dropout=0.1", "--encoder-dropout=0", "--encoder-size=32", "--embed-dim=24",
-                 "--hidden-size=24", "--best-checkpoint-metric=uas",
-                 "--maximize-best-checkpoint-metric")  # fmt: skip
+    said = train(treebank, folder, "--passes=2", f"--max-epoch={EPOCHS}", "--unknown-rate=0",
+                 "--seed=1", "--dropout=0", "--encoder-dropout=0", "--encoder-size=32", "--lr=0.03",
+                 "--embed-dim=24", "--hidden-size=24", "--least-count=1", "--clip-norm=1",
+                 "--best-checkpoint-metric=uas", "--maximize-best-checkpoint-metric")  # fmt: skip
     return folder / "checkpoint_last.pt", said
 
 
@@ -70,7 +71,7 @@ def test_validation_logs_the_scores_of_the_best_trees(treebank, trained):
         scores.add(heads, tree.heads)
     for name in SCORES:
         values = logged(said, f"valid_{name}")
-        assert len(values) == 15
+        assert len(values) == EPOCHS
         assert values[-1] == pytest.approx(getattr(scores, name), abs=0.01)
     assert "train_uas" not in said and "passes_mean" not in said
     best = torch.load(checkpoint.with_name("checkpoint_best.pt"), weights_only=True)
@@ -277,7 +278,6 @@ ROW = "{}\tw\t_\t_\t_\t_\t{}\t_\t_\t_\n"
         ("0 1", ["--embed-dim=0"], "--embed-dim must be 1 or more"),
         ("0 1", ["--encoder-folder=none"], "none: no such folder; it must hold a Hugging Face"),
         ("0 1", ["--criterion=cross_entropy"], "this task needs --criterion dependency_parsing"),
-        ("0 1", ["--arch=udgn"], "this task is for dependency parsers such as undirected_parser"),
     ],
 )
 def test_bad_input_ends_in_one_sentence(treebank, tmp_path, rows, options, message):
@@ -286,6 +286,12 @@ def test_bad_input_ends_in_one_sentence(treebank, tmp_path, rows, options, messa
     (folder / "xx_toy-ud-train.conllu").write_text(rows)
     with pytest.raises(InputError, match=re.escape(message)):
         train(folder, tmp_path / "out", "--max-epoch=1", *options)
+
+
+def test_other_models_are_refused(treebank, tmp_path):
+    with pytest.raises(InputError, match="this task is for dependency parsers such as undirected"):
+        run("train", treebank, "--task=dependency_parsing", "--criterion=dependency_parsing",
+            *COMMON, "--arch=udgn", f"--save-dir={tmp_path}")  # fmt: skip
 
 
 def test_several_roots_where_they_are_allowed(treebank, tmp_path):

@@ -58,7 +58,8 @@ class UndirectedParser(nn.Module):
     update of Y and for the likelihood: both are of the same :attr:`Parsed.trees`.
 
     The energy has no lower bound: with large V, H and M grow from pass to pass. Values that are no
-    longer finite are an :class:`.InputError`.
+    longer finite are an :class:`.InputError`. V starts at zero, as is customary for biaffine
+    parsers: further passes then start without an effect, and training begins alike for all k.
 
     Args:
         encoder: a directed network with ``size``, from tokens and lengths (batch,) to vectors
@@ -95,6 +96,7 @@ class UndirectedParser(nn.Module):
                 "arcs": Biaffine("y", "h", "m", size),
             },
         )
+        nn.init.zeros_(self.graph.factors["arcs"].weight)
 
     def forward(self, tokens: Tensor, lengths: Tensor, allowed: Tensor | None = None) -> Parsed:
         """Infer the trees of sentences.
