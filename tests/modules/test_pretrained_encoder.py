@@ -77,7 +77,7 @@ def test_a_parser_with_it_trains_loads_and_parses(folder, tmp_path):
 
     data = write_treebank(tmp_path / "UD", train=8, held_out=3)
     with in_this_process():
-        train(data, tmp_path / "out", f"--encoder-folder={folder}", "--max-epoch=1", "--passes=2")
+        train(data, tmp_path / "out", f"--encoder-folder={folder}", "--max-epoch=2", "--passes=2")
     parser = fairseq_struct.load(tmp_path / "out" / "checkpoint_last.pt")
     state = torch.load(tmp_path / "out" / "checkpoint_last.pt", weights_only=True)["model"]
     name = "network.encoder.encoder.embeddings.word_embeddings.weight"

@@ -27,11 +27,13 @@ class ArcMarginals:
         marginals: (n, n) probabilities; [h, m] is the arc from word h to word m, counted from 0,
             and [m, m] that from the root to m.
         heads: heads of the best tree, 1-based, 0 for the root.
+        passes: of updates that the sentence took.
     """
 
     words: Words
     marginals: Tensor
     heads: tuple[int, ...]
+    passes: int
 
 
 class TreeParser(DependencyParser):
@@ -87,11 +89,11 @@ class TreeParser(DependencyParser):
     @torch.inference_mode()
     def _marginals(self, sentences: list[Words]) -> list[ArcMarginals]:
         parsed, lengths = self._parsed(sentences)
-        rows = zip(sentences, parsed.trees.marginals.cpu(), parsed.heads(self.single_root).tolist(),
-                   strict=True)  # fmt: skip
+        found = parsed.heads(self.single_root).tolist(), parsed.passes.tolist()
+        rows = zip(sentences, parsed.trees.marginals.cpu(), *found, strict=True)
         return [
-            ArcMarginals(words, own[: len(words), : len(words)], tuple(heads[: len(words)]))
-            for words, own, heads in rows
+            ArcMarginals(words, own[: len(words), : len(words)], tuple(heads[: len(words)]), passes)
+            for words, own, heads, passes in rows
         ]
 
     def _given(self, sentences: list[Sentence]) -> list[Analysis]:

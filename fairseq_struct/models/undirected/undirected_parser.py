@@ -170,4 +170,6 @@ def undirected_parser_ud_cpu(args):
     """A smaller BiLSTM over word vectors from scratch, for one CPU thread."""
     args.encoder_size = getattr(args, "encoder_size", 256)
     args.encoder_layers = getattr(args, "encoder_layers", 2)
+    args.encoder_dropout = getattr(args, "encoder_dropout", 0.2)
+    args.unknown_rate = getattr(args, "unknown_rate", 0.1)
     undirected_parser_ud(args)
