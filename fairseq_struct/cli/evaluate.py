@@ -9,7 +9,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.evaluation.predictions import TRIVIAL_BRACKETS, TRIVIAL_HEADS, is_treebank
 
 NAME = "evaluate"
-HELP = "compare two files of trees: F1 of bracketed ones, UAS and UUAS of dependency trees"
+HELP = "compare two files of trees: F1 of bracketed ones, UAS and the like of dependency trees"
 LABELS = ("ADJP", "NP", "PP", "INTJ")
 
 
@@ -45,7 +45,8 @@ def run(args: argparse.Namespace) -> int:
     """Print the scores of predicted trees and the scoring policy.
 
     Scores of brackets are sentence and corpus F1, precision, recall, recall of some labels, and
-    the mean depth. Scores of dependencies are UAS and UUAS.
+    the mean depth. Scores of dependencies are UAS, UUAS, and
+    the shares of right lists of modifiers and of right trees.
 
     Raises:
         InputError: a file is missing or malformed, or the files hold different sentences.
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(values | {"policy": policy}))
         return 0
     for name, value in values.items():
-        print(f"{name:12} {value:g}")
+        print(f"{name:14} {value:g}")
     print(f"policy: {policy}")
     return 0
 
@@ -74,7 +75,9 @@ def _dependencies(args: argparse.Namespace) -> tuple[dict[str, float], str]:
     scores, count = compare_dependencies(
         args.gold, args.predicted, args.keep_punctuation, args.longest, args.seed
     )
-    values = {"sentences": count, "words": scores.words, "uas": scores.uas, "uuas": scores.uuas}
+    values = {"sentences": count, "words": scores.words}
+    for name in ("uas", "uuas", "modifier_list", "modifier_count", "exact_match"):
+        values[name] = getattr(scores, name)
     how = "kept" if args.keep_punctuation else "removed by tag, what hung from it moved up"
     return values, POLICY.format(how)
 

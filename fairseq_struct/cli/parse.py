@@ -2,10 +2,11 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from fairseq_struct.cli.paths import require
 from fairseq_struct.cli.trained_models import add_tool_options, load_tool
 from fairseq_struct.errors import InputError
 
@@ -25,11 +26,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", type=Path, help="data-bin with the dictionaries, if it was moved since training"
     )
+    parser.add_argument(
+        "--known", type=Path, metavar="FILE",
+        help="parse the sentences of this CoNLL-U file, not standard input; its heads are kept, "
+        "and those given as _ are found; for supervised dependency parsers",
+    )  # fmt: skip
     add_tool_options(parser, NAME)
 
 
 def run(args: argparse.Namespace) -> int:
     """Parse standard input, one sentence per line; spaces separate the words.
+
+    With ``--known``, the sentences and some of their heads come from a file.
 
     The mean depth of the trees goes to standard error. The depth of a dependency tree is the
     maximum number of arcs from the root to a word. The depth of a constituency tree is the mean
@@ -40,10 +48,9 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: a sentence, an option or the checkpoint cannot be used.
     """
+    require(files=[args.known])
     model = load_tool(args, NAME)
-    from fairseq_struct.inference import read_lines
-
-    trees = model.trees(read_lines(sys.stdin))
+    trees = _trees(args, model)
     if model.tree_kind not in WRITERS:
         raise InputError(f"{args.checkpoint}: infers no trees")
     writer = WRITERS[model.tree_kind]()
@@ -64,6 +71,22 @@ def run(args: argparse.Namespace) -> int:
         mean = sum(depths) / len(depths)
         print(f"{len(depths)} trees, mean depth {mean:.2f}", file=sys.stderr)
     return 0
+
+
+def _trees(args: argparse.Namespace, model) -> Iterator:
+    """The trees of standard input, or of the file with known heads."""
+    if args.known is None:
+        from fairseq_struct.inference import read_lines
+
+        return model.trees(read_lines(sys.stdin))
+    if not hasattr(model, "trees_given"):
+        raise InputError(f"{args.checkpoint}: --known is for supervised dependency parsers")
+    from fairseq_struct.data.readers.conllu import read_conllu
+
+    sentences = list(read_conllu(args.known, partial=True))
+    if not sentences:
+        raise InputError(f"{args.known}: contains no sentence")
+    return model.trees_given(sentences)
 
 
 class Writer(NamedTuple):

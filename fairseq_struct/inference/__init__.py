@@ -23,6 +23,7 @@ _HOMES = {
     "MemoryClassifier": "memory_classifier",
     "MemorySteps": "memory_classifier",
     "SequenceCompleter": "sequence_completion",
+    "TreeParser": "undirected.parser",
     "load": "loading",
     "load_language_model": "loading",
     "load_masked_model": "loading",

@@ -46,8 +46,8 @@ class DependencyParser(ABC):
         """
         return self._by_length(sentences, self._analyses)
 
-    def _analyses(self, sentences: list[Words]) -> list[Analysis]:
-        heads, lengths = self._heads(sentences)
+    def _analyses(self, sentences: list[Words], *given) -> list[Analysis]:
+        heads, lengths = self._heads(sentences, *given)
         rows = zip(sentences, heads.tolist(), depths_of(heads, lengths).tolist(), strict=True)
         return [
             Analysis((words,), None, {}, (tuple(own[: len(words)]),), (depth,))

@@ -15,6 +15,14 @@ SLOTS = Option(
     "slots", "models with a memory: memory slots for this input; 0: as many as each sentence needs "
     "(default: as the model was trained to be tested)", int, least=0, metavar="N",
 )  # fmt: skip
+TEST_PASSES = Option(
+    "test_passes", "undirected networks: passes of updates, or converge: until no number moves "
+    "(default: as the model was trained to be tested)", metavar="K",
+)  # fmt: skip
+ROOTS = Option(
+    "roots", "supervised parsers: modifiers of the root of a best tree (default: as the model was "
+    "trained to be decoded)", choices=("single", "multiple"),
+)  # fmt: skip
 TRUNCATE = Option("truncate", "cut sentences that are too long for the model", bool, False)
 LAYER = Option("layer", "ON-LSTM: layer whose distances make the trees, from 1 (default: 2)", int)
 SPLIT = Option(
@@ -28,10 +36,6 @@ MULTIPLE_ROOTS = Option(
 BFLOAT16 = Option(
     "bfloat16", "masked language models: half the time on processors that have it, less exact "
     "scores", bool, False,
-)  # fmt: skip
-TEST_PASSES = Option(
-    "test_passes", "undirected networks: passes of updates, or converge: until no number moves "
-    "(default: as the model was trained to be tested)", metavar="K",
 )  # fmt: skip
 
 
@@ -152,3 +156,15 @@ def sequence_completer(model, task, **options):
     from fairseq_struct.inference.sequence_completion import SequenceCompleter
 
     return SequenceCompleter(model, task.symbols, **options)
+
+
+@register_tool(
+    "tree_parser", kind="supervised dependency parsers", abilities=("parse", "draw"),
+    serves=lambda model: hasattr(model, "read_words"),
+    options=(ROOTS, TEST_PASSES, LONGEST_SENTENCE),
+)  # fmt: skip
+def tree_parser(model, task, **options):
+    """Tool of parsers that ``read_words`` and find distributions over dependency trees."""
+    from fairseq_struct.inference.undirected.parser import TreeParser
+
+    return TreeParser(model, **options)

@@ -1,8 +1,8 @@
 """Attachment scores of dependency trees, directed and undirected."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
 @dataclass
@@ -12,12 +12,25 @@ class AttachmentScores:
     ``uas`` is the share of words with the correct head; modifiers of the root count. ``uuas`` is
     the share of gold arcs that are predicted in either direction, as pairs of words. Arcs of the
     root are not pairs.
+
+    Of Mihaylova's thesis, section 5.5: ``exact_match`` is the share of sentences without a wrong
+    head. ``modifier_list`` is the share of words with modifiers whose modifiers are all right, and
+    to which no other word is attached. ``modifier_count`` is what the published code computes: it
+    compares only the number of modifiers, and counts a word's arc from the root as one of its own.
+
+    The fields are sums over sentences, so that those of several workers can be added.
     """
 
     words: int = 0
     right: int = 0
     pairs: int = 0
     joined: int = 0
+    sentences: int = 0
+    exact: int = 0
+    with_modifiers: int = 0
+    lists: int = 0
+    with_arcs: int = 0
+    counts: int = 0
 
     def add(self, predicted: Sequence[int], gold: Sequence[int]):
         """Add a sentence.
@@ -40,16 +53,43 @@ class AttachmentScores:
         theirs = _pairs(gold)
         self.pairs += len(theirs)
         self.joined += len(theirs & _pairs(predicted))
+        self.sentences += 1
+        self.exact += list(predicted) == list(gold)
+        theirs, ours = _modifiers(gold), _modifiers(predicted)
+        self.with_modifiers += len(theirs)
+        self.lists += sum(ours.get(word) == own for word, own in theirs.items())
+        theirs, ours = _arcs_by_word(gold), _arcs_by_word(predicted)
+        self.with_arcs += len(theirs)
+        self.counts += sum(ours[word] == number for word, number in theirs.items())
+
+    def sums(self) -> list[int]:
+        """The fields, in their order; ``AttachmentScores(*sums)`` has the same scores."""
+        return [getattr(self, field.name) for field in fields(self)]
 
     @property
     def uas(self) -> float:
         """Unlabelled attachment score, 0 to 100."""
-        return 100 * self.right / self.words if self.words else 0.0
+        return _percent(self.right, self.words)
 
     @property
     def uuas(self) -> float:
         """Undirected unlabelled attachment score, 0 to 100."""
-        return 100 * self.joined / self.pairs if self.pairs else 0.0
+        return _percent(self.joined, self.pairs)
+
+    @property
+    def exact_match(self) -> float:
+        """Sentences without a wrong head, 0 to 100."""
+        return _percent(self.exact, self.sentences)
+
+    @property
+    def modifier_list(self) -> float:
+        """Words with modifiers that have exactly the right ones, 0 to 100."""
+        return _percent(self.lists, self.with_modifiers)
+
+    @property
+    def modifier_count(self) -> float:
+        """Words with as many modifiers as they should have, the root's arc included, 0 to 100."""
+        return _percent(self.counts, self.with_arcs)
 
 
 def scores_of_readings(
@@ -71,6 +111,24 @@ def scores_of_readings(
         for name, scores in found.items()
         for kind in ("uas", "uuas")
     }
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0
+
+
+def _modifiers(heads: Sequence[int]) -> dict[int, set[int]]:
+    """Modifiers of each word that has some."""
+    found: dict[int, set[int]] = defaultdict(set)
+    for modifier, head in enumerate(heads, 1):
+        if head:
+            found[head].add(modifier)
+    return dict(found)
+
+
+def _arcs_by_word(heads: Sequence[int]) -> Counter[int]:
+    """Arcs in each row of the packed matrix: those of a word, and the root's to this word."""
+    return Counter(head or modifier for modifier, head in enumerate(heads, 1))
 
 
 def _pairs(heads: Sequence[int]) -> set[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Dropout as in AWD-LSTM: of weights, of whole words, and with one mask for all steps."""
+"""Dropout as in AWD-LSTM, of weights, whole words and steps; and words read as unknown."""
 
 import torch
 from torch import Tensor, nn
@@ -56,3 +56,23 @@ class WordDropout(_Dropout):
         if self.training and self.p > 0:
             weight = weight * dropout(torch.ones_like(weight[:, :1]), self.p, True)
         return embedding(tokens, weight, table.padding_idx)
+
+
+class UnknownWords(_Dropout):
+    """Read words as unknown, each with probability ``p``, so that unknown words are learned.
+
+    Args:
+        p: the probability.
+        unknown: index of the unknown word.
+    """
+
+    def __init__(self, p: float, unknown: int):
+        super().__init__(p)
+        self.unknown = unknown
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Shaped as ``tokens``, integers of any shape."""
+        if not self.training or self.p == 0:
+            return tokens
+        drawn = torch.rand(tokens.shape, device=tokens.device) < self.p
+        return tokens.masked_fill(drawn, self.unknown)

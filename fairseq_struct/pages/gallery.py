@@ -13,6 +13,7 @@ from fairseq_struct.pages.picture import (
     GREYS,
     LETTER,
     LETTER_SIZE,
+    Arc,
     Box,
     Dot,
     Image,
@@ -127,6 +128,24 @@ def _draw(axes, picture: Picture, left: float, top: float):
                 axes.imshow(pixels, extent=place, aspect="auto", interpolation="nearest", **GREYS)
             case Label(x, y, text):
                 _write(axes, left + x, top + y, text, ha="center", color=BLACK)
+            case Arc():
+                _arc(axes, shape, left, top)
     axes.add_collection(LineCollection(lines, colors=BLUE, linewidths=1.4))
     boxes = PatchCollection(patches, facecolors=faces, edgecolors=edges, linewidths=0.8)
     axes.add_collection(boxes)
+
+
+def _arc(axes, arc: Arc, left: float, top: float):
+    from matplotlib.patches import PathPatch, Polygon
+    from matplotlib.path import Path
+
+    if arc.x1 == arc.x2:
+        points = [(arc.x1, arc.y - arc.height), (arc.x2, arc.y)]
+        codes = [Path.MOVETO, Path.LINETO]
+    else:
+        points = [(arc.x1, arc.y), *arc.bend(), (arc.x2, arc.y)]
+        codes = [Path.MOVETO, *[Path.CURVE4] * 3]
+    placed = [(left + x, top + y) for x, y in points]
+    axes.add_patch(PathPatch(Path(placed, codes), fill=False, edgecolor=arc.colour, linewidth=1.4))
+    tip = [(left + x, top + y) for x, y in arc.tip()]
+    axes.add_patch(Polygon(tip, facecolor=arc.colour))

@@ -103,7 +103,45 @@ class Image(NamedTuple):
         )
 
 
-Shape = Line | Box | Dot | Label | Image
+class Arc(NamedTuple):
+    """An arrow from x1 up to ``height`` above the line y, and down to x2.
+
+    If both are the same, the arrow comes straight from above.
+    """
+
+    x1: float
+    x2: float
+    y: float
+    height: float
+    colour: str
+
+    def bend(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The two inner points of the Bezier curve, whose top is at 3/4 of their height."""
+        top = self.y - self.height * 4 / 3
+        return (self.x1, top), (self.x2, top)
+
+    def tip(self) -> list[tuple[float, float]]:
+        """The corners of the arrow's head."""
+        return [(self.x2, self.y), (self.x2 - 3, self.y - 7), (self.x2 + 3, self.y - 7)]
+
+    def svg(self) -> str:
+        """A ``path`` and a ``polygon``."""
+        if self.x1 == self.x2:
+            curve = f"M{self.x1:.1f},{self.y - self.height:.1f} V{self.y:.1f}"
+        else:
+            (x1, y1), (x2, y2) = self.bend()
+            curve = (
+                f"M{self.x1:.1f},{self.y:.1f} C{x1:.1f},{y1:.1f} {x2:.1f},{y2:.1f} "
+                f"{self.x2:.1f},{self.y:.1f}"
+            )
+        tip = " ".join(f"{x:.1f},{y:.1f}" for x, y in self.tip())
+        return (
+            f'<path d="{curve}" style="stroke:{self.colour}"/>'
+            f'<polygon points="{tip}" fill="{self.colour}"/>'
+        )
+
+
+Shape = Line | Box | Dot | Label | Image | Arc
 
 
 class Picture(NamedTuple):

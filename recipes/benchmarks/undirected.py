@@ -17,13 +17,13 @@ from pathlib import Path
 from statistics import median
 
 import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
 from fairseq_struct.modules.undirected.attention import SelfAttention, UndirectedAttention
 from fairseq_struct.modules.undirected.convnet import CHANNELS, KERNELS, STRIDE, UndirectedConvnet
 from fairseq_struct.modules.undirected.parser import UndirectedParser
 from fairseq_struct.modules.undirected.passes import Passes
-from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
-
 from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 
 RESULTS = Path(__file__).with_name("results.jsonl")

@@ -152,7 +152,6 @@ def test_what_cannot_be_drawn(checkpoint, draw, monkeypatch, tmp_path, options, 
         ("on_lstm_lm", "language", ["--what=memory"], "has no memory of slots to draw"),
         ("recurrent_classifier", "pairs", ["--slots=3"], "classifiers with memory slots"),
         ("recurrent_classifier", "pairs", [], "infers no trees"),
-        ("udgn", "language", [], "infers dependencies; constituents can be drawn"),
     ],
 )
 def test_models_that_cannot_be_drawn(draw, arch, data, options, message):

@@ -32,7 +32,41 @@ def test_a_reversed_arc_counts_without_direction_only():
 def test_what_is_no_tree_is_scored_word_by_word():
     scores = scored([2, 1, 3], [2, 0, 2])  # a cycle, and a word as head of itself
     assert (scores.right, scores.joined) == (1, 1)
-    assert (AttachmentScores().uas, AttachmentScores().uuas) == (0, 0)
+    empty = AttachmentScores()
+    assert (empty.uas, empty.uuas, empty.exact_match) == (0, 0, 0)
+    assert (empty.modifier_list, empty.modifier_count) == (0, 0)
+
+
+def test_the_right_number_of_modifiers_need_not_be_the_right_ones():
+    # gold: 1 <- 2 -> 5, 5 -> 3, 5 -> 4; predicted: 1 and 3 have changed their places.
+    scores = scored([5, 0, 2, 5, 2], [2, 0, 5, 5, 2])
+    assert (scores.with_modifiers, scores.lists, scores.modifier_list) == (2, 0, 0)
+    assert (scores.with_arcs, scores.counts, scores.modifier_count) == (2, 2, 100)
+    assert (scores.uas, scores.exact_match) == (60, 0)
+
+
+def test_modifier_lists_and_counts_by_hand():
+    # Word 2 has its modifiers 1 and 3; word 3 has 4, but 5 is attached to it, too; 4 lacks 5.
+    scores = scored([2, 0, 2, 3, 3], [2, 0, 2, 3, 4])
+    assert (scores.with_modifiers, scores.lists) == (3, 1)
+    assert (scores.with_arcs, scores.counts) == (3, 1)
+    # The root's arc counts as one of word 1, which then has as many arcs as in the gold tree.
+    scores.add([0, 0, 2], [2, 0, 2])
+    assert (scores.with_modifiers, scores.lists) == (4, 1)
+    assert (scores.with_arcs, scores.counts) == (4, 1)
+    moved = scored([0, 0, 0], [0, 1, 1])  # gold: word 1 has three arcs, here one
+    assert (moved.with_modifiers, moved.lists, moved.counts) == (1, 0, 0)
+    assert scored([0, 1], [2, 0]).modifier_count == 0
+    scores.add([0], [0])  # without modifiers, but with an arc from the root
+    assert (scores.with_modifiers, scores.with_arcs, scores.counts) == (4, 5, 2)
+    assert (scores.sentences, scores.exact) == (3, 1)
+
+
+def test_sums_of_several_workers():
+    one, other = scored([2, 0], [2, 0]), scored([0, 1, 1], [0, 1, 2])
+    both = AttachmentScores(*(a + b for a, b in zip(one.sums(), other.sums(), strict=True)))
+    one.add([0, 1, 1], [0, 1, 2])
+    assert both == one and both.exact_match == 50
 
 
 @pytest.mark.parametrize(

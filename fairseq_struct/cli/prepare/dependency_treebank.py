@@ -1,11 +1,13 @@
-"""Prepare text with gold dependency trees, for masked language models that parse.
+"""Prepare text with gold dependency trees, for masked language models that parse, and parsers.
 
     fairseq-struct prepare dependency_treebank conllu TRAIN VALID TEST OUT
+    fairseq-struct prepare dependency_treebank conllu TRAIN VALID TEST OUT --as-is
     fairseq-struct prepare dependency_treebank generated OUT --sentences 5000 300 300 --seed 1
 
 ``conllu`` reads the files of a treebank of Universal Dependencies. It removes punctuation, and its
 dependents move up. It lower-cases words, replaces numbers by N, and makes words rarer than
---least-count unknown. ``generated`` draws sentences of an invented language in which each word
+--least-count unknown. With --as-is, it keeps punctuation and words, as supervised parsers need
+them. ``generated`` draws sentences of an invented language in which each word
 chooses its dependents. Both write OUT/text, OUT/trees (CoNLL-U, of the same words) and
 OUT/data-bin.
 """
@@ -36,8 +38,11 @@ def prepare_treebank(args: argparse.Namespace) -> None:
         InputError: a file is missing, malformed or without tags, or OUT holds something else.
     """
     paths = zip(SPLITS, (args.train, args.valid, args.test), strict=True)
-    trees = {split: as_text(read_treebank(path)) for split, path in paths}
-    write(trees, args, least_count=args.least_count)
+    trees = {split: read_treebank(path) for split, path in paths}
+    if not args.as_is:
+        trees = {split: as_text(own) for split, own in trees.items()}
+    options = {"drawn": {"as_is": True}} if args.as_is else {}
+    write(trees, args, least_count=args.least_count, **options)
 
 
 def generate(args: argparse.Namespace) -> None:
@@ -58,8 +63,10 @@ def write(trees: Mapping[str, list[Sentence]], args: argparse.Namespace, **optio
     for split, counts in manifest["splits"].items():
         print(f"{split}: {counts['sentences']} sentences, {counts['tokens']} words")
     out = args.out
-    print(f"train:    fairseq-train {out}/data-bin --task structured_masked_lm "
-          f"--treebank {out}/trees/valid.conllu …")  # fmt: skip
+    task = f"structured_masked_lm --treebank {out}/trees/valid.conllu"
+    if getattr(args, "as_is", False):
+        task = "dependency_parsing"
+    print(f"train:    fairseq-train {out}/data-bin --task {task} …")
     print(f"parse:    fairseq-struct parse CHECKPOINT < {out}/text/test.txt > PREDICTED")
     print(f"evaluate: fairseq-struct evaluate {out}/trees/test.conllu PREDICTED")
 
@@ -73,6 +80,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     conllu.add_argument(
         "--least-count", type=at_least(1), default=5, metavar="N",
         help="words rarer than this in the training split are unknown (default: 5)",
+    )  # fmt: skip
+    conllu.add_argument(
+        "--as-is", action="store_true",
+        help="keep punctuation and the words as they are, for --task dependency_parsing",
     )  # fmt: skip
     conllu.set_defaults(run=prepare_treebank)
     generated = kinds.add_parser("generated", help="a corpus of an invented language")

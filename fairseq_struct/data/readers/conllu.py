@@ -11,6 +11,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_lines
 
 _MOST_DIGITS = 10  # Python refuses to read numbers of thousands of digits
+UNKNOWN_HEAD = -1  # a head that is not given
 _NO_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
 
 
@@ -20,7 +21,7 @@ class Sentence:
 
     Attributes:
         words: forms.
-        heads: 1-based, 0 for the root.
+        heads: 1-based, 0 for the root; ``UNKNOWN_HEAD`` where a file leaves it open.
         line: number of its first line in the file.
         tags: parts of speech, universal ones in CoNLL-U; () if there are none.
         relations: relations of the words to their heads; () if there are none.
@@ -40,10 +41,14 @@ class Sentence:
         return f"{self.path}:{self.line}" if self.path else f"line {self.line}"
 
 
-def read_conllu(path: Path) -> Iterator[Sentence]:
+def read_conllu(path: Path, partial: bool = False) -> Iterator[Sentence]:
     """Read the sentences of a CoNLL-U file; word ranges (``1-2``) and empty nodes are skipped.
 
     Spaces within a word become ``_``, because spaces separate words everywhere else.
+
+    Args:
+        path: the file.
+        partial: heads may be ``_``, unknown.
 
     Raises:
         InputError: the file cannot be read, a line is malformed, or the heads form no tree.
@@ -53,7 +58,7 @@ def read_conllu(path: Path) -> Iterator[Sentence]:
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             if rows:
-                yield _sentence(path, rows)
+                yield _sentence(path, rows, partial)
             rows = []
         elif not line.startswith("#"):
             columns = line.split("\t")
@@ -67,11 +72,11 @@ def read_conllu(path: Path) -> Iterator[Sentence]:
             elif not _NO_WORD.fullmatch(columns[0]):
                 raise InputError(f"{path}:{number}: {columns[0]!r} is not a word number")
     if rows:
-        yield _sentence(path, rows)
+        yield _sentence(path, rows, partial)
 
 
-def _sentence(path: Path, rows: Sequence[tuple[int, list[str]]]) -> Sentence:
-    heads = check_heads(path, [(number, columns[6]) for number, columns in rows])
+def _sentence(path: Path, rows: Sequence[tuple[int, list[str]]], partial: bool) -> Sentence:
+    heads = check_heads(path, [(number, columns[6]) for number, columns in rows], partial)
     words, tags, relations = (
         tuple(columns[place] for _, columns in rows) for place in (1, 3, 7)
     )
@@ -80,29 +85,32 @@ def _sentence(path: Path, rows: Sequence[tuple[int, list[str]]]) -> Sentence:
     return Sentence(words, tuple(heads), rows[0][0], *known, str(path))
 
 
-def check_heads(path: Path, rows: Sequence[tuple[int, str]]) -> list[int]:
-    """Convert heads to numbers, and check that they form a tree.
+def check_heads(
+    path: Path, rows: Sequence[tuple[int, str]], partial: bool = False
+) -> list[int]:  # fmt: skip
+    """Convert heads to numbers, and check that they form a tree, or the parts of one.
 
     Args:
         path: the file, for messages.
         rows: line number and head of every word.
+        partial: heads may be ``_``, unknown.
 
     Raises:
         InputError: a head is not a word of the sentence, or the heads form a cycle; with the line.
     """
     heads = []
     for place, (number, head) in enumerate(rows, 1):
-        found = _number(head)
+        found = UNKNOWN_HEAD if partial and head == "_" else _number(head)
         if found is None or found > len(rows) or found == place:
             raise InputError(f"{path}:{number}: {head[:99]!r} is not a valid head of word {place}")
         heads.append(found)
     reached_from = [0] * (len(rows) + 1)  # first word whose path to the root has this one
     for place in range(1, len(rows) + 1):
         above = place
-        while above and not reached_from[above]:
+        while above > 0 and not reached_from[above]:
             reached_from[above] = place
             above = heads[above - 1]
-        if above and reached_from[above] == place:
+        if above > 0 and reached_from[above] == place:
             raise InputError(f"{path}:{rows[0][0]}: the heads of this sentence form a cycle")
     return heads
 

@@ -48,6 +48,18 @@ class Passes:
         """Whether convergence ends the passes while not training."""
         return self.test == CONVERGE
 
+    def count(self, training: bool) -> int:
+        """Passes for the next batch; drawn, if they are to be, while training.
+
+        Raises:
+            ValueError: convergence ends the passes.
+        """
+        if not training:
+            if self.converge:
+                raise ValueError("passes that end by convergence have no number")
+            return int(self.test)
+        return drawn_passes(self.training) if self.random else self.training
+
     def minimise(
         self, graph: FactorGraph, observed: Mapping[str, Tensor], order: Order,
         **given: Mapping | None,
@@ -65,9 +77,7 @@ class Passes:
         if self.converge and not graph.training:
             found = graph.converge(observed, order, self.tolerance, self.most, **given)
             return found.values, found.passes
-        count = self.training if graph.training else int(self.test)
-        if self.random and graph.training:
-            count = drawn_passes(self.training)
+        count = self.count(graph.training)
         values = graph.minimise(observed, order, count, **given)
         first = next(iter(values.values()))
         return values, torch.full((len(first),), count, device=first.device)

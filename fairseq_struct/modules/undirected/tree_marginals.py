@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from fairseq_struct.errors import InputError
 from fairseq_struct.modules.undirected.regularisers import Regulariser
 from fairseq_struct.structure.dependency import DependencyTrees
 
@@ -86,6 +87,17 @@ class TreeMarginals(Regulariser):
         return -gaps().detach().to(h.dtype)
 
     def check(self, name: str, t: Tensor) -> None:
-        """Raise a ValueError unless the variable has scores of arcs."""
+        """Raise a ValueError unless the variable has finite scores of arcs.
+
+        Raises:
+            InputError: they are not finite. An energy that is not bounded below, such as one of
+                ReLU variables in a trilinear factor, may diverge within a few passes.
+        """
         if t.dim() != 3 or t.size(1) != t.size(2):
             raise ValueError(f"variable {name}: trees need (batch, n, n), not {tuple(t.shape)}")
+        if not t.isfinite().all():
+            raise InputError(
+                f"the arc scores of variable {name} are not finite: the energy of this network has "
+                "no lower bound, and its minimisation has diverged; use fewer passes or smaller "
+                "weights (a lower learning rate)"
+            )

@@ -1,0 +1,98 @@
+"""A fairseq dataset of sentences with their dependency trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_struct.data.datasets.whole_batches import WholeBatches
+
+
+class ParsedSentences(WholeBatches):
+    """Sentences and the heads of their words.
+
+    With ``shuffle``, a batch holds sentences of similar length, and every epoch has different
+    batches.
+
+    Args:
+        sentences: what the parser reads of each sentence, integers (n, ...).
+        heads: (n,) of each sentence, 1-based, 0 for the root.
+        padding: integer that fills sentences.
+        shuffle: change the order of the sentences in every epoch.
+        seed: seed of that order.
+    """
+
+    def __init__(
+        self, sentences: Sequence[Tensor], heads: Sequence[Tensor], padding: int,
+        shuffle: bool = False, seed: int = 1,
+    ):  # fmt: skip
+        super().__init__()
+        self.sentences, self.heads, self.padding = sentences, heads, padding
+        self.shuffle, self.seed, self.epoch = shuffle, seed, 1
+        self.sizes = np.array([len(sentence) for sentence in sentences])
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __getitem__(self, index: int) -> dict:
+        return {"id": index, "words": self.sentences[index], "heads": self.heads[index]}
+
+    def collater(self, items: Sequence[dict]) -> dict:
+        """A batch: ``net_input`` with ``tokens`` and ``lengths`` (batch,), and ``target``.
+
+        ``target`` (batch, n) are the gold heads, 0 beyond a sentence's end.
+        """
+        if not items:
+            return {}
+        lengths = torch.tensor([len(item["words"]) for item in items])
+        return {
+            "id": torch.tensor([item["id"] for item in items]),
+            "net_input": {
+                "tokens": padded([item["words"] for item in items], self.padding),
+                "lengths": lengths,
+            },
+            "target": padded([item["heads"] for item in items], 0),
+            "ntokens": int(lengths.sum()),
+            "nsentences": len(items),
+        }
+
+    @property
+    def longest(self) -> int:
+        """Words of the longest sentence."""
+        return int(self.sizes.max(initial=0))
+
+    def num_tokens(self, index: int) -> int:
+        """Words of a sentence."""
+        return int(self.sizes[index])
+
+    def size(self, index: int) -> int:
+        """Words of a sentence."""
+        return int(self.sizes[index])
+
+    def ordered_indices(self) -> np.ndarray:
+        """Indices; with ``shuffle`` sorted by length, and equal lengths in random order."""
+        if not self.shuffle:
+            return np.arange(len(self))
+        order = np.random.default_rng((self.seed, self.epoch)).permutation(len(self))
+        return order[np.argsort(self.sizes[order], kind="stable")]
+
+    def set_epoch(self, epoch: int):
+        """Set the epoch, which changes the order with ``shuffle``."""
+        self.epoch = epoch
+
+    @property
+    def can_reuse_epoch_itr_across_epochs(self) -> bool:
+        """False with ``shuffle``: every epoch has different batches."""
+        return not self.shuffle
+
+
+def padded(rows: Sequence[Tensor], padding: int) -> Tensor:
+    """Tensors of integers as one tensor, filled up to the largest size in every dimension."""
+    sizes = [max(row.size(place) for row in rows) for place in range(rows[0].dim())]
+    found = torch.full((len(rows), *sizes), padding)
+    for own, row in zip(found, rows, strict=True):
+        own[tuple(slice(size) for size in row.shape)] = row
+    return found

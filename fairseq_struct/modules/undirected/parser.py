@@ -1,0 +1,142 @@
+"""The biaffine dependency parser as an undirected network.
+
+Source: T. Mihaylova's thesis, section 5.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from fairseq_struct.modules.undirected.factors import Biaffine, Bilinear
+from fairseq_struct.modules.undirected.graph import FactorGraph, Variable
+from fairseq_struct.modules.undirected.passes import Passes
+from fairseq_struct.modules.undirected.tree_marginals import TreeMarginals, TreeSupport
+from fairseq_struct.structure.dependency import DependencyTrees
+
+# Orders of the updates in a pass. The published parser updates heads and modifiers from their old
+# values; only the sequential order is sure to decrease the energy.
+ORDERS = {"sequential": ("h", "m", "y"), "simultaneous": (("h", "m"), "y")}
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What a parser finds in a batch of sentences.
+
+    Args:
+        trees: the distribution over trees of the last update of Y.
+        passes: (batch,) passes of each sentence.
+        energy: (batch,) of the last assignment; None unless convergence ended the passes.
+    """
+
+    trees: DependencyTrees
+    passes: Tensor
+    energy: Tensor | None = None
+
+    def heads(self, single_root: bool) -> Tensor:
+        """Heads of the best trees, (batch, n), 1-based, 0 for the root and for padding.
+
+        Args:
+            single_root: only trees whose root has exactly one modifier, whatever the distribution.
+        """
+        trees = self.trees
+        if trees.single_root == single_root:
+            return trees.heads
+        return DependencyTrees(
+            trees.scores.detach(), trees.lengths, projective=False, single_root=single_root
+        ).heads
+
+
+class UndirectedParser(nn.Module):
+    """Heads H, modifiers M and trees Y, inferred from the words X (eqs. 5.15 to 5.20).
+
+    E(X, H, M, Y) has the factors -<H, W_H X>, -<M, W_M X> and -<Y, H V M^T>. H and M have the
+    regulariser of ReLU and biases, and Y the structured entropy of nonprojective trees. One pass
+    from zero is exactly the biaffine parser. The matrix-tree theorem is used once for the last
+    update of Y and for the likelihood: both are of the same :attr:`Parsed.trees`.
+
+    The energy has no lower bound: with large V, H and M grow from pass to pass. Values that are no
+    longer finite are an :class:`.InputError`. V starts at zero, as is customary for biaffine
+    parsers: further passes then start without an effect, and training begins alike for all k.
+
+    Args:
+        encoder: a directed network with ``size``, from tokens and lengths (batch,) to vectors
+            (batch, n, size), 0 beyond a sentence's end.
+        size: d, the size of the vectors in H and M.
+        dropout: of H and M, with one mask for all passes.
+        passes: how many; one if not given.
+        order: one of ``ORDERS``.
+        single_root: whether Y are trees whose root has exactly one modifier.
+
+    Raises:
+        ValueError: an unknown order, a size below 1, or a dropout outside of [0, 1).
+    """
+
+    def __init__(
+        self, encoder: nn.Module, size: int = 400, dropout: float = 0.3,
+        passes: Passes | None = None, order: str = "sequential", single_root: bool = True,
+    ):  # fmt: skip
+        super().__init__()
+        if order not in ORDERS:
+            raise ValueError(f"unknown order {order!r}; choose one of {', '.join(ORDERS)}")
+        self.encoder, self.order = encoder, ORDERS[order]
+        self.passes = passes or Passes()
+        self.graph = FactorGraph(
+            {
+                "x": Variable("identity"),
+                "h": Variable("relu", (size,), dropout),
+                "m": Variable("relu", (size,), dropout),
+                "y": Variable(TreeMarginals(projective=False, single_root=single_root)),
+            },
+            {
+                "heads": Bilinear("x", "h", encoder.size, size),
+                "modifiers": Bilinear("x", "m", encoder.size, size),
+                "arcs": Biaffine("y", "h", "m", size),
+            },
+        )
+        nn.init.zeros_(self.graph.factors["arcs"].weight)
+
+    def forward(self, tokens: Tensor, lengths: Tensor, allowed: Tensor | None = None) -> Parsed:
+        """Infer the trees of sentences.
+
+        Args:
+            tokens: (batch, n, ...), what the encoder reads.
+            lengths: (batch,) words per sentence, at least 1.
+            allowed: (batch, n, n) booleans, arcs that may be used; all if not given. Every update
+                of Y keeps to them.
+
+        Raises:
+            InputError: the values have diverged.
+        """
+        return self.infer(self.encoder(tokens, lengths), lengths, allowed)
+
+    def infer(self, words: Tensor, lengths: Tensor, allowed: Tensor | None = None) -> Parsed:
+        """As :meth:`forward`, from the vectors X (batch, n, size) of the words."""
+        places = torch.arange(words.size(1), device=words.device)
+        inside = (places < lengths[:, None])[..., None]
+        supports = {"h": inside, "m": inside, "y": TreeSupport(lengths, allowed)}
+        if self.passes.converge and not self.training:
+            return self._converge({"x": words}, supports)
+        count = self.passes.count(self.training)
+        descent = self.graph.descent({"x": words}, self.order, supports=supports)
+        for _ in range(count - 1):
+            descent.run(self.order)
+        descent.run(self.order[:-1])
+        return Parsed(self._trees(descent.field("y"), supports), lengths.new_full((), count)
+                      .expand(len(words)))  # fmt: skip
+
+    def _trees(self, scores: Tensor, supports: dict) -> DependencyTrees:
+        """The distribution over trees that the last update of Y takes the marginals of."""
+        regulariser = self.graph.variables["y"].regulariser
+        regulariser.check("y", scores)
+        return regulariser.trees(scores, supports["y"])
+
+    def _converge(self, observed: dict, supports: dict) -> Parsed:
+        found = self.graph.converge(
+            observed, self.order, self.passes.tolerance, self.passes.most, supports=supports
+        )
+        trees = self._trees(self.graph.field("y", found.values), supports)
+        energy = self.graph.energy(found.values, supports, updated=("y",))
+        return Parsed(trees, found.passes, energy)

@@ -1,0 +1,135 @@
+"""Dependency parsing of treebanks."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional  # fairseq cannot read "str | None"
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.dataclass import FairseqDataclass
+from fairseq.tasks import register_task
+from omegaconf import II
+
+from fairseq_struct.data.datasets.parsed_sentences import ParsedSentences
+from fairseq_struct.data.prepared.dictionary_file import load_dictionary
+from fairseq_struct.data.prepared.reserved_words import index_of, refuse_reserved
+from fairseq_struct.data.readers.conllu import Sentence
+from fairseq_struct.data.readers.dependency_treebank import read_treebank
+from fairseq_struct.data.readers.treebank_folder import DICTIONARY, treebank_file
+from fairseq_struct.errors import InputError
+from fairseq_struct.tasks.sentence_task import SentenceTask
+
+
+@dataclass
+class DependencyParsingConfig(FairseqDataclass):
+    """Options of the task."""
+
+    data: Optional[str] = field(  # noqa: UP045
+        default=None,
+        metadata={
+            "help": "a treebank: a folder of *-train.conllu, *-dev.conllu and *-test.conllu; or "
+            "the folder data-bin made by fairseq-struct prepare dependency_treebank"
+        },
+    )
+    least_count: int = field(
+        default=2,
+        metadata={
+            "help": "words that are rarer in the training split are unknown; a prepared folder has "
+            "its own dictionary"
+        },
+    )
+    seed: int = II("common.seed")
+
+
+@register_task("dependency_parsing", dataclass=DependencyParsingConfig)
+class DependencyParsingTask(SentenceTask):
+    """Supervised parsing into nonprojective dependency trees (Mihaylova's thesis, section 5.5).
+
+    Use it with the criterion of the same name, which logs ``uas``, ``modifier_list``,
+    ``modifier_count`` and ``exact_match`` in validations. Words are read as they are, punctuation
+    included; ranges of words and empty nodes are skipped.
+
+    Args:
+        cfg: the options.
+        words: dictionary of words.
+    """
+
+    own_criterion = "dependency_parsing"
+    needs, models = "read_words", "dependency parsers such as undirected_parser"
+
+    def __init__(self, cfg: DependencyParsingConfig, words: Dictionary):
+        super().__init__(cfg, words)
+        self._model = None  # reads words, and says which trees it finds
+
+    @classmethod
+    def setup_task(cls, cfg: DependencyParsingConfig, **kwargs):
+        """Load the dictionary, or make that of the training split.
+
+        Raises:
+            InputError: the folder, its dictionary or its training split cannot be used.
+        """
+        if not cfg.data:
+            raise InputError("the task needs the folder of a treebank")
+        folder = Path(cfg.data)
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder; the task needs that of a treebank")
+        if (folder / DICTIONARY).is_file():
+            return cls(cfg, load_dictionary(folder / DICTIONARY))
+        if cfg.least_count < 1:
+            raise InputError(f"--least-count must be 1 or more, not {cfg.least_count}")
+        return cls(cfg, dictionary_of(read_treebank(treebank_file(folder, "train")),
+                                      cfg.least_count))  # fmt: skip
+
+    def build_model(self, cfg, from_checkpoint: bool = False):
+        """Build the model."""
+        self._model = super().build_model(cfg, from_checkpoint)
+        return self._model
+
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
+        """Load a split of the treebank.
+
+        Raises:
+            InputError: the split does not exist, a sentence is malformed, its heads form a cycle,
+                it has several roots but the model finds trees with one, or it is too long.
+        """
+        trees = read_treebank(treebank_file(self.cfg.data, split))
+        sentences, heads = [], []
+        for tree in trees:
+            self._check(tree)
+            try:
+                sentences.append(self._read(tree.words))
+            except InputError as error:
+                raise InputError(f"{tree.place}: {error}") from None
+            heads.append(torch.tensor(tree.heads))
+        padding = getattr(self._model, "padding", self.words.pad())
+        self.datasets[split] = ParsedSentences(
+            sentences, heads, padding, shuffle=split == "train", seed=self.cfg.seed
+        )
+
+    def _check(self, tree: Sentence):
+        roots = tree.heads.count(0)
+        if roots != 1 and getattr(self._model, "single_root", False):
+            raise InputError(
+                f"{tree.place}: this sentence has {roots} roots, but the model finds trees with "
+                "one; --roots multiple allows several"
+            )
+
+    def _read(self, words: tuple[str, ...]) -> torch.Tensor:
+        if self._model is None:
+            return torch.tensor([index_of(self.words, word) for word in words])
+        return self._model.read_words(words)
+
+
+def dictionary_of(trees: list[Sentence], least_count: int) -> Dictionary:
+    """The dictionary of the words in trees.
+
+    Raises:
+        InputError: a word is one of fairseq's own symbols.
+    """
+    words = Dictionary()
+    for tree in trees:
+        refuse_reserved(tree.words, tree.place)
+        for word in tree.words:
+            words.add_symbol(word)
+    words.finalize(threshold=least_count, padding_factor=1)
+    return words

@@ -1,0 +1,89 @@
+# shellcheck shell=bash
+# Settings and training of undirected parsers (Mihaylova's thesis, section 5.5), for the recipes in
+# this folder.
+#
+# Environment of these recipes, beside that of ../common.sh; SEEDS are 1 2 3, for K above 3 and
+# random_k 1:
+#   SIZE     paper (the default): fine-tunes the encoder in ENCODER with the thesis's settings; or
+#            cpu: a BiLSTM over word vectors from scratch, tens of points below multilingual BERT
+#   ENCODER  SIZE=paper: local folder of a Hugging Face encoder, bert-base-multilingual-cased in the
+#            thesis
+#   EPOCHS   epochs of a run (default: 50, with SIZE=cpu 25)
+#   LR       highest learning rate (default: 0.00005, with SIZE=cpu 0.005)
+#   HIDDEN   size of the vectors of heads and modifiers (default: 400)
+#
+# K is the number of passes, 1 to 5; or random_k: drawn from 1 to 5 in training, 3 at test; or
+# converge: the parsers of random_k, whose passes at test end by convergence.
+# TREEBANK is the prefix of the files of a treebank, such as af_afribooms, and DATA the folder with
+# the treebanks' folders, of Universal Dependencies 2.7. All numbers are those of the epoch with the
+# best validation UAS. Trees of training have one root, best trees several, as in the published
+# code. The learning rate rises for 20 updates, then falls linearly to zero.
+
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+
+# shellcheck disable=SC2034 # for the recipes
+ways=(1 2 3 4 5 random_k converge)
+
+# settings_of TREEBANK DATA SEED… : check the arguments, and set $folder, $size, $epochs, $lr,
+# $hidden, $encoder and $seeds.
+settings_of() {
+    local treebank=$1 data=$2 found
+    shift 2
+    [ -n "$treebank" ] || fail "name a treebank"$'\n'"usage: $usage"
+    [ -n "$data" ] || fail "name the folder of the treebanks"$'\n'"usage: $usage"
+    [ -d "$data" ] || fail "$data: no such folder"
+    found=("$data"/*/"$treebank"-ud-train.conllu)
+    [ -f "${found[0]}" ] || fail "$data: no file */$treebank-ud-train.conllu"
+    folder=$(dirname "${found[0]}")
+    train_file=${found[0]}
+    size=${SIZE:-paper}
+    one_of SIZE "$size" paper cpu
+    epochs=50 lr=0.00005 hidden=400 encoder=${ENCODER:-}
+    if [ "$size" = cpu ]; then
+        remember SIZE cpu
+        epochs=25 lr=0.005 scale=reduced
+        [ -z "$encoder" ] || fail "ENCODER is for SIZE=paper"
+    else
+        [ -d "$encoder" ] || fail "SIZE=paper needs the folder of an encoder in ENCODER"
+        remember ENCODER "$encoder"
+    fi
+    numbers EPOCHS HIDDEN
+    setting LR
+    run_seeds "$@"
+}
+
+# variant_of K : print the row of the tables.
+variant_of() {
+    case "$1" in
+        [1-9]) echo "k$1" ;;
+        *) echo "$1" ;;
+    esac
+}
+
+# train_parsers TREEBANK K : train with all seeds, and set $folders, the folder of each run, and
+# $parent, theirs.
+train_parsers() {
+    local treebank=$1 k=$2 seed sentences options
+    [ "$k" != converge ] || k=random_k
+    parent=$out/parsing/$treebank/$(variant_of "$k").$size.epochs_$epochs.lr_$lr.hidden_$hidden
+    sentences=$(grep -c $'^1\t' "$train_file")
+    if [ "$size" = paper ]; then
+        options=(--arch undirected_parser_ud --encoder-folder "$encoder" --weight-decay 0.01)
+    else
+        options=(--arch undirected_parser_ud_cpu --adam-betas "(0.9, 0.99)")
+    fi
+    if [ "$k" = random_k ]; then
+        options+=(--passes 5 --random-passes)
+    else
+        options+=(--passes "$k")
+    fi
+    folders=()
+    for seed in "${seeds[@]}"; do
+        train "$parent/seed_$seed" "$folder" --task dependency_parsing \
+            --criterion dependency_parsing "${options[@]}" --hidden-size "$hidden" \
+            --optimizer adam --lr "$lr" --lr-scheduler polynomial_decay --warmup-updates 20 \
+            --total-num-update $((epochs * ((sentences + 19) / 20))) --clip-norm 1 \
+            --batch-size 20 --best-checkpoint-metric uas --maximize-best-checkpoint-metric
+        folders+=("$parent/seed_$seed")
+    done
+}

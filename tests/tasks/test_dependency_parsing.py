@@ -1,0 +1,329 @@
+"""Supervised parsers on fairseq's command line: training, parsing, known heads, pictures."""
+
+import io
+import json
+import re
+import shutil
+
+import pytest
+import torch
+from fairseq_commands import USER_DIR, run
+from small_masked_models import logged, weights
+from small_treebanks import COMMON, train, write_treebank
+
+import fairseq_struct
+from fairseq_struct.cli.main import main
+from fairseq_struct.data.datasets.parsed_sentences import ParsedSentences
+from fairseq_struct.data.readers.conllu import read_conllu
+from fairseq_struct.errors import InputError
+from fairseq_struct.metrics.attachment import AttachmentScores
+
+EPOCHS = 25
+SCORES = ("uas", "modifier_list", "modifier_count", "exact_match")
+
+
+@pytest.fixture(scope="module")
+def treebank(tmp_path_factory):
+    return write_treebank(tmp_path_factory.mktemp("treebank") / "UD_Toy")
+
+
+@pytest.fixture(scope="module")
+def trained(treebank, tmp_path_factory):
+    """A parser of two passes that has learned its treebank, and the output of its training."""
+    folder = tmp_path_factory.mktemp("parser")
+    said = train(treebank, folder, "--passes=2", f"--max-epoch={EPOCHS}", "--unknown-rate=0",
+                 "--seed=1", "--dropout=0", "--encoder-dropout=0", "--encoder-size=32", "--lr=0.03",
+                 "--embed-dim=24", "--hidden-size=24", "--least-count=1", "--clip-norm=1",
+                 "--best-checkpoint-metric=uas", "--maximize-best-checkpoint-metric")  # fmt: skip
+    return folder / "checkpoint_last.pt", said
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """A verb with these lines as standard input: its status, output and messages."""
+
+    def called(*arguments, lines=()):
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+        return main(list(map(str, arguments))), *capsys.readouterr()
+
+    return called
+
+
+def gold_of(treebank, split="dev"):
+    return list(read_conllu(treebank / f"xx_toy-ud-{split}.conllu"))
+
+
+def test_a_toy_treebank_is_learned(treebank, trained):
+    checkpoint, _ = trained
+    gold = gold_of(treebank, "train")
+    scores = AttachmentScores()
+    parser = fairseq_struct.load(checkpoint)
+    for heads, tree in zip(parser.parse([" ".join(t.words) for t in gold]), gold, strict=True):
+        scores.add(heads, tree.heads)
+    assert scores.uas > 90 and scores.modifier_list > 80
+
+
+def test_validation_logs_the_scores_of_the_best_trees(treebank, trained):
+    checkpoint, said = trained
+    gold, scores = gold_of(treebank), AttachmentScores()
+    parser = fairseq_struct.load(checkpoint)
+    for heads, tree in zip(parser.parse([" ".join(t.words) for t in gold]), gold, strict=True):
+        scores.add(heads, tree.heads)
+    for name in SCORES:
+        values = logged(said, f"valid_{name}")
+        assert len(values) == EPOCHS
+        assert values[-1] == pytest.approx(getattr(scores, name), abs=0.01)
+    assert "train_uas" not in said and "passes_mean" not in said
+    best = torch.load(checkpoint.with_name("checkpoint_best.pt"), weights_only=True)
+    assert best["extra_state"]["best"] == max(logged(said, "valid_uas"))
+
+
+def test_convergence_is_logged(treebank, trained, tmp_path):
+    checkpoint, _ = trained
+    said = train(treebank, tmp_path, "--passes=converge", "--most-passes=3", "--max-epoch=1",
+                 "--tolerance=1e-9", "--no-save")  # fmt: skip
+    assert logged(said, "valid_passes_mean") == [3.0] and len(logged(said, "valid_energy")) == 1
+    loose = train(treebank, tmp_path, "--passes=converge", "--max-epoch=1", "--tolerance=1e9",
+                  "--no-save")  # fmt: skip
+    assert logged(loose, "valid_passes_mean") == [1.0]
+
+
+@pytest.mark.parametrize("options", [["--random-passes", "--passes=3"], ["--order=simultaneous"]])
+def test_a_resumed_training_is_the_uninterrupted_one(treebank, tmp_path, options):
+    options = [*options, "--seed=3", "--disable-validation"]
+    train(treebank, tmp_path / "parts", *options, "--max-epoch=1")
+    train(treebank, tmp_path / "parts", *options, "--max-epoch=2")
+    train(treebank, tmp_path / "whole", *options, "--max-epoch=2")
+    parts, whole = (weights(tmp_path / name / "checkpoint_last.pt") for name in ("parts", "whole"))
+    assert parts.keys() == whole.keys()
+    assert all(torch.equal(parts[name], whole[name]) for name in whole)
+
+
+def test_parse_and_evaluate(treebank, trained, command, tmp_path):
+    checkpoint, _ = trained
+    gold = gold_of(treebank, "test")
+    lines = [" ".join(tree.words) for tree in gold]
+    status, out, said = command("parse", checkpoint, lines=lines)
+    assert status == 0 and f"{len(gold)} trees" in said
+    (tmp_path / "out.conllu").write_text(out)
+    found = list(read_conllu(tmp_path / "out.conllu"))
+    assert [tree.words for tree in found] == [tree.words for tree in gold]
+    parser = fairseq_struct.load(checkpoint)
+    assert [tree.heads for tree in found] == parser.parse(lines)
+    test = treebank / "xx_toy-ud-test.conllu"
+    status, out, _ = command("evaluate", test, tmp_path / "out.conllu", "--json")
+    scores = AttachmentScores()
+    for ours, theirs in zip(found, gold, strict=True):
+        scores.add(ours.heads, theirs.heads)
+    values = json.loads(out)
+    for name in (*SCORES, "uuas"):
+        assert values[name] == round(getattr(scores, name), 2)
+    status, out, _ = command("evaluate", test, test)
+    assert status == 0 and re.search(r"modifier_list\s+100", out) and "exact_match" in out
+    status, page, _ = command("parse", checkpoint, "--format=html", lines=lines[:2])
+    assert status == 0 and page.count("<svg") == 2
+    # Roots, and passes at parse time.
+    single = fairseq_struct.load(checkpoint, roots="single").parse(lines)
+    assert all(heads.count(0) == 1 for heads in single)
+    marginals = {}
+    for passes in ("1", "2", "converge"):
+        tool = fairseq_struct.load(checkpoint, test_passes=passes)
+        marginals[passes] = next(tool.marginals(lines[:1])).marginals
+        assert marginals[passes].sum(0).numpy() == pytest.approx(1, abs=1e-5)
+    own = next(parser.marginals(lines[:1])).marginals
+    assert torch.equal(marginals["2"], own) and not torch.equal(marginals["1"], own)
+
+
+def partial_of(tree, known, line="{place}\t{word}\t_\t_\t_\t_\t{head}\t_\t_\t_\n"):
+    rows = enumerate(zip(tree.words, tree.heads, strict=True), 1)
+    return "".join(
+        line.format(place=place, word=word, head=head if place in known else "_")
+        for place, (word, head) in rows
+    ) + "\n"  # fmt: skip
+
+
+def test_known_heads_are_kept(treebank, trained, command, tmp_path):
+    checkpoint, _ = trained
+    gold, path = gold_of(treebank, "test"), tmp_path / "partial.conllu"
+    known = [range(1, len(tree.words) + 1, 2) for tree in gold]
+    text = "".join(partial_of(tree, own) for tree, own in zip(gold, known, strict=True))
+    path.write_text("# a comment\n1-2\tab\t" + "\t".join("_" * 8) + "\n" + text)
+    for passes in ("1", "3"):
+        status, out, _ = command("parse", checkpoint, "--known", path, "--test-passes", passes)
+        assert status == 0
+        (tmp_path / "out.conllu").write_text(out)
+        found = list(read_conllu(tmp_path / "out.conllu"))  # refuses what is no tree
+        assert [tree.words for tree in found] == [tree.words for tree in gold]
+        for ours, theirs, own in zip(found, gold, known, strict=True):
+            assert all(ours.heads[place - 1] == theirs.heads[place - 1] for place in own)
+    # Without a known head, the trees are those of the sentences.
+    path.write_text("".join(partial_of(tree, ()) for tree in gold))
+    _, out, _ = command("parse", checkpoint, "--known", path)
+    assert out == command("parse", checkpoint, lines=[" ".join(t.words) for t in gold])[1]
+
+
+@pytest.mark.parametrize(
+    ("heads", "options", "message"),
+    [
+        ("2 3 1 _", [], "partial:1: the heads of this sentence form a cycle"),
+        ("2 1 _ _", [], "partial:1: the heads of this sentence form a cycle"),
+        ("0 _ 0 _", [], "partial:1: 2 words are known to be modifiers of the root"),
+        ("1 _ _ _", [], "partial:1: '1' is not a valid head of word 1"),
+        ("5 _ _ _", [], "partial:1: '5' is not a valid head of word 1"),
+        ("x _ _ _", [], "partial:1: 'x' is not a valid head of word 1"),
+        ("", [], "partial: contains no sentence"),
+        ("0 _ _ _", ["--roots=many"], "invalid choice: 'many'"),
+        ("0 _ _ _", ["--test-passes=0"], "--test-passes must be 1, 2, … or converge, not 0"),
+        ("0 _ _ _", ["--test-passes=x"], "--test-passes must be 1, 2, … or converge, not x"),
+    ],
+)
+def test_known_heads_that_no_tree_has(trained, command, tmp_path, heads, options, message, capsys):
+    path = tmp_path / "partial"
+    path.write_text("".join(
+        f"{place}\tw\t_\t_\t_\t_\t{head}\t_\t_\t_\n" for place, head in enumerate(heads.split(), 1)
+    ))  # fmt: skip
+    try:
+        status, out, said = command("parse", trained[0], "--known", path, *options)
+    except SystemExit as stop:  # argparse
+        status, (out, said) = stop.code, capsys.readouterr()
+    assert status == 2 and message in said and not out
+    assert "Traceback" not in said
+
+
+def test_known_heads_are_for_parsers_that_can_use_them(command, trained, tmp_path):
+    from stored_models import STORED
+
+    path = tmp_path / "partial"
+    path.write_text("1\tw\t_\t_\t_\t_\t_\t_\t_\t_\n")
+    data = STORED / "language" / "data-bin"
+    status, _, said = command("parse", STORED / "udgn.pt", "--data", data, "--known", path)
+    assert status == 2 and "--known is for supervised dependency parsers" in said
+    status, _, said = command("parse", trained[0], "--known", tmp_path / "none")
+    assert status == 2 and "none: no such file" in said
+
+
+@pytest.mark.parametrize("suffix", [".png", ".html"])
+@pytest.mark.parametrize("what", ["trees", "marginals"])
+def test_trees_and_marginals_side_by_side_with_the_gold_tree(
+    treebank, trained, command, tmp_path, what, suffix
+):
+    first, _ = trained
+    output, gold = tmp_path / f"out{suffix}", tmp_path / "gold.conllu"
+    trees = gold_of(treebank, "test")[:2]
+    gold.write_text("".join(partial_of(tree, range(1, 99)) for tree in trees))
+    last = first.with_name("checkpoint_best.pt")
+    status, _, said = command("draw", first, last, f"--what={what}", "--gold", gold, "--output",
+                              output)  # fmt: skip
+    assert status == 0, said
+    if suffix == ".png":
+        assert output.read_bytes()[:4] == b"\x89PNG"
+        return
+    page = output.read_text()
+    assert page.count("<svg") == 6 and page.count("<figcaption>gold<") == 2
+    if what == "trees":
+        words = sum(len(tree.words) for tree in trees)
+        assert page.count("<polygon") == 3 * words
+    else:
+        marginals = list(fairseq_struct.load(first).marginals([" ".join(trees[0].words)]))[0]
+        cells = re.findall(r"→ [^:<]+: (\d\.\d{3})<", page)
+        n = len(trees[0].words)
+        own = cells[n * n : 2 * n * n]
+        assert own == [f"{value:.3f}" for row in marginals.marginals for value in row.tolist()]
+
+
+def test_what_cannot_be_drawn(treebank, trained, command, tmp_path):
+    gold = treebank / "xx_toy-ud-test.conllu"
+    for options, message in (
+        (["--what=memory"], "has no memory of slots to draw"),
+        (["--gold", gold], "--gold is for --what trees or marginals"),
+        (["--what=trees", "--gold", tmp_path / "none"], "none: no such file"),
+    ):
+        status, _, said = command("draw", trained[0], *options, lines=["a b"])
+        assert status == 2 and message in said, said
+
+
+def test_a_prepared_folder_serves_as_well(trained, tmp_path, treebank):
+    files = [treebank / f"xx_toy-ud-{name}.conllu" for name in ("train", "dev", "test")]
+    command = ["prepare", "dependency_treebank", "conllu", *files, tmp_path / "out",
+               "--least-count=2", "--as-is"]  # fmt: skip
+    assert main(list(map(str, command))) == 0
+    straight = train(treebank, tmp_path / "a", "--max-epoch=1")
+    prepared = train(tmp_path / "out" / "data-bin", tmp_path / "b", "--max-epoch=1")
+    for name in ("valid_loss", *(f"valid_{name}" for name in SCORES)):
+        assert len(logged(straight, name)) == 1 == len(logged(prepared, name))
+    parser = fairseq_struct.load(tmp_path / "b" / "checkpoint_last.pt")
+    assert len(parser.parse(["det1 noun1"])) == 1
+    said = run("validate", treebank, f"--path={trained[0]}", "--task=dependency_parsing",
+               "--batch-size=3", "--num-workers=0", "--no-progress-bar", "--log-format=json",
+               f"--user-dir={USER_DIR}")  # fmt: skip
+    assert logged(said, "valid_uas")[0] == logged(trained[1], "valid_uas")[-1]
+
+
+ROW = "{}\tw\t_\t_\t_\t_\t{}\t_\t_\t_\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        ("2 1", [], "train.conllu:1: the heads of this sentence form a cycle"),
+        ("0 0", [], "train.conllu:1: this sentence has 2 roots, but the model finds trees with"),
+        ("1 0", [], "train.conllu:1: '1' is not a valid head of word 1"),
+        ("0 _", [], "train.conllu:2: '_' is not a valid head of word 2"),
+        ("", [], "train.conllu: contains no sentence"),
+        ("0 1", ["--least-count=0"], "--least-count must be 1 or more"),
+        ("0 1", ["--passes=0"], "--passes must be 1, 2, … or converge, not 0"),
+        ("0 1", ["--dropout=1"], "--dropout must be 0 or more and below 1"),
+        ("0 1", ["--unknown-rate=1"], "--unknown-rate must be 0 or more and below 1"),
+        ("0 1", ["--encoder-size=7"], "the hidden size must be even"),
+        ("0 1", ["--embed-dim=0"], "--embed-dim must be 1 or more"),
+        ("0 1", ["--encoder-folder=none"], "none: no such folder; it must hold a Hugging Face"),
+        ("0 1", ["--criterion=cross_entropy"], "this task needs --criterion dependency_parsing"),
+    ],
+)
+def test_bad_input_ends_in_one_sentence(treebank, tmp_path, rows, options, message):
+    folder = shutil.copytree(treebank, tmp_path / "bad")
+    rows = "".join(ROW.format(place, head) for place, head in enumerate(rows.split(), 1))
+    (folder / "xx_toy-ud-train.conllu").write_text(rows)
+    with pytest.raises(InputError, match=re.escape(message)):
+        train(folder, tmp_path / "out", "--max-epoch=1", *options)
+
+
+def test_other_models_are_refused(treebank, tmp_path):
+    with pytest.raises(InputError, match="this task is for dependency parsers such as undirected"):
+        run("train", treebank, "--task=dependency_parsing", "--criterion=dependency_parsing",
+            *COMMON, "--arch=udgn", f"--save-dir={tmp_path}")  # fmt: skip
+
+
+def test_several_roots_where_they_are_allowed(treebank, tmp_path):
+    folder = shutil.copytree(treebank, tmp_path / "roots")
+    path = folder / "xx_toy-ud-train.conllu"
+    path.write_text(path.read_text() + "".join(ROW.format(place, 0) for place in (1, 2, 3)))
+    said = train(folder, tmp_path / "out", "--max-epoch=1", "--roots=multiple", "--no-save")
+    assert len(logged(said, "valid_uas")) == 1
+
+
+def test_folders_that_are_no_treebank(treebank, tmp_path):
+    with pytest.raises(InputError, match="no such folder; the task needs that of a treebank"):
+        train(tmp_path / "none", tmp_path / "out")
+    with pytest.raises(InputError, match=r"no file \*-train.conllu; a treebank has one"):
+        train(tmp_path, tmp_path / "out")
+    folder = shutil.copytree(treebank, tmp_path / "two")
+    (folder / "yy-train.conllu").write_text("")
+    with pytest.raises(InputError, match=r"2 files \*-train.conllu"):
+        train(folder, tmp_path / "out")
+
+
+def test_batches_hold_every_sentence_and_change_with_the_epoch():
+    sentences = [torch.arange(n) + 4 for n in (3, 1, 3, 2, 3, 3)]
+    data = ParsedSentences(sentences, sentences, 1, shuffle=True, seed=2)
+    orders = []
+    for epoch in (1, 2, 3):
+        data.set_epoch(epoch)
+        orders.append(data.ordered_indices().tolist())
+        assert sorted(orders[-1]) == list(range(6))
+        assert [len(sentences[place]) for place in orders[-1]] == [1, 2, 3, 3, 3, 3]
+    assert len(set(map(tuple, orders))) > 1
+    batch = data.collater([data[0], data[1]])
+    assert batch["net_input"]["tokens"].tolist() == [[4, 5, 6], [4, 1, 1]]
+    assert batch["target"].tolist() == [[4, 5, 6], [4, 0, 0]]
+    assert batch["ntokens"] == 4 and data.longest == 3
