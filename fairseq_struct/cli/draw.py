@@ -1,61 +1,57 @@
-"""``fairseq-struct draw``: pictures of memories, of the trees of several models, of images."""
+"""``fairseq-struct draw``: pictures of what models do with sentences, and of inferred images."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_struct.cli.paths import require, require_room
+from fairseq_struct.cli.pictures import marginals, trees
+from fairseq_struct.cli.pictures.kinds import KINDS, Kind
 from fairseq_struct.cli.trained_models import add_tool_options, load_tools
-from fairseq_struct.data.readers.formula_trees import KINDS, constituents, leaves
+from fairseq_struct.data.readers.formula_trees import KINDS as FORMULAS
 from fairseq_struct.errors import InputError
 
 NAME = "draw"
-HELP = "draw the memory of a model, the trees of several models side by side, or inferred images"
-# What --what draws: the abilities that it needs.
-ABILITIES = {
-    "memory": ["draw"], "trees": ["parse"], "prototypes": ["images"], "completions": ["images"],
-}  # fmt: skip
-# Those that read no sentences, with their titles.
-IMAGES = {
-    "prototypes": "Prototypes by passes: images inferred from labels",
-    "completions": "Images with their lower half hidden, and inferred by passes",
-}
-MEMORY = "Slots by steps: blue, in use (π→); red, the head of the stack (p)"
+HELP = "draw memories, attention, trees or marginals of several models, or inferred images"
 FORMATS = (".html", ".png")
+COUNT, MOST_PASSES = 10, 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``draw``."""
+    of_sentences = [name for name, kind in KINDS.items() if kind.column]
     parser.add_argument(
         "checkpoints", nargs="+", type=Path, metavar="CHECKPOINT",
-        help="models with constituency trees or with a memory, or undirected networks of images",
+        help="models with trees, a memory, or undirected networks",
     )  # fmt: skip
     parser.add_argument(
-        "--what", choices=list(ABILITIES),
-        help="memory: slots by steps, below the induced tree (figure 4 of Shen's thesis); trees: "
-        "those of all checkpoints side by side (figure 6), without the round brackets of formulas; "
-        "prototypes: an image of each label, after 1, 2, … passes (figure 5.3 of Mihaylova's "
-        "thesis); completions: images whose lower half is hidden (default: memory if all models "
-        "have one, else trees)",
+        "--what", choices=list(KINDS),
+        help="; ".join(f"{name}: {kind.help}" for name, kind in KINDS.items())
+        + f" (default: the first of {', '.join(of_sentences)} that all models have)",
+    )
+    parser.add_argument(
+        "--gold-trees", choices=FORMULAS,
+        help="the sentences are formulas of this kind; draw their own trees first",
+    )  # fmt: skip
+    parser.add_argument(
+        "--gold", type=Path, metavar="FILE",
+        help="dependency trees: draw the sentences of this CoNLL-U file, not of standard input, "
+        "and its trees first; wrong arcs are red",
     )  # fmt: skip
     parser.add_argument(
         "--images", type=Path, metavar="FILE",
         help="--what completions: idx file of images, gzipped or not",
     )  # fmt: skip
     parser.add_argument(
-        "--count", type=int, default=10, metavar="N",
-        help="--what completions: draw the first N images (default: 10)",
+        "--count", type=int, metavar="N",
+        help=f"--what completions: draw the first N images (default: {COUNT})",
     )  # fmt: skip
     parser.add_argument(
-        "--most-passes", type=int, default=5, metavar="N",
-        help="--what prototypes, completions: draw images after 1 to N passes (default: 5)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--gold-trees", choices=KINDS,
-        help="the sentences are formulas of this kind; draw their own trees first",
+        "--most-passes", type=int, metavar="N",
+        help=f"--what prototypes, completions: after 1 to N passes (default: {MOST_PASSES})",
     )  # fmt: skip
     parser.add_argument(
         "--output", type=Path, metavar="FILE",
@@ -71,32 +67,117 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Draw what models do with the sentences of standard input, one per line.
+    """Draw what models do with the sentences of standard input, one per line, or with images.
 
     Spaces separate the words. The output is one self-contained HTML page, or a PNG.
 
     Raises:
         InputError: a sentence, an option or a checkpoint cannot be used.
     """
-    what, folders = _checked(args)
-    if what in IMAGES:
-        return _write(args.output, _images(args, what, folders), IMAGES[what], "")
+    folders = _checked(args)
+    kind = KINDS.get(args.what)
+    if kind is not None and kind.row:
+        tools = _tools(args, folders, kind)
+        rows = [_row(*one, kind, args) for one in zip(args.checkpoints, tools, strict=True)]
+    else:
+        kind, rows = _of_sentences(args, folders, kind)
+    return _write(args.output, rows, kind.title, kind.explain())
+
+
+def _checked(args: argparse.Namespace) -> list[Path | None]:
+    """The folder of each checkpoint's dictionaries; options are checked before anything loads."""
+    require_room(args.output)
+    if args.output and args.output.suffix.lower() not in FORMATS:
+        raise InputError(f"{args.output}: --output ends in {' or '.join(FORMATS)}")
+    _check_what(args)
+    folders = args.data or [None]
+    if len(folders) == 1:
+        folders = folders * len(args.checkpoints)
+    if len(folders) != len(args.checkpoints):
+        raise InputError(
+            f"--data is given {len(folders)} times for {len(args.checkpoints)} checkpoints; once "
+            "is for all"
+        )
+    require(files=[*args.checkpoints, args.gold, args.images], folders=folders)
+    return folders
+
+
+def _check_what(args: argparse.Namespace):
+    """Check the options that go with ``--what``, and set their defaults."""
+    if args.gold_trees:
+        if args.what not in (None, "trees"):
+            raise InputError(
+                f"--gold-trees does not apply to --what {args.what}; it is for --what trees"
+            )
+        args.what = "trees"
+    with_gold = [name for name, kind in KINDS.items() if kind.takes_gold]
+    if args.gold and (args.gold_trees or args.what not in with_gold):
+        raise InputError(f"--gold is for --what {' or '.join(with_gold)}, without --gold-trees")
+    if (args.what == "completions") != (args.images is not None):
+        raise InputError("--what completions and --images FILE go together")
+    if args.count is not None and args.what != "completions":
+        raise InputError("--count is for --what completions")
+    if args.most_passes is not None and not (args.what and KINDS[args.what].row):
+        raise InputError("--most-passes is for --what prototypes or completions")
+    args.count = COUNT if args.count is None else args.count
+    args.most_passes = MOST_PASSES if args.most_passes is None else args.most_passes
+    if min(args.count, args.most_passes) < 1:
+        raise InputError("--count and --most-passes must be 1 or more")
+
+
+def _tools(args: argparse.Namespace, folders: Sequence[Path | None], kind: Kind | None) -> list:
+    """The tools of all checkpoints, which have what this kind of picture needs."""
+    abilities = [kind.ability] if kind else ["parse", "draw"]
+    tools = load_tools(args, args.checkpoints, folders, abilities)
+    for checkpoint, tool in zip(args.checkpoints, tools, strict=True):
+        if kind and not hasattr(tool, kind.method):
+            raise InputError(f"{checkpoint}: has no {kind.wanted} to draw")
+    return tools
+
+
+def _row(checkpoint: Path, tool, kind: Kind, args: argparse.Namespace):
+    from fairseq_struct.pages.gallery import Row
+
+    try:
+        return Row(str(checkpoint), [("", kind.row(tool, args))])
+    except InputError as error:
+        raise InputError(f"{checkpoint}: {error}") from None
+
+
+def _of_sentences(
+    args: argparse.Namespace, folders: Sequence[Path | None], kind: Kind | None
+) -> tuple[Kind, list]:
+    """A row for each sentence, with the pictures of all checkpoints."""
     from fairseq_struct.inference import read_lines
     from fairseq_struct.pages.gallery import Row
-    from fairseq_struct.pages.memory_grid import LEGEND
 
-    sentences = list(read_lines(sys.stdin))
+    gold = _treebank(args.gold)
+    sentences = [" ".join(tree.words) for tree in gold] or list(read_lines(sys.stdin))
     if not sentences:
         raise InputError("there is no sentence to draw; sentences come from standard input")
-    first = _gold(sentences, args.gold_trees) if args.gold_trees else []
-    tools = load_tools(args, args.checkpoints, folders, ABILITIES.get(what, ["parse", "draw"]))
-    if what is None:
-        what = "memory" if all(hasattr(tool, "memories") for tool in tools) else "trees"
-    draw = _memories if what == "memory" else _trees
-    columns = [*first, *map(draw, args.checkpoints, tools, [sentences] * len(tools))]
-    rows = [Row(text, row) for text, *row in zip(sentences, *columns, strict=True)]
-    title, note = (MEMORY, LEGEND) if what == "memory" else ("Trees", "")
-    return _write(args.output, rows, title, note)
+    columns = [trees.of_formulas(sentences, args.gold_trees)] if args.gold_trees else []
+    if gold:
+        columns = [(trees if args.what == "trees" else marginals).of_treebank(gold)]
+    tools = _tools(args, folders, kind)
+    kind = kind or _common(tools)
+    for checkpoint, tool in zip(args.checkpoints, tools, strict=True):
+        columns.append(kind.column(str(checkpoint), tool, sentences, gold))
+    pictures = ([one for part in row for one in part] for row in zip(*columns, strict=True))
+    return kind, list(map(Row, sentences, pictures))
+
+
+def _common(tools: list) -> Kind:
+    """The first kind of picture that all tools have."""
+    for kind in KINDS.values():
+        if kind.column and all(hasattr(tool, kind.method) for tool in tools):
+            return kind
+    raise InputError("the models have no kind of picture in common; draw them one by one")
+
+
+def _treebank(path: Path | None) -> list:
+    from fairseq_struct.data.readers.dependency_treebank import read_treebank
+
+    return [] if path is None else read_treebank(path)
 
 
 def _write(output: Path | None, rows: list, title: str, note: str) -> int:
@@ -117,100 +198,3 @@ def _write(output: Path | None, rows: list, title: str, note: str) -> int:
             except ValueError as error:
                 raise InputError(f"{output}: {error}; .html has no such bound") from None
     return 0
-
-
-def _checked(args: argparse.Namespace) -> tuple[str | None, list[Path | None]]:
-    """What to draw, and the folder of each checkpoint's dictionaries, before anything is loaded."""
-    require_room(args.output)
-    if args.output and args.output.suffix.lower() not in FORMATS:
-        raise InputError(f"{args.output}: --output ends in {' or '.join(FORMATS)}")
-    if args.gold_trees and args.what not in (None, "trees"):
-        raise InputError(
-            f"--gold-trees does not apply to --what {args.what}; it is for --what trees"
-        )
-    if (args.what == "completions") != (args.images is not None):
-        raise InputError("--what completions and --images FILE go together")
-    if min(args.count, args.most_passes) < 1:
-        raise InputError("--count and --most-passes must be 1 or more")
-    folders = args.data or [None]
-    if len(folders) == 1:
-        folders = folders * len(args.checkpoints)
-    if len(folders) != len(args.checkpoints):
-        raise InputError(
-            f"--data is given {len(folders)} times for {len(args.checkpoints)} checkpoints; once "
-            "is for all"
-        )
-    require(files=[*args.checkpoints, args.images], folders=folders)
-    return "trees" if args.gold_trees else args.what, folders
-
-
-def _images(args: argparse.Namespace, what: str, folders: Sequence[Path | None]) -> list:
-    """A row of pictures for each checkpoint, by passes."""
-    from fairseq_struct.data.readers.idx import read_idx
-    from fairseq_struct.pages.gallery import Row
-    from fairseq_struct.pages.image_grid import image_grid
-
-    given = read_idx(args.images, 3)[: args.count] if args.images else None
-    found = []
-    for checkpoint, tool in zip(
-        args.checkpoints, load_tools(args, args.checkpoints, folders, ABILITIES[what]), strict=True
-    ):
-        every = range(1, args.most_passes + 1)
-        try:
-            if given is None:
-                grid = [(str(passes), tool.prototypes(passes).numpy()) for passes in every]
-                picture = image_grid(grid, list(map(str, range(len(grid[0][1])))))
-            else:
-                picture = image_grid(_completions(tool, given, every))
-        except InputError as error:
-            raise InputError(f"{checkpoint}: {error}") from None
-        found.append(Row(str(checkpoint), [("", picture)]))
-    return found
-
-
-def _completions(tool, images, every: Iterable[int]) -> list[tuple]:
-    """Rows of a grid: images, what is given of them, and what is inferred by passes."""
-    import numpy as np
-
-    hidden = np.zeros(images.shape[1:], dtype=bool)
-    hidden[images.shape[1] // 2 :] = True
-    whole = images / 255
-    inferred = [(str(n), tool.complete(images, hidden, n).numpy()) for n in every]
-    return [("image", whole), ("given", np.where(hidden, 0.5, whole)), *inferred]
-
-
-def _memories(checkpoint: Path, tool, sentences: Sequence[str]) -> list[tuple]:
-    """A caption and a picture of each sentence."""
-    from fairseq_struct.pages.memory_grid import memory_grid
-
-    return [
-        (str(checkpoint), memory_grid(one.words, one.pointers.tolist(), one.spans))
-        for one in tool.memories(sentences)
-    ]
-
-
-def _trees(checkpoint: Path, tool, sentences: Sequence[str]) -> list[tuple]:
-    if tool.tree_kind != "constituents":
-        kind = tool.tree_kind or "no trees"
-        raise InputError(f"{checkpoint}: infers {kind}; constituents can be drawn")
-    return [(str(checkpoint), _tree(one.words, one.spans)) for one in tool.trees(sentences)]
-
-
-def _gold(sentences: Sequence[str], kind: str) -> list[list[tuple]]:
-    """One column, of the formulas' own trees."""
-    column = []
-    for number, sentence in enumerate(sentences, 1):
-        words = sentence.split()
-        try:
-            column.append(("gold", _tree(words, constituents(words, kind))))
-        except ValueError as error:
-            raise InputError(f"line {number}: no tree of --gold-trees {kind}: {error}") from None
-    return [column]
-
-
-def _tree(words: Sequence[str], spans: Sequence[tuple[int, int]]):
-    from fairseq_struct.pages.bracket_page import bracket_picture
-    from fairseq_struct.structure.spans import without_words
-
-    kept = leaves(words)
-    return bracket_picture([words[place] for place in kept], without_words(spans, kept))

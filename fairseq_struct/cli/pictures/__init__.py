@@ -1,0 +1,1 @@
+"""What ``fairseq-struct draw`` draws: a kind of picture per file, listed in ``kinds.py``."""
