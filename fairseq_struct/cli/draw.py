@@ -131,7 +131,7 @@ def _tools(args: argparse.Namespace, folders: Sequence[Path | None], kind: Kind 
     tools = load_tools(args, args.checkpoints, folders, abilities)
     for checkpoint, tool in zip(args.checkpoints, tools, strict=True):
         if kind and not hasattr(tool, kind.method):
-            raise InputError(f"{checkpoint}: has no {kind.wanted} to draw")
+            raise InputError(f"{checkpoint}: has no {args.what} to draw")
     return tools
 
 

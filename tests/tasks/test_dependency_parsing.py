@@ -234,7 +234,7 @@ def test_trees_and_marginals_side_by_side_with_the_gold_tree(
 def test_what_cannot_be_drawn(treebank, trained, command, tmp_path):
     gold = treebank / "xx_toy-ud-test.conllu"
     for options, message in (
-        (["--what=memory"], "has no memory of slots to draw"),
+        (["--what=memory"], "has no memory to draw"),
         (["--gold", gold], "--gold is for --what trees or marginals"),
         (["--what=trees", "--gold", tmp_path / "none"], "none: no such file"),
     ):

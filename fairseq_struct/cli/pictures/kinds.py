@@ -33,11 +33,6 @@ class Kind:
     takes_gold: bool = False
     explain: Callable[[], str] = str
 
-    @property
-    def wanted(self) -> str:
-        """What a tool without the method lacks, in words."""
-        return self.title.split(":")[0].lower()
-
 
 # If --what is not given, the first kind that all models have; kinds of images must be named.
 KINDS = {
