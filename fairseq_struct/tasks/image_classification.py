@@ -65,6 +65,8 @@ class ImageClassificationTask(OwnCriterion, FairseqTask):
         super().__init__(cfg)
         if not cfg.data:
             raise InputError("the task needs a folder with idx files of images and labels")
+        if cfg.split_seed < 0:
+            raise InputError(f"--split-seed must be 0 or more, not {cfg.split_seed}")
         labels = read_labels(cfg.data, "train")
         if not len(labels):
             raise InputError(f"{cfg.data}: the split train has no images")

@@ -2,16 +2,17 @@
 # All rows of an experiment, one after the other.
 #   recipes/undirected/table.sh EXPERIMENT [DATA]
 # EXPERIMENT is mnist, mnist_forward_only, mnist_untied, mnist_initialisation, mnist_prototypes or
-# adaptive_passes, with DATA as explained in images.sh; or sequence_completion, which generates its
-# data. The environment is that of the recipe of the experiment. The recorded rows of
-# mnist_prototypes are also drawn, to figure_5_3.png.
+# adaptive_passes, with DATA as explained in images.sh; parsing_TREEBANK, with DATA as explained in
+# treebanks.sh; or sequence_completion, which generates its data. The environment is that of the
+# recipe of the experiment. If the numbers of mnist_prototypes are recorded, the networks of figure
+# 5.3 are drawn to figure_5_3.png.
 
 source "$(dirname "${BASH_SOURCE[0]}")/images.sh"
 
 experiment=${1:-}
 usage="table.sh EXPERIMENT [DATA]"
 one_of experiment "$experiment" mnist mnist_{forward_only,untied,initialisation,prototypes} \
-    adaptive_passes sequence_completion
+    adaptive_passes parsing_{af_afribooms,en_partut,hu_szeged,te_mtg} sequence_completion
 
 # draw_prototypes : draw those of the networks of figure 5.3, for the first seed.
 draw_prototypes() {
@@ -40,6 +41,9 @@ case "$experiment" in
         ! recording || draw_prototypes
         ;;
     adaptive_passes) "$here/adaptive_passes.sh" mnist "${2:-}" ;;
+    parsing_*)
+        for k in "${ways[@]}"; do "$here/parsing.sh" "${experiment#parsing_}" "$k" "${2:-}"; done
+        ;;
     sequence_completion)
         for order in forward_backward random; do
             for k in 1 2 3 4 5 random_k; do "$here/attention.sh" "$k" "$order"; done

@@ -180,8 +180,9 @@ def test_the_tool_refuses_images_of_another_size(trained):
     for shape in [(2, 14, 13), (14, 14), (0, 14, 14)]:
         with pytest.raises(InputError, match="images must be one or more, of 14 by 14 pixels"):
             model.classify_images(np.zeros(shape, np.uint8))
-    with pytest.raises(InputError, match="the mask must have 14 by 14 pixels"):
-        model.complete(np.zeros((2, 14, 14), np.uint8), np.zeros((7, 14), bool))
+    for shape in [(7, 14), (3, 14, 14)]:
+        with pytest.raises(InputError, match="the mask must have 14 by 14 pixels"):
+            model.complete(np.zeros((2, 14, 14), np.uint8), np.zeros(shape, bool))
 
 
 @pytest.mark.parametrize(
@@ -199,6 +200,7 @@ def test_the_tool_refuses_images_of_another_size(trained):
         (["--untied", "--gamma=0", "--passes=17"], "16 channels cannot be divided among 17"),
         (["--first-channels=0"], "must be 1 or more"),
         (["--held-out=600"], "--held-out must leave some of 600 training images"),
+        (["--split-seed=-1"], "--split-seed must be 0 or more"),
         (["--arch=undirected_mlp", "--hidden-sizes=4,x"], "--hidden-sizes are numbers above 0"),
         (["--arch=undirected_mlp", "--activation=gelu"], "unknown --activation 'gelu'"),
         (["--arch=latent_clusters"], "this task is for networks of images such as"),

@@ -100,8 +100,8 @@ class ImageModel:
             InputError: the network only classifies, or a size does not fit.
         """
         self._need_directions("completions")
-        if np.shape(hidden)[-2:] != self.network.shape[1:]:
-            raise InputError(f"the mask must have {self._size} pixels")
+        if np.shape(hidden) not in (self.network.shape[1:], images.shape):
+            raise InputError(f"the mask must have {self._size} pixels, for all images or for each")
         masks = np.broadcast_to(hidden, images.shape)
         found, place = [], 0
         for batch in self._batches(images):
