@@ -13,7 +13,7 @@ HELP = "fill in the hidden symbols of sequences"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``complete``."""
-    parser.add_argument("checkpoint", type=Path, help="a trained undirected_attention")
+    parser.add_argument("checkpoint", type=Path, help="a trained network that completes sequences")
     parser.add_argument(
         "--data", type=Path, help="data-bin with the dictionary, if it was moved since training"
     )

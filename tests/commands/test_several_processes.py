@@ -135,9 +135,9 @@ def options(request):
         case "structured_classification":
             return [data("classification"), *CLASSIFIER, "--latent-method=spigot", *SGD]
         case "sequence_completion":
-            return [data("completion"), "--task=sequence_completion", *SGD, "--batch-size=9",
+            return [data("completion"), "--task=sequence_completion", *SGD, "--lr=0.01",
                     "--arch=undirected_attention", "--hidden-size=8", "--passes=2",
-                    "--criterion=sequence_completion"]  # fmt: skip
+                    "--criterion=sequence_completion", "--batch-size=9"]  # fmt: skip
         case "structured_masked_lm":
             return [data("language_folder") / "data-bin", *MASKED, *SGD,
                     "--task=structured_masked_lm", "--batch-size=22",

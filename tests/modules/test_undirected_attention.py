@@ -297,3 +297,17 @@ def test_dropout_of_h_is_one_mask_for_all_passes():
         descent.run(order)
         masks.append(descent.values["H"] == 0)
     assert torch.equal(*masks) and 0.2 < masks[0][1].float().mean() < 0.8
+
+
+@pytest.mark.parametrize(
+    ("factor", "names"), [("inputs", ("X", *"QKV")), ("hidden_inputs", ("hidden", *"QKV"))]
+)
+def test_messages_are_the_slopes_of_the_energy(factor, names):
+    net, (tokens, lengths, places) = network(), batch()
+    observed, order, given = net._task(tokens, lengths, places)
+    values = net.graph.minimise(observed, order, **given)
+    values = {name: value.detach().requires_grad_() for name, value in values.items()}
+    one = net.graph.factors[factor]
+    slopes = torch.autograd.grad(-one.energy(values).sum(), [values[name] for name in names])
+    for name, slope in zip(names, slopes, strict=True):
+        torch.testing.assert_close(one.message(name, values), slope, **CLOSE)

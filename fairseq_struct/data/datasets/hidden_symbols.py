@@ -43,7 +43,10 @@ class HiddenSymbols(WholeBatches):
         """The sample of the examples at ``indices``; hidden symbols and padding are 0 in it.
 
         ``targets`` (batch, m) are -1 beyond the hidden symbols of a sequence.
+        A worker that has no batch left gets an empty sample.
         """
+        if not len(indices):
+            return {}
         ids = torch.as_tensor(np.asarray(indices, dtype=np.int64))
         rows = self.examples[ids]
         numbers, places = rows[:, 0], rows[:, 1:]
