@@ -16,7 +16,7 @@ from fairseq_struct.data.datasets.parsed_sentences import ParsedSentences
 from fairseq_struct.data.readers.conllu import read_conllu
 from fairseq_struct.metrics.attachment import AttachmentScores
 
-EPOCHS = 35
+EPOCHS = 40
 SCORES = ("uas", "modifier_list", "modifier_count", "exact_match")
 
 
@@ -30,7 +30,7 @@ def trained(treebank, tmp_path_factory):
     """A parser of two passes that has learned its treebank, and the output of its training."""
     folder = tmp_path_factory.mktemp("parser")
     said = train(treebank, folder, "--passes=2", f"--max-epoch={EPOCHS}", "--unknown-rate=0",
-                 "--seed=1", "--dropout=0", "--encoder-dropout=0", "--encoder-size=32", "--lr=0.03",
+                 "--seed=1", "--dropout=0", "--encoder-dropout=0", "--encoder-size=32", "--lr=0.02",
                  "--embed-dim=24", "--hidden-size=24", "--least-count=1", "--clip-norm=1",
                  "--best-checkpoint-metric=uas", "--maximize-best-checkpoint-metric")  # fmt: skip
     return folder / "checkpoint_last.pt", said
@@ -58,7 +58,7 @@ def test_a_toy_treebank_is_learned(treebank, trained):
     parser = fairseq_struct.load(checkpoint)
     for heads, tree in zip(parser.parse([" ".join(t.words) for t in gold]), gold, strict=True):
         scores.add(heads, tree.heads)
-    assert scores.uas > 90 and scores.modifier_list > 75
+    assert scores.uas > 90 and scores.modifier_list > 80
 
 
 def test_validation_logs_the_scores_of_the_best_trees(treebank, trained):

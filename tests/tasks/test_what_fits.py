@@ -8,7 +8,7 @@ from fairseq_struct.errors import InputError
 ADAPTED = {"transformer_lm": ["--decoder-layers=1", "--decoder-embed-dim=8",
                               "--decoder-attention-heads=1"]}  # fmt: skip
 ONE_TASK = ("latent_clusters", "structured_classification", "structured_masked_lm",
-            "semantic_similarity")  # fmt: skip
+            "semantic_similarity", "dependency_parsing")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,8 @@ ONE_TASK = ("latent_clusters", "structured_classification", "structured_masked_l
          "is for --task structured_classification"),
         ("language_modeling", "recurrent_classifier", "cross_entropy",
          "is for --task structured_classification"),
+        ("language_modeling", "undirected_parser", "cross_entropy",
+         "UndirectedParserModel is for --task dependency_parsing"),
         ("language_modeling", "udgn_tiny", "cross_entropy",
          "UDGNModel is for --task structured_masked_lm or semantic_similarity"),
     ],
