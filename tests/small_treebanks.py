@@ -8,9 +8,9 @@ from fairseq_struct.data.generators.synthetic_dependencies import generate_depen
 from fairseq_struct.data.readers.conllu import to_conllu
 
 NAMES = {"train": "train", "valid": "dev", "test": "test"}
-PARSER = ["--task=dependency_parsing", "--criterion=dependency_parsing",
-          "--arch=undirected_parser", "--hidden-size=12", "--embed-dim=12", "--encoder-size=12",
-          "--encoder-layers=1"]  # fmt: skip
+PARSER = ["--arch=undirected_parser", "--task=dependency_parsing",
+          "--criterion=dependency_parsing", "--hidden-size=12", "--embed-dim=12",
+          "--encoder-size=12", "--encoder-layers=1"]  # fmt: skip
 COMMON = ["--optimizer=adam", "--lr=0.01", "--batch-size=8", "--num-workers=0",
           "--no-progress-bar", "--log-format=json", "--no-epoch-checkpoints",
           f"--user-dir={USER_DIR}"]  # fmt: skip

@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 from fairseq_commands import USER_DIR, in_this_process, run, write_data_bin
 from small_lists import nested_list
+from small_treebanks import PARSER, write_treebank
 
 from fairseq_struct.cli.main import main
 from fairseq_struct.data.readers.labelled_brackets import Constituent, line_of
@@ -70,6 +71,7 @@ MODELS = {
     "undirected_attention": ("sequences", ["--task=sequence_completion", "--hidden-size=8",
                                            "--criterion=sequence_completion", "--batch-size=16",
                                            "--passes=2"]),
+    "undirected_parser": ("treebank", [*PARSER, "--passes=2", "--batch-size=8"]),
     "latent_clusters": ("", ["--task=latent_clusters", "--criterion=latent_clusters",
                              "--batch-size=64"]),
 }  # fmt: skip
@@ -121,7 +123,7 @@ def make(names):
         data, options = MODELS[arch]
         with tempfile.TemporaryDirectory() as folder:
             place = [STORED / data / "data-bin"] if data else []
-            run("train", *place, f"--arch={arch}", *options, *COMMON, f"--save-dir={folder}",
+            run("train", *place, *options, f"--arch={arch}", *COMMON, f"--save-dir={folder}",
                 "--max-update=8", "--disable-validation", "--no-epoch-checkpoints")  # fmt: skip
             state = torch.load(Path(folder, "checkpoint_last.pt"), weights_only=True)
             state["last_optimizer_state"] = None
@@ -170,6 +172,7 @@ def make_data():
             shutil.copytree(Path(folder, out, "data-bin"), STORED / out / "data-bin")
     make_images()
     make_trees()
+    write_treebank(STORED / "treebank" / "data-bin", train=16, held_out=6)
     make_sequences()
 
 

@@ -35,9 +35,8 @@ class DependencyParsingCriterion(OwnTask, FairseqCriterion):
             "sample_size": count,
         }  # fmt: skip
         if not model.training:
-            own = getattr(model, "module", model)
-            heads = parsed.heads(own.decode_single_root)
-            logged["attachment"] = scores_of(heads, sample["target"], parsed.trees.lengths)
+            lengths = parsed.trees.lengths
+            logged["attachment"] = scores_of(parsed.heads(), sample["target"], lengths)
             if parsed.energy is not None:
                 logged |= {"passes": parsed.passes.sum(), "energy": parsed.energy.double().sum()}
         return losses.sum() if reduce else losses, count, logged

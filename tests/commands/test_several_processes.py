@@ -12,6 +12,7 @@ from fairseq_commands import SMALL as SMALL_TRANSLATION
 from fairseq_commands import USER_DIR, write_data_bin
 from formula_models import write_formulas
 from small_masked_models import OF_MODEL
+from small_treebanks import PARSER, write_treebank
 from two_processes import train
 
 from fairseq_struct.cli.main import main
@@ -82,6 +83,11 @@ def treebank(language_folder, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def trees(tmp_path_factory):
+    return write_treebank(tmp_path_factory.mktemp("trees"), train=13, held_out=8)
+
+
+@pytest.fixture(scope="module")
 def similarity(language_folder, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pairs")
     draw = random.Random(2)
@@ -149,12 +155,16 @@ def options(request):
                     "--batch-size=7"]  # fmt: skip
         case "image_classification":
             return [data("images"), *IMAGES, *SGD]
+        case "dependency_parsing":
+            return [data("trees"), *PARSER, "--passes=2", "--dropout=0", "--encoder-dropout=0",
+                    "--unknown-rate=0", "--test-passes=converge", "--most-passes=3", *SGD,
+                    "--batch-size=3"]  # fmt: skip
 
 
 BACKENDS = ["legacy_ddp", "pytorch_ddp"]
 TASKS = ["scheduled_sampling", "latent_tree_translation", "latent_clusters",
          "structured_classification", "structured_masked_lm", "semantic_similarity",
-         "image_classification", "sequence_completion"]  # fmt: skip
+         "image_classification", "sequence_completion", "dependency_parsing"]  # fmt: skip
 
 
 def assert_close(first, second, tolerance=1e-6):

@@ -41,10 +41,14 @@ SMALLER = {
     " --batch-size 2 --batch-size-valid 2 --tokens-per-sample 8",
     r"fairseq-train.* --arch udgn": MASKED,
     r"fairseq-train.* --arch ordered_memory": "--embed-dim 16 --hidden-size 16",
+    r"fairseq-train.* --arch undirected_convnet": "--first-channels 4 --second-channels 6",
+    r"fairseq-train.* --arch undirected_(attention|parser)": "--hidden-size 16",
     r"fairseq-generate": "--beam 1 --max-len-b 9",
     r"python preprocess/parallel": "--subwords 9",
     r"python preprocess/(synthetic_translation|dependency_treebank)": "--sentences 40 8 8",
     r"python preprocess/listops": "--instances 60",
+    r"python preprocess/image_classification": "--images 40 10",
+    r"python preprocess/sequence_completion": "--share 0.002",
 }
 WRAPPER = """
 set -euo pipefail

@@ -3,22 +3,20 @@
 import io
 import json
 import re
-import shutil
 
 import pytest
 import torch
 from fairseq_commands import USER_DIR, run
 from small_masked_models import logged, weights
-from small_treebanks import COMMON, train, write_treebank
+from small_treebanks import train, write_treebank
 
 import fairseq_struct
 from fairseq_struct.cli.main import main
 from fairseq_struct.data.datasets.parsed_sentences import ParsedSentences
 from fairseq_struct.data.readers.conllu import read_conllu
-from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.attachment import AttachmentScores
 
-EPOCHS = 25
+EPOCHS = 40
 SCORES = ("uas", "modifier_list", "modifier_count", "exact_match")
 
 
@@ -32,7 +30,7 @@ def trained(treebank, tmp_path_factory):
     """A parser of two passes that has learned its treebank, and the output of its training."""
     folder = tmp_path_factory.mktemp("parser")
     said = train(treebank, folder, "--passes=2", f"--max-epoch={EPOCHS}", "--unknown-rate=0",
-                 "--seed=1", "--dropout=0", "--encoder-dropout=0", "--encoder-size=32", "--lr=0.03",
+                 "--seed=1", "--dropout=0", "--encoder-dropout=0", "--encoder-size=32", "--lr=0.02",
                  "--embed-dim=24", "--hidden-size=24", "--least-count=1", "--clip-norm=1",
                  "--best-checkpoint-metric=uas", "--maximize-best-checkpoint-metric")  # fmt: skip
     return folder / "checkpoint_last.pt", said
@@ -257,60 +255,6 @@ def test_a_prepared_folder_serves_as_well(trained, tmp_path, treebank):
                "--batch-size=3", "--num-workers=0", "--no-progress-bar", "--log-format=json",
                f"--user-dir={USER_DIR}")  # fmt: skip
     assert logged(said, "valid_uas")[0] == logged(trained[1], "valid_uas")[-1]
-
-
-ROW = "{}\tw\t_\t_\t_\t_\t{}\t_\t_\t_\n"
-
-
-@pytest.mark.parametrize(
-    ("rows", "options", "message"),
-    [
-        ("2 1", [], "train.conllu:1: the heads of this sentence form a cycle"),
-        ("0 0", [], "train.conllu:1: this sentence has 2 roots, but the model finds trees with"),
-        ("1 0", [], "train.conllu:1: '1' is not a valid head of word 1"),
-        ("0 _", [], "train.conllu:2: '_' is not a valid head of word 2"),
-        ("", [], "train.conllu: contains no sentence"),
-        ("0 1", ["--least-count=0"], "--least-count must be 1 or more"),
-        ("0 1", ["--passes=0"], "--passes must be 1, 2, … or converge, not 0"),
-        ("0 1", ["--dropout=1"], "--dropout must be 0 or more and below 1"),
-        ("0 1", ["--unknown-rate=1"], "--unknown-rate must be 0 or more and below 1"),
-        ("0 1", ["--encoder-size=7"], "the hidden size must be even"),
-        ("0 1", ["--embed-dim=0"], "--embed-dim must be 1 or more"),
-        ("0 1", ["--encoder-folder=none"], "none: no such folder; it must hold a Hugging Face"),
-        ("0 1", ["--criterion=cross_entropy"], "this task needs --criterion dependency_parsing"),
-    ],
-)
-def test_bad_input_ends_in_one_sentence(treebank, tmp_path, rows, options, message):
-    folder = shutil.copytree(treebank, tmp_path / "bad")
-    rows = "".join(ROW.format(place, head) for place, head in enumerate(rows.split(), 1))
-    (folder / "xx_toy-ud-train.conllu").write_text(rows)
-    with pytest.raises(InputError, match=re.escape(message)):
-        train(folder, tmp_path / "out", "--max-epoch=1", *options)
-
-
-def test_other_models_are_refused(treebank, tmp_path):
-    with pytest.raises(InputError, match="this task is for dependency parsers such as undirected"):
-        run("train", treebank, "--task=dependency_parsing", "--criterion=dependency_parsing",
-            *COMMON, "--arch=udgn", f"--save-dir={tmp_path}")  # fmt: skip
-
-
-def test_several_roots_where_they_are_allowed(treebank, tmp_path):
-    folder = shutil.copytree(treebank, tmp_path / "roots")
-    path = folder / "xx_toy-ud-train.conllu"
-    path.write_text(path.read_text() + "".join(ROW.format(place, 0) for place in (1, 2, 3)))
-    said = train(folder, tmp_path / "out", "--max-epoch=1", "--roots=multiple", "--no-save")
-    assert len(logged(said, "valid_uas")) == 1
-
-
-def test_folders_that_are_no_treebank(treebank, tmp_path):
-    with pytest.raises(InputError, match="no such folder; the task needs that of a treebank"):
-        train(tmp_path / "none", tmp_path / "out")
-    with pytest.raises(InputError, match=r"no file \*-train.conllu; a treebank has one"):
-        train(tmp_path, tmp_path / "out")
-    folder = shutil.copytree(treebank, tmp_path / "two")
-    (folder / "yy-train.conllu").write_text("")
-    with pytest.raises(InputError, match=r"2 files \*-train.conllu"):
-        train(folder, tmp_path / "out")
 
 
 def test_batches_hold_every_sentence_and_change_with_the_epoch():

@@ -40,8 +40,8 @@ class TreeParser(DependencyParser):
     """A trained parser, which may be told the heads of some words.
 
     Args:
-        model: with ``read_words``, ``padding`` and ``decode_single_root``; a call returns an object
-            with ``trees`` and ``heads``, such as :class:`.Parsed`.
+        model: with ``read_words``, ``padding`` and ``set_test_passes``; a call returns a
+            ``Parsed``, with ``trees`` and ``heads``.
         roots: ``single`` or ``multiple`` modifiers of the root of a best tree; as the model says
             if not given.
         test_passes: passes, or ``converge``; as the model says if not given.
@@ -56,7 +56,7 @@ class TreeParser(DependencyParser):
         longest: int = LONGEST, batch_words: int = BATCH_WORDS,
     ):  # fmt: skip
         super().__init__(model, longest, batch_words)
-        self.single_root = model.decode_single_root if roots is None else roots == "single"
+        self.single_root = None if roots is None else roots == "single"
         if test_passes is not None:
             model.set_test_passes(test_passes)
         self._sentences = partial(
@@ -76,7 +76,7 @@ class TreeParser(DependencyParser):
             InputError: a sentence is too long, or its known heads form a cycle or have several
                 roots where one is asked for; with its place.
         """
-        return self._sentences(sentences, self._given)
+        return self._sentences(self._checked(sentences), self._given)
 
     def marginals(self, sentences: Iterable[str]) -> Iterator[ArcMarginals]:
         """Yield the marginals of the arcs of sentences, in order; spaces separate the words.
@@ -96,10 +96,22 @@ class TreeParser(DependencyParser):
             for words, own, heads, passes in rows
         ]
 
-    def _given(self, sentences: list[Sentence]) -> list[Analysis]:
-        single = self.single_root or self.model.single_root
+    def _checked(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Refuse known heads that no tree has; readers refuse cycles."""
+        single = self.single_root
+        if single is None:
+            single = self.model.network.decode_single_root
         for sentence in sentences:
-            _check_known(sentence, single)
+            roots = sentence.heads.count(0)
+            if roots > 1 and (single or self.model.single_root):
+                raise InputError(
+                    f"{sentence.place}: {roots} words are known to be modifiers of the root, but "
+                    "the parser finds trees with one"
+                )
+            yield sentence
+
+    @torch.inference_mode()
+    def _given(self, sentences: list[Sentence]) -> list[Analysis]:
         known = padded([torch.tensor(one.heads) for one in sentences], UNKNOWN_HEAD)
         lengths = torch.tensor([len(one.words) for one in sentences])
         allowed = arcs_that_fit(known, lengths).to(self.device)
@@ -121,13 +133,3 @@ class TreeParser(DependencyParser):
 def _known_words(number: int, sentence: Sentence, longest: int) -> Sentence:
     refuse_long(sentence.place, len(sentence.words), longest)
     return sentence
-
-
-def _check_known(sentence: Sentence, single_root: bool):
-    """Refuse known heads that no tree has; readers refuse cycles."""
-    roots = sentence.heads.count(0)
-    if single_root and roots > 1:
-        raise InputError(
-            f"{sentence.place}: {roots} words are known to be modifiers of the root, but the "
-            "parser finds trees with one"
-        )

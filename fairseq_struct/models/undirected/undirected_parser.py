@@ -74,7 +74,6 @@ class UndirectedParserModel(BaseFairseqModel):
     Args:
         network: the parser.
         words: dictionary of the words.
-        decode_single_root: whether the root of a best tree has exactly one modifier.
         unknown_rate: probability that a training word is read as unknown; for word vectors.
 
     Attributes:
@@ -82,12 +81,9 @@ class UndirectedParserModel(BaseFairseqModel):
         single_root: whether the root of the trees of updates and loss has exactly one modifier.
     """
 
-    def __init__(
-        self, network: UndirectedParser, words, decode_single_root: bool, unknown_rate: float
-    ):
+    def __init__(self, network: UndirectedParser, words, unknown_rate: float = 0.0):
         super().__init__()
         self.network, self.words = network, words
-        self.decode_single_root = decode_single_root
         self.pretrained = isinstance(network.encoder, PretrainedEncoder)
         self.padding = NO_PIECE if self.pretrained else words.pad()
         self.unknown = UnknownWords(0.0 if self.pretrained else unknown_rate, words.unk())
@@ -141,13 +137,13 @@ class UndirectedParserModel(BaseFairseqModel):
         try:
             network = UndirectedParser(
                 encoder_of(cfg, words), cfg.hidden_size, cfg.dropout, passes, str(cfg.order),
-                str(cfg.roots) == "single",
+                str(cfg.roots) == "single", str(cfg.decode_roots) == "single",
             )  # fmt: skip
         except InputError:
             raise
         except ValueError as error:
             raise InputError(str(error)) from None
-        return cls(network, words, str(cfg.decode_roots) == "single", cfg.unknown_rate)
+        return cls(network, words, cfg.unknown_rate)
 
 
 def encoder_of(cfg: UndirectedParserConfig, words) -> nn.Module:

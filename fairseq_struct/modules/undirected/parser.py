@@ -29,19 +29,23 @@ class Parsed:
         trees: the distribution over trees of the last update of Y.
         passes: (batch,) passes of each sentence.
         energy: (batch,) of the last assignment; None unless convergence ended the passes.
+        decode_single_root: whether the root of a best tree has exactly one modifier, whatever the
+            distribution.
     """
 
     trees: DependencyTrees
     passes: Tensor
     energy: Tensor | None = None
+    decode_single_root: bool = False
 
-    def heads(self, single_root: bool) -> Tensor:
+    def heads(self, single_root: bool | None = None) -> Tensor:
         """Heads of the best trees, (batch, n), 1-based, 0 for the root and for padding.
 
         Args:
-            single_root: only trees whose root has exactly one modifier, whatever the distribution.
+            single_root: replaces ``decode_single_root``.
         """
         trees = self.trees
+        single_root = self.decode_single_root if single_root is None else single_root
         if trees.single_root == single_root:
             return trees.heads
         return DependencyTrees(
@@ -69,6 +73,7 @@ class UndirectedParser(nn.Module):
         passes: how many; one if not given.
         order: one of ``ORDERS``.
         single_root: whether Y are trees whose root has exactly one modifier.
+        decode_single_root: whether best trees are such trees.
 
     Raises:
         ValueError: an unknown order, a size below 1, or a dropout outside of [0, 1).
@@ -77,12 +82,14 @@ class UndirectedParser(nn.Module):
     def __init__(
         self, encoder: nn.Module, size: int = 400, dropout: float = 0.3,
         passes: Passes | None = None, order: str = "sequential", single_root: bool = True,
+        decode_single_root: bool = False,
     ):  # fmt: skip
         super().__init__()
         if order not in ORDERS:
             raise ValueError(f"unknown order {order!r}; choose one of {', '.join(ORDERS)}")
         self.encoder, self.order = encoder, ORDERS[order]
         self.passes = passes or Passes()
+        self.decode_single_root = decode_single_root
         self.graph = FactorGraph(
             {
                 "x": Variable("identity"),
@@ -124,8 +131,9 @@ class UndirectedParser(nn.Module):
         for _ in range(count - 1):
             descent.run(self.order)
         descent.run(self.order[:-1])
-        return Parsed(self._trees(descent.field("y"), supports), lengths.new_full((), count)
-                      .expand(len(words)))  # fmt: skip
+        trees = self._trees(descent.field("y"), supports)
+        taken = torch.full((len(words),), count, device=words.device)
+        return Parsed(trees, taken, None, self.decode_single_root)
 
     def _trees(self, scores: Tensor, supports: dict) -> DependencyTrees:
         """The distribution over trees that the last update of Y takes the marginals of."""
@@ -139,4 +147,4 @@ class UndirectedParser(nn.Module):
         )
         trees = self._trees(self.graph.field("y", found.values), supports)
         energy = self.graph.energy(found.values, supports, updated=("y",))
-        return Parsed(trees, found.passes, energy)
+        return Parsed(trees, found.passes, energy, self.decode_single_root)

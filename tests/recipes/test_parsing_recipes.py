@@ -1,0 +1,64 @@
+"""The recipes of undirected parsers: inputs that they refuse, and runs from end to end."""
+
+import importlib.util
+
+import pytest
+from fairseq_commands import ROOT, start
+from small_treebanks import write_treebank
+
+from fairseq_struct.data.readers.conllu import UNKNOWN_HEAD, Sentence
+
+RECIPES = ROOT / "recipes" / "undirected"
+
+
+def run(out, recipe, *arguments, **settings):
+    """The status of a recipe, and its output."""
+    done = start("bash", RECIPES / f"{recipe}.sh", *arguments, OUT=str(out), **settings)
+    said = done.communicate()[0]
+    return done.returncode, said
+
+
+@pytest.mark.parametrize(
+    ("recipe", "arguments", "settings", "message"),
+    [
+        ("parsing", ["te_mtg"], {}, "usage: parsing.sh TREEBANK K DATA"),
+        ("parsing", ["te_mtg", "6", "x"], {}, "unknown K '6'; choose one of: 1 2 3 4 5 random_k"),
+        ("parsing", ["te_mtg", "1"], {}, "name the folder of the treebanks"),
+        ("parsing", ["te_mtg", "1", "nowhere"], {}, "nowhere: no such folder"),
+        ("parsing", ["te_mtg", "1", "HERE"], {}, "no file */te_mtg-ud-train.conllu"),
+        ("parsing", ["xx_toy", "1", "HERE"], {}, "SIZE=paper needs the folder of an encoder"),
+        ("parsing", ["xx_toy", "1", "HERE"], {"SIZE": "cpu", "ENCODER": "x"}, "for SIZE=paper"),
+        ("parsing_adaptive", [], {}, "usage: parsing_adaptive.sh TREEBANK DATA"),
+    ],
+)
+def test_bad_calls_end_in_one_sentence(tmp_path, recipe, arguments, settings, message):
+    write_treebank(tmp_path / "UD_Toy", train=2, held_out=1)
+    arguments = [str(tmp_path) if word == "HERE" else word for word in arguments]
+    status, said = run(tmp_path / "out", recipe, *arguments, **settings)
+    assert status == 2
+    assert said.startswith("error: ") and message in said and said.count("\n") <= 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_from_training_to_scores_with_and_without_known_heads(tmp_path):
+    write_treebank(tmp_path / "UD_Toy", train=20, held_out=4)
+    settings = {"SIZE": "cpu", "HIDDEN": "8", "EPOCHS": "1", "SEEDS": "1", "RECORD": "0"}
+    status, said = run(tmp_path / "out", "parsing", "xx_toy", "2", tmp_path, **settings)
+    assert status == 0, said
+    plain, known = said.splitlines()[-2:]
+    assert plain.startswith("parsing_xx_toy k2: uas ") and " passes_mean 2.00" in plain
+    assert all(f" {name} " in plain for name in ("modifier_list", "modifier_count", "exact_match"))
+    assert known.startswith("parsing_partial xx_toy, k2: uas_25 ") and " uas_50 " in known
+
+
+def test_half_of_the_heads_include_a_quarter_of_them():
+    spec = importlib.util.spec_from_file_location("parsing", RECIPES / "parsing.py")
+    parsing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(parsing)
+    gold = [Sentence(("w",) * n, tuple(range(n))) for n in (400, 7)]
+    every = {share: parsing.known_part(gold, share) for share in (0, 25, 50, 100)}
+    assert every[0][0].heads == (UNKNOWN_HEAD,) * 400 and every[100] == gold
+    for quarter, half, tree in zip(every[25], every[50], gold, strict=True):
+        for less, more, head in zip(quarter.heads, half.heads, tree.heads, strict=True):
+            assert less in (UNKNOWN_HEAD, more) and more in (UNKNOWN_HEAD, head)
+    assert 60 < sum(head != UNKNOWN_HEAD for head in every[25][0].heads) < 140
