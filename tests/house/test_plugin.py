@@ -67,8 +67,9 @@ def test_nothing_else_is_importable_beside_the_user_dir():
 
 def test_every_registering_file_is_found():
     rooms = [ROOT / "fairseq_struct" / room for room in plugin.ROOMS]
-    files = [path for room in rooms for path in room.glob("*.py") if path.stem != "__init__"]
-    expected = {f"fairseq_struct.{path.parent.name}.{path.stem}" for path in files}
+    files = [path for room in rooms for path in room.rglob("*.py") if path.stem != "__init__"]
+    own = [path.relative_to(ROOT).with_suffix("") for path in files]
+    expected = {".".join(path.parts) for path in own if "shared" not in path.parts}
     assert set(plugin.registering_modules()) == expected
     assert set(plugin.load()) == expected
 
