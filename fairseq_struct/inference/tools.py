@@ -153,7 +153,7 @@ def image_model(model, task, **options):
 )  # fmt: skip
 def sequence_completer(model, task, **options):
     """Tool of models with ``completes``: they predict the hidden symbols of sequences."""
-    from fairseq_struct.inference.sequence_completion import SequenceCompleter
+    from fairseq_struct.inference.undirected.sequence_completion import SequenceCompleter
 
     return SequenceCompleter(model, task.symbols, **options)
 

@@ -8,7 +8,7 @@
 #
 # Environment, beside that of ../common.sh; SEEDS is 1:
 #   SIZE     paper (the default; for a GPU): all examples, size 256, 150,000 updates; or cpu: a
-#            tenth of the examples, size 64, 10,000 updates
+#            tenth of the examples, size 64, 20,000 updates
 #   UPDATES  training updates
 #   HIDDEN   d, size of embeddings, queries, keys, values
 #   LR       learning rate; with SIZE=cpu it falls linearly to 0
@@ -29,7 +29,7 @@ one_of SIZE "$size" paper cpu
 hidden=256 updates=150000 lr=0.0001 share=1 batch=256
 if [ "$size" = cpu ]; then
     remember SIZE cpu
-    hidden=64 updates=10000 lr=0.002 share=0.1 batch=128 scale=reduced
+    hidden=64 updates=20000 lr=0.002 share=0.1 batch=128 scale=reduced
 fi
 numbers HIDDEN UPDATES
 setting LR SHARE
