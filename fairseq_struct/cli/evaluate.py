@@ -60,8 +60,9 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(values | {"policy": policy}))
         return 0
+    width = max(12, *map(len, values))
     for name, value in values.items():
-        print(f"{name:14} {value:g}")
+        print(f"{name:{width}} {value:g}")
     print(f"policy: {policy}")
     return 0
 

@@ -52,7 +52,7 @@ def test_with_punctuation_and_the_same_without(files, capsys):
 def test_chains(files, capsys, chain, uas):
     values = json.loads(evaluate(capsys, files / "gold.dp", chain, "--json")[1])
     assert values["uas"] == uas and values["uuas"] == 100
-    assert evaluate(capsys, files, "random", "--longest=1")[1].startswith("sentences    1\n")
+    assert evaluate(capsys, files, "random", "--longest=1")[1].startswith("sentences      1\n")
 
 
 def test_files_that_do_not_fit(files, capsys):
