@@ -68,12 +68,14 @@ def test_what_stands_where_the_old_folder_is_to_step_aside(tmp_path):
 
 ARGUMENTS = {
     "dependency_treebank": ["conllu", "x", "x", "x"],
+    "image_classification": ["generate"],
     "labelled_text": ["sst", "x"],
     "listops": ["generate"],
     "parallel": ["multi30k", "x"],
     "penn_treebank": ["lm", "x"],
     "propositional_logic": ["x"],
     "sentence_similarity": ["x", "x"],
+    "sequence_completion": [],
     "synthetic_translation": [],
 }
 
