@@ -35,6 +35,7 @@ class Descent:
         self.graph, self.values = graph, {**start, **observed}
         self._start, self._supports, self._clamped = dict(start), dict(supports), dict(clamped)
         self._messages: dict[tuple[str, str], tuple[tuple[Tensor, ...], Tensor]] = {}
+        self._kept: dict[str, dict] = {key: {} for key in graph.factors}
         self._masks: dict[str, Tensor] = {}
 
     def run(self, steps: Sequence[Step]) -> None:
@@ -82,7 +83,7 @@ class Descent:
         kept = self._messages.get((key, name))
         if kept is not None and all(a is b for a, b in zip(kept[0], inputs, strict=True)):
             return kept[1]
-        made = factor.messages(name, self.values)
+        made = factor.messages(name, self.values, self._kept[key])
         self._messages.update({(key, other): (inputs, one) for other, one in made.items()})
         return made[name]
 
@@ -92,6 +93,7 @@ class Descent:
             for name, value in group.items():
                 group[name] = _rows(value, which)
         self._messages.clear()
+        self._kept = {key: {} for key in self._kept}
 
 
 def _rows(value, which: Tensor):
