@@ -201,11 +201,10 @@ class Linear(Factor):
             return self.operator(values[x])
         if self.adjoint is not None:
             return self.adjoint(values[y])
-        given = values[y]
-        with torch.enable_grad():
+        given, graph = values[y], torch.is_grad_enabled()
+        with torch.inference_mode(False), torch.enable_grad():
             zero = given.new_zeros(len(given), *self.shape, requires_grad=True)
             made = self.operator(zero)
-            graph = torch.is_grad_enabled()
             (found,) = torch.autograd.grad(made, zero, given, create_graph=graph)
         return found
 
