@@ -89,9 +89,11 @@ class Descent:
 
     def keep(self, which: Tensor) -> None:
         """Go on with the instances marked in ``which`` (batch,) alone."""
+        sizes = {name: value.dim() for name, value in self.values.items()}
         for group in (self.values, self._start, self._supports, self._clamped, self._masks):
             for name, value in group.items():
-                group[name] = _rows(value, which)
+                if not isinstance(value, Tensor) or value.dim() == sizes.get(name, value.dim()):
+                    group[name] = _rows(value, which)
         self._messages.clear()
         self._kept = {key: {} for key in self._kept}
 
