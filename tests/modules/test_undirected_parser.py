@@ -252,6 +252,19 @@ def test_dropout_has_one_mask_for_all_passes(batch):
     assert gone.any() and torch.equal(gone.all(2), still.all(2))
 
 
+def test_likelihood_and_energy_of_half_precision_are_in_float32(batch):
+    words, lengths = batch
+    network = parser(2, weight=0.1).to(torch.bfloat16)
+    found = network(words.to(torch.bfloat16), lengths)
+    exact = DependencyTrees(found.trees.scores.double(), lengths, False, True)
+    gold = exact.heads
+    ours = found.trees.log_prob(gold)
+    assert (ours - exact.log_prob(gold)).abs().max() < 1e-5
+    ours.sum().backward()
+    network.passes = replace(network.passes, test=CONVERGE)
+    assert network(words.to(torch.bfloat16), lengths).energy.dtype is torch.float32
+
+
 def test_drawn_passes_are_those_of_the_generator(batch):
     words, lengths = batch
     network = parser(5, dropout=0.0).train()

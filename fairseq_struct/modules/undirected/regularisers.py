@@ -192,8 +192,14 @@ def negative_entropy(p: Tensor) -> Tensor:
 
 
 def total(each: Tensor) -> Tensor:
-    """Sums over all dimensions but the first, (batch,)."""
+    """Sums over all dimensions but the first, (batch,); of half precision in float32."""
+    each = in_full_precision(each)
     return each.flatten(1).sum(1) if each.dim() > 1 else each
+
+
+def in_full_precision(numbers: Tensor) -> Tensor:
+    """Numbers of half precision as float32, others as they are."""
+    return numbers.to(torch.promote_types(numbers.dtype, torch.float32))
 
 
 REGULARISERS = {
