@@ -215,6 +215,19 @@ def test_converge_with_numbers_as_variables():
     found = graph.converge({"a": a}, "b")
     assert found.passes.tolist() == [1, 2, 2]
     torch.testing.assert_close(found.values["b"], a.tanh())
+    assert graph.converge({"a": a[:0]}, "b").passes.tolist() == []
+
+
+def test_converge_with_a_support_of_several_tensors():
+    graph, words = parser(), drawn(parser(), {"x": (3, 3)}, batch=4)
+    lengths, some = torch.tensor([3, 2, 3, 1]), torch.ones(4, 3, 3, dtype=torch.bool)
+    found = [
+        graph.converge(words, "hmy", 1e-3, 50, supports={"y": support})
+        for support in ((lengths, some), TreeSupport(lengths, some))
+    ]
+    assert len(set(found[0].passes.tolist())) > 1
+    for own, other in zip(*(one.values.values() for one in found), strict=True):
+        assert torch.equal(own, other)
 
 
 def test_a_support_without_batch_serves_every_instance_left():

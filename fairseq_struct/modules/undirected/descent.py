@@ -103,5 +103,6 @@ def _rows(value, which: Tensor):
     if value is None:
         return None
     if isinstance(value, tuple):
-        return type(value)(*(_rows(part, which) for part in value))
+        parts = [_rows(part, which) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     return value[which] if len(value) == len(which) else value

@@ -278,7 +278,8 @@ def _largest_change(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -
         for name, value in after.items()
         if before.get(name) is not value
     ]
-    return torch.stack([each.reshape(len(each), -1).amax(1) for each in changes]).amax(0)
+    rows = [each.flatten(1) if each.dim() > 1 else each.unsqueeze(1) for each in changes]
+    return torch.stack([each.amax(1) for each in rows]).amax(0)
 
 
 def _in_order(parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
