@@ -56,7 +56,7 @@ class PretrainedEncoder(nn.Module):
         if getattr(self.encoder, "pooler", None) is not None:
             self.encoder.pooler = None
         self.size = int(config.hidden_size)
-        self.longest = int(getattr(config, "max_position_embeddings", 0) or 0)
+        self.longest = _positions(self.encoder)
 
     def read_words(self, words: Sequence[str]) -> Tensor:
         """Sub-words of each word, (n, pieces) integers, with ``NO_PIECE`` after the last one.
@@ -107,6 +107,16 @@ class PretrainedEncoder(nn.Module):
 
     def _after(self) -> list[int]:
         return [i for i in (self.tokenizer.sep_token_id,) if i is not None]
+
+
+def _positions(encoder: nn.Module) -> int:
+    """Sub-words that an encoder can read; 0 without a limit."""
+    positions = int(getattr(encoder.config, "max_position_embeddings", 0) or 0)
+    table = getattr(getattr(encoder, "embeddings", None), "position_embeddings", None)
+    padding = getattr(table, "padding_idx", None)
+    if not positions or padding is None:
+        return positions
+    return positions - padding - 1  # RoBERTa and its kin count from the place after padding's
 
 
 def _transformers():

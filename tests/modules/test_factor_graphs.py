@@ -2,13 +2,14 @@
 
 import pytest
 import torch
-from factor_graphs import GRAPHS, chain, drawn, parser
+from factor_graphs import GRAPHS, chain, drawn, parser, randomised
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
 from fairseq_struct.modules.undirected import (
     Bilinear,
+    Contraction,
     FactorGraph,
     RandomOrder,
     TreeMarginals,
@@ -206,6 +207,43 @@ def test_converge():
     assert few.passes.tolist() == [2] * 6 and (few.moved > 1e-9).all()
 
 
+def test_converge_with_numbers_as_variables():
+    graph = FactorGraph(
+        {"a": Variable("tanh"), "b": Variable("tanh")}, {"ab": Contraction("ab", "b,b")}
+    )
+    a = torch.tensor([0.0, 1.0, 2.0])
+    found = graph.converge({"a": a}, "b")
+    assert found.passes.tolist() == [1, 2, 2]
+    torch.testing.assert_close(found.values["b"], a.tanh())
+    assert graph.converge({"a": a[:0]}, "b").passes.tolist() == []
+
+
+def test_converge_with_a_support_of_several_tensors():
+    graph, words = parser(), drawn(parser(), {"x": (3, 3)}, batch=4)
+    lengths, some = torch.tensor([3, 2, 3, 1]), torch.ones(4, 3, 3, dtype=torch.bool)
+    found = [
+        graph.converge(words, "hmy", 1e-3, 50, supports={"y": support})
+        for support in ((lengths, some), TreeSupport(lengths, some))
+    ]
+    assert len(set(found[0].passes.tolist())) > 1
+    for own, other in zip(*(one.values.values() for one in found), strict=True):
+        assert torch.equal(own, other)
+
+
+def test_a_support_without_batch_serves_every_instance_left():
+    graph = randomised(FactorGraph(
+        {"a": Variable("tanh"), "b": Variable("tanh")}, {"ab": Bilinear("a", "b", 4, 4)}
+    ))  # fmt: skip
+    start = {"b": torch.diag(torch.tensor([0.0, 0.01, 1.0, 3.0])).double()}
+    supports = {"b": torch.tensor([True, False, True, True])}
+    found = graph.converge({}, "ab", 1e-12, 200, start=start, supports=supports)
+    assert len(set(found.passes.tolist())) > 1
+    for row in range(4):
+        alone = {"b": start["b"][row : row + 1]}
+        expected = graph.minimise({}, "ab", int(found.passes[row]), start=alone, supports=supports)
+        torch.testing.assert_close(found.values["b"][row], expected["b"][0])
+
+
 def minimise(graph=None, observed="x", order="hy", **options):
     graph = graph or chain()
     values = drawn(graph, {name: GRAPHS["chain"][1].get(name, (3,)) for name in observed})
@@ -223,6 +261,8 @@ def minimise(graph=None, observed="x", order="hy", **options):
         (lambda: minimise(order="hz"), "the order: unknown variable 'z'"),
         (lambda: minimise(order="h"), "leaves out y"),
         (lambda: minimise(order="hyx"), "updates x, which is observed"),
+        (lambda: minimise(order=lambda number: "hyx"[: number + 2], passes=2), "updates x, which"),
+        (lambda: minimise(order=lambda number: "hyz"[: number + 2], passes=2), "variable 'z'"),
         (lambda: minimise(order=(), observed="xhy"), "nothing is left to infer"),
         (lambda: minimise(order="yh"), "y is updated before its neighbours"),
         (lambda: minimise(passes=0), "passes"),

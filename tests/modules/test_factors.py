@@ -56,8 +56,12 @@ def test_a_linear_operator(given):
     layer = nn.Linear(3, 4, bias=False).double()
     factor = Linear("x", "h", layer, (3,))
     assert gradcheck(lambda w, h: factor.message("x", {"h": h}), (layer.weight, h[:, :4].detach()))
-    with torch.no_grad():
-        torch.testing.assert_close(factor.message("x", {"h": h[:, :4]}), h[:, :4] @ layer.weight)
+    for mode in (torch.no_grad, torch.inference_mode):
+        with mode():
+            given = {"h": h[:, :4] + 0.0}
+            made = factor.message("x", given)
+            assert not made.requires_grad
+            torch.testing.assert_close(made, given["h"] @ layer.weight)
 
 
 def test_a_directed_function():

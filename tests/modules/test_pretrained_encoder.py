@@ -88,6 +88,22 @@ def test_a_parser_with_it_trains_loads_and_parses(folder, tmp_path):
         parser.parse([" ".join(["red"] * 48)])
 
 
+def test_positions_of_roberta_begin_after_that_of_padding(folder, tmp_path):
+    import transformers
+
+    transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path)
+    config = transformers.RobertaConfig(
+        vocab_size=13, hidden_size=12, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=16, max_position_embeddings=20, pad_token_id=0,
+    )  # fmt: skip
+    transformers.RobertaModel(config).save_pretrained(tmp_path)
+    encoder = PretrainedEncoder(tmp_path)
+    longest = encoder.read_words(["red"] * 17)
+    assert encoder(longest[None], torch.tensor([17])).shape == (1, 17, 12)
+    with pytest.raises(InputError, match="20 sub-words, but the encoder reads at most 19"):
+        encoder.read_words(["red"] * 18)
+
+
 def test_a_folder_without_an_encoder(folder, tmp_path):
     with pytest.raises(InputError, match="none: no such folder"):
         PretrainedEncoder(tmp_path / "none")

@@ -95,6 +95,14 @@ def test_infinite_outside_of_the_domain(name, outside):
     assert EVERY[name].value(torch.tensor([outside])).tolist() == [math.inf]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("one", [Softmax(), Sparsemax()])
+def test_rounded_distributions_are_inside_of_the_domain(one, dtype, generator):
+    h = one.gradient(fields(generator, 40, 30, 25).to(dtype))
+    assert one.value(h).isfinite().all()
+    assert one.value(1.05 * h).isinf().all()
+
+
 def test_rows_without_support_are_zero(generator):
     t = fields(generator, 1, 2, 3)
     support = torch.tensor([[[True, False, True], [False] * 3]])

@@ -155,6 +155,17 @@ def test_losses_are_cross_entropies_of_labels_and_pixels(images):
     assert pixel_losses(torch.tensor([[40.0, -40.0]]), torch.tensor([[1.0, -1.0]])) < 1e-9
 
 
+def test_losses_and_energies_of_half_precision_are_summed_in_float32(images):
+    half = torch.bfloat16
+    made = network(passes=2).to(half)
+    found = made(images.to(half), GOLD, with_energy=True)
+    expected = functional.cross_entropy(found.logits.double(), GOLD, reduction="none")
+    assert (found.label_losses - expected).abs().max() < 1e-6
+    assert {found.losses.dtype, found.image_losses.dtype, found.energy.dtype} == {torch.float32}
+    found.losses.sum().backward()
+    assert {weight.grad.dtype for weight in made.parameters()} == {half}
+
+
 def test_the_first_label_is_zero_uniform_or_random(images):
     uniform, start = network(initialisation="uniform"), torch.full((6, LABELS), 1 / LABELS)
     values = uniform.graph.minimise({"X": images}, ("H1", "H2", "Y"), start={"Y": start.double()})

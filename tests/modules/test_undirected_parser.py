@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.undirected import CONVERGE, Passes, TreeMarginals, TreeSupport
@@ -92,6 +93,30 @@ def test_the_second_pass_by_hand(batch, order):
     expected = new @ v @ modifiers.mT
     found = network(words, lengths).trees
     assert (found.scores - expected).masked_fill(~found.within, 0).abs().max() < 1e-12
+
+
+class ProductsWith(TorchDispatchMode):
+    """Counts the matrix products with a weight."""
+
+    def __init__(self, weight):
+        super().__init__()
+        self.place, self.count = weight.data_ptr(), 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function is torch.ops.aten.mm.default:
+            self.count += any(given.data_ptr() == self.place for given in args)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("order", ["sequential", "simultaneous"])
+def test_h_v_and_m_v_are_computed_once_for_each_value(batch, order):
+    for passes in (1, 2, 3):
+        network = parser(passes, order=order)
+        with torch.no_grad(), ProductsWith(network.graph.factors["arcs"].weight) as products:
+            network(*batch)
+        # One for the first scores. Then H needs M V^T, and M needs H V: the scores need none.
+        assert products.count <= 2 * passes - 1
+        assert order == "simultaneous" or products.count <= max(2 * passes - 2, 1)
 
 
 @pytest.mark.parametrize("single", [True, False])
@@ -225,6 +250,19 @@ def test_dropout_has_one_mask_for_all_passes(batch):
     # A word whose every number is dropped has no score at all, in whatever pass.
     gone, still = (scores == 0), (first == 0)
     assert gone.any() and torch.equal(gone.all(2), still.all(2))
+
+
+def test_likelihood_and_energy_of_half_precision_are_in_float32(batch):
+    words, lengths = batch
+    network = parser(2, weight=0.1).to(torch.bfloat16)
+    found = network(words.to(torch.bfloat16), lengths)
+    exact = DependencyTrees(found.trees.scores.double(), lengths, False, True)
+    gold = exact.heads
+    ours = found.trees.log_prob(gold)
+    assert (ours - exact.log_prob(gold)).abs().max() < 1e-5
+    ours.sum().backward()
+    network.passes = replace(network.passes, test=CONVERGE)
+    assert network(words.to(torch.bfloat16), lengths).energy.dtype is torch.float32
 
 
 def test_drawn_passes_are_those_of_the_generator(batch):

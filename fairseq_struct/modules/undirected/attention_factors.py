@@ -50,7 +50,7 @@ class Projections(Factor):
             return torch.cat([values[name] for name in PROJECTED], -1) @ self.weight
         return self.messages(name, values)[name]
 
-    def messages(self, name: str, values: Values) -> dict[str, Tensor]:
+    def messages(self, name: str, values: Values, kept: dict | None = None) -> dict[str, Tensor]:
         """Those to Q, K and V together."""
         if name == "X":
             return {name: self.message(name, values)}
@@ -93,7 +93,7 @@ class HiddenRows(Factor):
         rows = values[PLACES].transpose(1, 2) @ torch.cat([values[x] for x in PROJECTED], -1)
         return rows @ self._projections[0].weight
 
-    def messages(self, name: str, values: Values) -> dict[str, Tensor]:
+    def messages(self, name: str, values: Values, kept: dict | None = None) -> dict[str, Tensor]:
         """Those to Q, K and V together."""
         if name == HIDDEN:
             return {name: self.message(name, values)}

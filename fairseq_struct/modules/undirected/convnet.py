@@ -14,6 +14,7 @@ from fairseq_struct.modules.undirected.images import (
     ImageNetwork,
 )
 from fairseq_struct.modules.undirected.passes import Passes
+from fairseq_struct.modules.undirected.regularisers import in_full_precision
 
 # Channels, kernels and stride of the thesis.
 CHANNELS, KERNELS, STRIDE = (32, 64), (6, 4), 2
@@ -122,7 +123,7 @@ class UntiedConvnet(nn.Module):
         for graph in self.graphs:
             values = graph.minimise({IMAGE: images}, ("H1", "H2", LABEL), start=start)
             start = {name: value for name, value in values.items() if name != IMAGE}
-        logits = self.graphs[-1].field(LABEL, values)
+        logits = in_full_precision(self.graphs[-1].field(LABEL, values))
         passes = images.new_full((len(images),), len(self.graphs)).long()
         if labels is None:
             return ClassifiedImages(logits, passes)

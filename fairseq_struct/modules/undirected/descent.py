@@ -35,6 +35,7 @@ class Descent:
         self.graph, self.values = graph, {**start, **observed}
         self._start, self._supports, self._clamped = dict(start), dict(supports), dict(clamped)
         self._messages: dict[tuple[str, str], tuple[tuple[Tensor, ...], Tensor]] = {}
+        self._kept: dict[str, dict] = {key: {} for key in graph.factors}
         self._masks: dict[str, Tensor] = {}
 
     def run(self, steps: Sequence[Step]) -> None:
@@ -82,16 +83,19 @@ class Descent:
         kept = self._messages.get((key, name))
         if kept is not None and all(a is b for a, b in zip(kept[0], inputs, strict=True)):
             return kept[1]
-        made = factor.messages(name, self.values)
+        made = factor.messages(name, self.values, self._kept[key])
         self._messages.update({(key, other): (inputs, one) for other, one in made.items()})
         return made[name]
 
     def keep(self, which: Tensor) -> None:
         """Go on with the instances marked in ``which`` (batch,) alone."""
+        sizes = {name: value.dim() for name, value in self.values.items()}
         for group in (self.values, self._start, self._supports, self._clamped, self._masks):
             for name, value in group.items():
-                group[name] = _rows(value, which)
+                if not isinstance(value, Tensor) or value.dim() == sizes.get(name, value.dim()):
+                    group[name] = _rows(value, which)
         self._messages.clear()
+        self._kept = {key: {} for key in self._kept}
 
 
 def _rows(value, which: Tensor):
@@ -99,5 +103,6 @@ def _rows(value, which: Tensor):
     if value is None:
         return None
     if isinstance(value, tuple):
-        return type(value)(*(_rows(part, which) for part in value))
+        parts = [_rows(part, which) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     return value[which] if len(value) == len(which) else value

@@ -37,8 +37,11 @@ class Factor(nn.Module, ABC):
     def message(self, name: str, values: Values) -> Tensor:
         """-dE_f / dx of variable ``name``, from the values of the others."""
 
-    def messages(self, name: str, values: Values) -> dict[str, Tensor]:
-        """The message to ``name``, and those to others that need the same values, if cheap."""
+    def messages(self, name: str, values: Values, kept: dict | None = None) -> dict[str, Tensor]:
+        """The message to ``name``, and those to others that need the same values, if cheap.
+
+        ``kept`` is the same in all calls of a minimisation, for what later messages need again.
+        """
         return {name: self.message(name, values)}
 
     def needs(self, name: str) -> tuple[str, ...]:
@@ -146,13 +149,28 @@ class Biaffine(Factor):
 
     def message(self, name: str, values: Values) -> Tensor:
         """H V M^T, Y M V^T or Y^T H V (eqs. 5.19 and 5.20, with words as rows)."""
+        return self.messages(name, values)[name]
+
+    def messages(self, name: str, values: Values, kept: dict | None = None) -> dict[str, Tensor]:
+        """As :meth:`message`; H V and M V^T, of which two messages need each, are kept."""
         y, h, m = self.names
+        kept = {} if kept is None else kept
         if name == h:
-            return values[y] @ (values[m] @ self.weight.t())
-        heads = values[h] @ self.weight
-        if name == m:
-            return values[y].transpose(1, 2) @ heads
-        return heads @ values[m].transpose(1, 2)
+            made = values[y] @ self._product(m, values[m], kept)
+        elif name == m:
+            made = values[y].transpose(1, 2) @ self._product(h, values[h], kept)
+        elif h in kept and kept[h][0] is values[h]:
+            made = kept[h][1] @ values[m].transpose(1, 2)
+        else:
+            made = values[h] @ self._product(m, values[m], kept).transpose(1, 2)
+        return {name: made}
+
+    def _product(self, name: str, value: Tensor, kept: dict) -> Tensor:
+        """H V or M V^T, once for each value."""
+        if name not in kept or kept[name][0] is not value:
+            weight = self.weight if name == self.names[1] else self.weight.t()
+            kept[name] = value, value @ weight
+        return kept[name][1]
 
 
 class Linear(Factor):
@@ -183,11 +201,10 @@ class Linear(Factor):
             return self.operator(values[x])
         if self.adjoint is not None:
             return self.adjoint(values[y])
-        given = values[y]
-        with torch.enable_grad():
+        given, graph = values[y], torch.is_grad_enabled()
+        with torch.inference_mode(False), torch.enable_grad():
             zero = given.new_zeros(len(given), *self.shape, requires_grad=True)
             made = self.operator(zero)
-            graph = torch.is_grad_enabled()
             (found,) = torch.autograd.grad(made, zero, given, create_graph=graph)
         return found
 

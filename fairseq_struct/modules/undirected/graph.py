@@ -11,7 +11,13 @@ from torch import Tensor, nn
 
 from fairseq_struct.modules.undirected.descent import Descent
 from fairseq_struct.modules.undirected.factors import Factor
-from fairseq_struct.modules.undirected.orders import Order, RandomOrder, names_of, steps_of
+from fairseq_struct.modules.undirected.orders import (
+    Order,
+    RandomOrder,
+    Step,
+    names_of,
+    steps_of,
+)
 from fairseq_struct.modules.undirected.regularisers import REGULARISERS, Regulariser, total
 
 
@@ -137,7 +143,8 @@ class FactorGraph(nn.Module):
             start: first values of other variables; zero if not given.
             supports: by variable, a boolean mask of what may be other than 0 (padding), or what
                 else its regulariser takes.
-            clamped: by variable of ``start``, a boolean mask of the numbers that stay as they are.
+            clamped: by variable of ``start``, a boolean mask of the numbers that stay as they are;
+                of distributions whole ones, for the others are made without regard to them.
 
         Returns:
             The values of all variables that have one.
@@ -149,7 +156,7 @@ class FactorGraph(nn.Module):
         if passes < 1:
             raise ValueError(f"the number of passes must be 1 or more, not {passes}")
         for number in range(passes):
-            descent.run(steps_of(order, number))
+            descent.run(self._steps(order, number, observed))
         return descent.values
 
     def descent(
@@ -206,7 +213,7 @@ class FactorGraph(nn.Module):
         moved, found = moved.to(device), {}
         for number in range(most_passes):
             before = dict(descent.values)
-            descent.run(steps_of(order, number))
+            descent.run(self._steps(order, number, observed))
             change = _largest_change(before, descent.values)
             taken[left], moved[left] = number + 1, change.to(moved.dtype)
             done = (change <= tolerance) | (number + 1 == most_passes)
@@ -237,31 +244,42 @@ class FactorGraph(nn.Module):
                 known = ", ".join(self.variables)
                 raise ValueError(f"{where}: unknown variable {name!r}; there are {known}")
 
+    def _steps(self, order: Order, number: int, observed: Mapping) -> Sequence[Step]:
+        """The steps of a pass, after a check; those of a function may differ between passes."""
+        steps = steps_of(order, number)
+        if callable(order):
+            self._check_names(names_of(steps), observed)
+        return steps
+
     def _check_order(self, order: Order, observed: Mapping, start: Mapping):
         if isinstance(order, RandomOrder):
             steps = (*order.names, *order.last)
         else:
             steps = steps_of(order, 0)
         names = names_of(steps)
+        self._check_names(names, observed)
+        missing = [x for x in self.variables if not (x in names or x in observed or x in start)]
+        if missing:
+            raise ValueError(f"the order leaves out {', '.join(missing)}, not observed either")
+
+    def _check_names(self, names: Sequence[str], observed: Mapping):
         self._known(names, "the order")
         if not names:
             raise ValueError("nothing is left to infer: the order is empty")
         for name in names:
             if name in observed:
                 raise ValueError(f"the order updates {name}, which is observed")
-        missing = [x for x in self.variables if not (x in names or x in observed or x in start)]
-        if missing:
-            raise ValueError(f"the order leaves out {', '.join(missing)}, not observed either")
 
 
 def _largest_change(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> Tensor:
     """(batch,) over all variables; without a value before, from zero."""
     changes = [
-        (value - before[name] if name in before else value).detach().abs().flatten(1).amax(1)
+        (value - before[name] if name in before else value).detach().abs()
         for name, value in after.items()
         if before.get(name) is not value
     ]
-    return torch.stack(changes).amax(0)
+    rows = [each.flatten(1) if each.dim() > 1 else each.unsqueeze(1) for each in changes]
+    return torch.stack([each.amax(1) for each in rows]).amax(0)
 
 
 def _in_order(parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from fairseq_struct.modules.undirected.graph import FactorGraph
 from fairseq_struct.modules.undirected.passes import Passes
+from fairseq_struct.modules.undirected.regularisers import in_full_precision
 
 IMAGE, LABEL = "X", "Y"
 INITIALISATIONS = ("zero", "random", "uniform")
@@ -26,7 +27,8 @@ class ClassifiedImages:
     """What a network finds in a batch of images.
 
     Args:
-        logits: (batch, labels) pre-activations of Y.
+        logits: (batch, labels) pre-activations of Y; like losses in float32 if the network is of
+            half precision.
         passes: (batch,) passes that each image took.
         energy: (batch,) energy at the end; None if it was not asked for.
         label_losses: (batch,) cross-entropy of the gold labels in nats; None without gold labels.
@@ -94,7 +96,7 @@ class ImageNetwork(nn.Module):
             self.graph, {IMAGE: images}, self.classification, start=self._first_labels(images)
         )
         # Y was updated last, so this is the pre-activation that its softmax was taken of.
-        logits = self.graph.field(LABEL, values)
+        logits = in_full_precision(self.graph.field(LABEL, values))
         energy = self.graph.energy(values) if with_energy else None
         if labels is None:
             return ClassifiedImages(logits, passes, energy)
@@ -191,6 +193,7 @@ def pixel_losses(fields: Tensor, images: Tensor) -> Tensor:
         fields: t, the pre-activations of X, (batch, ...).
         images: in [-1, 1], of the same shape.
     """
+    fields = in_full_precision(fields)
     wanted = (images > 0).to(fields)
     every = functional.binary_cross_entropy_with_logits(fields, wanted, reduction="none")
     return every.flatten(1).mean(1)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from fairseq_struct.modules.sentence_encoder import within
 from fairseq_struct.modules.undirected.factors import Biaffine, Bilinear
 from fairseq_struct.modules.undirected.graph import FactorGraph, Variable
 from fairseq_struct.modules.undirected.passes import Passes
@@ -121,9 +122,9 @@ class UndirectedParser(nn.Module):
 
     def infer(self, words: Tensor, lengths: Tensor, allowed: Tensor | None = None) -> Parsed:
         """As :meth:`forward`, from the vectors X (batch, n, size) of the words."""
-        places = torch.arange(words.size(1), device=words.device)
-        inside = (places < lengths[:, None])[..., None]
-        supports = {"h": inside, "m": inside, "y": TreeSupport(lengths, allowed)}
+        supports = {"y": TreeSupport(lengths, allowed)}
+        if int(lengths.min()) < words.size(1):
+            supports["h"] = supports["m"] = within(lengths, words.size(1)).unsqueeze(2)
         if self.passes.converge and not self.training:
             return self._converge({"x": words}, supports)
         count = self.passes.count(self.training)

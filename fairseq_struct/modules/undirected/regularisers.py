@@ -12,8 +12,9 @@ from entmax import sparsemax
 from torch import Tensor
 from torch.nn.functional import softplus
 
-# Values this far outside of a domain count as inside: sums of float32 probabilities are not exact.
-SLACK = 1e-4
+# Values this far outside of a domain count as inside: sums of float32 probabilities are not exact,
+# and those of lower precision are off by a few units in the last place.
+SLACK, UNITS = 1e-4, 4
 
 
 class Regulariser(ABC):
@@ -130,7 +131,8 @@ class Distributions(Regulariser):
 
     def value(self, h: Tensor, support: Tensor | None = None) -> Tensor:
         """Psi(h), (batch,)."""
-        outside = (h < -SLACK).any(-1) | ((h.sum(-1) - 1).abs() > SLACK)
+        slack = max(SLACK, UNITS * torch.finfo(h.dtype).eps)
+        outside = (h < -SLACK).any(-1) | ((h.sum(-1) - 1).abs() > slack)
         if support is not None:
             support = support.expand_as(h)
             outside = torch.where(support.any(-1), outside, (h != 0).any(-1))
@@ -190,8 +192,14 @@ def negative_entropy(p: Tensor) -> Tensor:
 
 
 def total(each: Tensor) -> Tensor:
-    """Sums over all dimensions but the first, (batch,)."""
+    """Sums over all dimensions but the first, (batch,); of half precision in float32."""
+    each = in_full_precision(each)
     return each.flatten(1).sum(1) if each.dim() > 1 else each
+
+
+def in_full_precision(numbers: Tensor) -> Tensor:
+    """Numbers of half precision as float32, others as they are."""
+    return numbers.to(torch.promote_types(numbers.dtype, torch.float32))
 
 
 REGULARISERS = {

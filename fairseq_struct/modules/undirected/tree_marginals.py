@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.modules.undirected.regularisers import Regulariser
+from fairseq_struct.modules.undirected.regularisers import Regulariser, in_full_precision
 from fairseq_struct.structure.dependency import DependencyTrees
 
 # The dual problem is solved to this accuracy of the marginals.
@@ -39,8 +39,11 @@ class TreeMarginals(Regulariser):
         self.projective, self.single_root = projective, single_root
 
     def trees(self, t: Tensor, support: TreeSupport | None = None) -> DependencyTrees:
-        """The distribution over trees with arc scores t, (batch, n, n)."""
-        lengths = allowed = None
+        """The distribution over trees with arc scores t, (batch, n, n).
+
+        Of half precision, its results are in float32, for likelihoods are sums of many numbers.
+        """
+        t, lengths, allowed = in_full_precision(t), None, None
         if support is not None:
             lengths, allowed = support
         if allowed is not None:
@@ -49,7 +52,7 @@ class TreeMarginals(Regulariser):
 
     def gradient(self, t: Tensor, support: TreeSupport | None = None) -> Tensor:
         """Marginals, (batch, n, n)."""
-        return self.trees(t, support).marginals
+        return self.trees(t, support).marginals.to(t.dtype)
 
     def conjugate(self, t: Tensor, support: TreeSupport | None = None) -> Tensor:
         """The log-partition, (batch,)."""
@@ -84,7 +87,7 @@ class TreeMarginals(Regulariser):
 
         with torch.enable_grad():
             solver.step(loss)
-        return -gaps().detach().to(h.dtype)
+        return -gaps().detach().to(in_full_precision(h).dtype)
 
     def check(self, name: str, t: Tensor) -> None:
         """Raise a ValueError unless the variable has finite scores of arcs.
