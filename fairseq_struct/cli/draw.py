@@ -17,6 +17,8 @@ from fairseq_struct.errors import InputError
 NAME = "draw"
 HELP = "draw memories, attention, trees or marginals of several models, or inferred images"
 FORMATS = (".html", ".png")
+ABILITIES = ("parse", "draw", "images")
+OF_IMAGES = " and ".join(name for name, kind in KINDS.items() if kind.row)
 COUNT, MOST_PASSES = 10, 5
 
 
@@ -63,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="data-bin with the dictionaries, if it was moved since training; once for all "
         "checkpoints, or once for each",
     )  # fmt: skip
-    add_tool_options(parser, "parse", "draw", "images")
+    add_tool_options(parser, *ABILITIES)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -77,8 +79,7 @@ def run(args: argparse.Namespace) -> int:
     folders = _checked(args)
     kind = KINDS.get(args.what)
     if kind is not None and kind.row:
-        tools = _tools(args, folders, kind)
-        rows = [_row(*one, kind, args) for one in zip(args.checkpoints, tools, strict=True)]
+        rows = _of_images(args, folders, kind)
     else:
         kind, rows = _of_sentences(args, folders, kind)
     return _write(args.output, rows, kind.title, kind.explain())
@@ -90,6 +91,7 @@ def _checked(args: argparse.Namespace) -> list[Path | None]:
     if args.output and args.output.suffix.lower() not in FORMATS:
         raise InputError(f"{args.output}: --output ends in {' or '.join(FORMATS)}")
     _check_what(args)
+    _check_numbers(args)
     folders = args.data or [None]
     if len(folders) == 1:
         folders = folders * len(args.checkpoints)
@@ -103,21 +105,33 @@ def _checked(args: argparse.Namespace) -> list[Path | None]:
 
 
 def _check_what(args: argparse.Namespace):
-    """Check the options that go with ``--what``, and set their defaults."""
+    """Check the options that go with ``--what``; gold trees go with trees, if it is not given."""
     if args.gold_trees:
         if args.what not in (None, "trees"):
             raise InputError(
                 f"--gold-trees does not apply to --what {args.what}; it is for --what trees"
             )
         args.what = "trees"
+    if args.gold and args.what is None:
+        args.what = "trees"
     with_gold = [name for name, kind in KINDS.items() if kind.takes_gold]
     if args.gold and (args.gold_trees or args.what not in with_gold):
         raise InputError(f"--gold is for --what {' or '.join(with_gold)}, without --gold-trees")
     if (args.what == "completions") != (args.images is not None):
         raise InputError("--what completions and --images FILE go together")
+
+
+def _check_numbers(args: argparse.Namespace):
+    """Check the numbers of images and passes, and set their defaults."""
+    of_images = args.what is not None and KINDS[args.what].row is not None
+    if of_images and args.test_passes is not None:
+        raise InputError(
+            f"--test-passes does not apply to --what {args.what}, which has a row for each number "
+            "of passes up to --most-passes"
+        )
     if args.count is not None and args.what != "completions":
         raise InputError("--count is for --what completions")
-    if args.most_passes is not None and not (args.what and KINDS[args.what].row):
+    if args.most_passes is not None and not of_images:
         raise InputError("--most-passes is for --what prototypes or completions")
     args.count = COUNT if args.count is None else args.count
     args.most_passes = MOST_PASSES if args.most_passes is None else args.most_passes
@@ -127,7 +141,7 @@ def _check_what(args: argparse.Namespace):
 
 def _tools(args: argparse.Namespace, folders: Sequence[Path | None], kind: Kind | None) -> list:
     """The tools of all checkpoints, which have what this kind of picture needs."""
-    abilities = [kind.ability] if kind else ["parse", "draw"]
+    abilities = [kind.ability] if kind else ABILITIES
     tools = load_tools(args, args.checkpoints, folders, abilities)
     for checkpoint, tool in zip(args.checkpoints, tools, strict=True):
         if kind and not hasattr(tool, kind.method):
@@ -135,13 +149,19 @@ def _tools(args: argparse.Namespace, folders: Sequence[Path | None], kind: Kind 
     return tools
 
 
-def _row(checkpoint: Path, tool, kind: Kind, args: argparse.Namespace):
+def _of_images(args: argparse.Namespace, folders: Sequence[Path | None], kind: Kind) -> list:
+    """A row for each checkpoint."""
+    from fairseq_struct.data.readers.idx import read_idx
     from fairseq_struct.pages.gallery import Row
 
-    try:
-        return Row(str(checkpoint), [("", kind.row(tool, args))])
-    except InputError as error:
-        raise InputError(f"{checkpoint}: {error}") from None
+    images = None if args.images is None else read_idx(args.images, 3)[: args.count]
+    rows = []
+    for checkpoint, tool in zip(args.checkpoints, _tools(args, folders, kind), strict=True):
+        try:
+            rows.append(Row(str(checkpoint), [("", kind.row(tool, args.most_passes, images))]))
+        except InputError as error:
+            raise InputError(f"{checkpoint}: {error}") from None
+    return rows
 
 
 def _of_sentences(
@@ -154,7 +174,10 @@ def _of_sentences(
     gold = _treebank(args.gold)
     sentences = [" ".join(tree.words) for tree in gold] or list(read_lines(sys.stdin))
     if not sentences:
-        raise InputError("there is no sentence to draw; sentences come from standard input")
+        raise InputError(
+            "there is no sentence to draw; sentences come from standard input, and --what "
+            f"{OF_IMAGES} need none"
+        )
     columns = [trees.of_formulas(sentences, args.gold_trees)] if args.gold_trees else []
     if gold:
         columns = [(trees if args.what == "trees" else marginals).of_treebank(gold)]
@@ -171,7 +194,10 @@ def _common(tools: list) -> Kind:
     for kind in KINDS.values():
         if kind.column and all(hasattr(tool, kind.method) for tool in tools):
             return kind
-    raise InputError("the models have no kind of picture in common; draw them one by one")
+    raise InputError(
+        "no kind of picture of sentences serves all models; draw them one by one, and networks of "
+        f"images with --what {OF_IMAGES}"
+    )
 
 
 def _treebank(path: Path | None) -> list:

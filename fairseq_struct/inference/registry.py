@@ -21,8 +21,9 @@ from fairseq_struct.errors import InputError, unknown_name
 #   classify: the tool has ``analyse(instances)``, which yields an ``Analysis`` per instance.
 #   score: the tool has ``log_probabilities(sentences)`` and a ``vocabulary``.
 #   complete: the tool has ``completed(sequences)``, which yields a ``Completed`` per sequence.
-#   draw: the tool has ``memories(sentences)``, which yields a ``MemorySteps`` per sentence, or
-#       ``attentions(sentences)``, which yields an ``AttentionSteps`` per sentence.
+#   draw: the tool has ``memories(sentences)``, ``attentions(sentences)`` or
+#       ``marginals(sentences)``, which yield a ``MemorySteps``, an ``AttentionSteps`` or an
+#       ``ArcMarginals`` per sentence.
 #   images: the tool has ``classify_images(images)``, ``prototypes(passes)`` and
 #       ``complete(images, hidden, passes)``.
 #   channels: the tool has ``arcs(trees)`` and ``names``.
@@ -31,7 +32,7 @@ ABILITIES = {
     "classify": "is not a classifier, so it gives no labels",
     "score": "is not a language model that reads from left to right",
     "complete": "completes no sequences",
-    "draw": "has no memory of slots to draw, and no undirected attention",
+    "draw": "has no memory, attention or marginals of arcs to draw",
     "images": "is no network of images",
     "channels": "is not a masked language model",
 }

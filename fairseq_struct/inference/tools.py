@@ -149,7 +149,8 @@ def image_model(model, task, **options):
 
 @register_tool(
     "sequence_completer", kind="networks that complete sequences", abilities=("complete", "draw"),
-    serves=lambda model: getattr(model, "completes", False), options=(LONGEST_SENTENCE,),
+    serves=lambda model: getattr(model, "completes", False),
+    options=(TEST_PASSES, LONGEST_SENTENCE),
 )  # fmt: skip
 def sequence_completer(model, task, **options):
     """Tool of models with ``completes``: they predict the hidden symbols of sequences."""

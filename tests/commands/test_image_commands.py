@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from fairseq_commands import USER_DIR, run
+from fairseq_commands import USER_DIR, in_this_process, run
 from matplotlib.image import imread
 
 import fairseq_struct
@@ -157,11 +157,11 @@ def test_prototypes_of_several_models_and_completions_are_drawn(trained, data, t
         (["--what", "completions"], "--what completions and --images FILE go together"),
         (["--what", "prototypes", "--images", "IMAGES"], "--images FILE go together"),
         (["--what", "prototypes", "--most-passes", "0"], "must be 1 or more"),
-        (["--what", "completions", "--images", "LABELS"], "in 3 dimension(s)"),
-        (["--what", "memory"], "has no memory of slots to draw"),
+        (["--what", "completions", "--images", "LABELS"], "gz: not an idx file of unsigned bytes"),
+        (["--what", "memory"], "has no memory, attention or marginals of arcs to draw"),
+        ([], "and networks of images with --what prototypes and completions"),
         (["--what", "prototypes", "--gold-trees", "listops"], "does not apply to --what proto"),
-        (["--what", "prototypes", "--test-passes", "0"], "passes must be 1 or more, not 0"),
-        (["--what", "prototypes", "--test-passes", "all"], "or 'converge', not 'all'"),
+        (["--what", "prototypes", "--test-passes", "3"], "--test-passes does not apply to --what"),
     ],
 )
 def test_what_cannot_be_drawn(trained, data, tmp_path, capsys, monkeypatch, options, message):
@@ -175,8 +175,34 @@ def test_what_cannot_be_drawn(trained, data, tmp_path, capsys, monkeypatch, opti
     assert not out.exists()
 
 
-def test_the_tool_refuses_images_of_another_size(trained):
+def test_passes_are_checked_and_images_are_read_before_anything_is_drawn(
+    trained, data, tmp_path, capsys
+):
+    for passes in (0, "all"):
+        with pytest.raises(InputError, match=f"must be 1, 2, … or converge, not {passes}"):
+            fairseq_struct.load(trained[0], test_passes=passes)
+    model, labels = tmp_path / "model.pt", data / f"{FILES['test'][1]}.gz"
+    model.write_text("no checkpoint")
+    assert main(["draw", str(model), "--what=completions", "--images", str(labels)]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {labels}: not an idx file")
+
+
+@pytest.mark.parametrize("options", [["--seed=-1"], ["--noise=inf"], ["--noise=nan"]])
+def test_digits_that_cannot_be_drawn(tmp_path, capsys, options):
+    with pytest.raises(SystemExit) as stop:
+        main(["prepare", "image_classification", "generate", str(tmp_path / "out"), *options])
+    assert stop.value.code == 2 and "error: argument" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_tool_refuses_images_of_another_size_or_type(trained):
     model = fairseq_struct.load(trained[0])
+    with pytest.raises(InputError, match=r"images must be bytes \(uint8\), .* not float32"):
+        model.classify_images(np.zeros((2, 14, 14), np.float32))
+    with pytest.raises(InputError, match="the mask must have booleans, not int64"):
+        model.complete(np.zeros((2, 14, 14), np.uint8), np.zeros((14, 14), np.int64))
+    found = model.classify_images(torch.zeros(2, 14, 14, dtype=torch.uint8)).labels
+    assert torch.equal(found, model.classify_images(np.zeros((2, 14, 14), np.uint8)).labels)
     for shape in [(2, 14, 13), (14, 14), (0, 14, 14)]:
         with pytest.raises(InputError, match="images must be one or more, of 14 by 14 pixels"):
             model.classify_images(np.zeros(shape, np.uint8))
@@ -208,7 +234,7 @@ def test_the_tool_refuses_images_of_another_size(trained):
     ],
 )
 def test_a_bad_option_is_one_error(data, tmp_path, options, message):
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError) as error, in_this_process():
         given = CONVNET if not any(one.startswith("--arch") for one in options) else []
         run("train", data, *COMMON, *given, *options, f"--save-dir={tmp_path}")
     assert message in str(error.value)
@@ -230,7 +256,7 @@ def test_images_that_do_not_fit_are_one_error(data, tmp_path, change, message):
     for path in data.glob("*.gz"):
         (folder / path.name).write_bytes(path.read_bytes())
     change(folder, images, labels)
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError) as error, in_this_process():
         run("train", folder, *COMMON, *CONVNET, f"--save-dir={tmp_path}", "--max-update=1",
             "--valid-subset=valid,test")  # fmt: skip
     assert message in str(error.value) and str(folder) in str(error.value)

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from fairseq_commands import USER_DIR, run
+from fairseq_commands import USER_DIR, in_this_process, run
 
 import fairseq_struct
 from fairseq_struct import compat
@@ -65,6 +65,23 @@ def test_a_trained_network_completes(trained, monkeypatch, capsys):
     assert found[0].symbols[:2] == ("3", "4") and list(found[0].probabilities) == [2, 8]
     one, two = fairseq_struct.load(checkpoint, batch_words=1).complete(lines), said.splitlines()
     assert [" ".join(each.symbols) for each in one] == [line.split("\t")[0] for line in two]
+
+
+def test_passes_can_be_chosen_for_a_trained_network(trained, monkeypatch, capsys):
+    lines, pages = ["3 4 _ 6 7 8 9 10 11"], {}
+    for passes in ("1", "3", "converge"):
+        tool = fairseq_struct.load(trained[0], test_passes=passes)
+        pages[passes] = tool.complete(lines)[0].probabilities[2]
+        (steps,) = tool.attentions(lines)
+        assert len(steps.weights) == {"1": 1, "3": 3, "converge": 10}[passes]
+    assert pages["1"] == fairseq_struct.load(trained[0]).complete(lines)[0].probabilities[2]
+    assert pages["1"] != pages["3"]
+    command = "complete", trained[0], "--test-passes"
+    status, said, _ = say(monkeypatch, capsys, *command, "3", lines=lines)
+    assert status == 0 and said.split("=")[1] == f"{pages['3']:.4f}\n"
+    for passes in ("0", "x"):
+        status, _, err = say(monkeypatch, capsys, *command, passes, lines=lines)
+        assert status == 2 and f"--test-passes must be 1, 2, … or converge, not {passes}" in err
 
 
 def test_attention_is_drawn_as_page_and_as_picture(trained, tmp_path, monkeypatch, capsys):
@@ -142,12 +159,13 @@ def test_other_ways_train(data, tmp_path, options):
         (["--self-attention", "--order=random"], "--order does not apply to --self-attention"),
         (["--self-attention", "--random-passes"], "--random-passes does not apply"),
         (["--self-attention", "--dropout=0.1"], "--dropout does not apply"),
+        (["--self-attention", "--most-passes=3"], "--most-passes does not apply"),
         (["--criterion=cross_entropy"], "this task needs --criterion sequence_completion"),
         (["--valid-subset=dev"], "there is no part 'dev'"),
     ],
 )
 def test_bad_options_end_in_one_sentence(data, tmp_path, options, message):
-    with pytest.raises(InputError, match=re.escape(message)):
+    with pytest.raises(InputError, match=re.escape(message)), in_this_process():
         run("train", data, *SMALL, *options, "--max-update=1", f"--save-dir={tmp_path}/run")
     assert not list(tmp_path.rglob("*.pt"))
 
@@ -173,6 +191,9 @@ def test_a_prepared_folder_is_kept_and_replaced_only_on_demand(data, tmp_path, c
     assert "prepared with other inputs or options: seed" in capsys.readouterr().err
     assert main([*command, "--share=0.5", "--overwrite"]) == 0
     assert main(["prepare", "sequence_completion", str(tmp_path / "x"), "--share=2"]) == 2
+    with pytest.raises(SystemExit) as stop:
+        main(["prepare", "sequence_completion", str(tmp_path / "x"), "--seed=-1"])
+    assert stop.value.code == 2 and "-1 is less than 0" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 
 

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import pytest
 from fairseq_commands import ROOT, start
 
-from fairseq_struct.data.readers.conllu import read_conllu
+from fairseq_struct.data.readers.conllu import UNKNOWN_HEAD, read_conllu
+from fairseq_struct.models.undirected.undirected_convnet import UndirectedConvnetConfig
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "recipes" / "README.md",
          *sorted((ROOT / "recipes").glob("*/RESULTS.md")),
@@ -155,8 +156,18 @@ def test_every_block_runs_as_it_is_written(folder):
     assert re.search(r"^f1_sentence +[\d.]+", everything, re.M)
     assert re.search(r"^\(X ", everything, re.M) and re.search(r"^[pn]\t", everything, re.M)
     assert len(list(read_conllu(folder / "trees.conllu"))) == 8
+    (partial,) = read_conllu(folder / "partial.conllu", partial=True)
+    assert partial.heads[0] != UNKNOWN_HEAD and set(partial.heads[1:]) == {UNKNOWN_HEAD}
     assert (folder / "channels.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (folder / "trees.html").read_text()
+
+
+def test_the_table_of_undirected_networks_has_the_defaults():
+    text = (ROOT / "README.md").read_text().partition("### Undirected neural networks")[2]
+    text = text.partition("## Results")[0]
+    rows = re.findall(r"^\| `--([\w-]+)` \|.*\| ([\d.]+) \|$", text, re.M)
+    defaults = vars(UndirectedConvnetConfig())
+    assert dict(rows) == {name: str(defaults[name]) for name in ("passes", "gamma")}
 
 
 def test_every_block_has_a_known_language():

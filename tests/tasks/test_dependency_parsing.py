@@ -14,9 +14,10 @@ import fairseq_struct
 from fairseq_struct.cli.main import main
 from fairseq_struct.data.datasets.parsed_sentences import ParsedSentences
 from fairseq_struct.data.readers.conllu import read_conllu
+from fairseq_struct.evaluation.dependencies import compare_dependencies
 from fairseq_struct.metrics.attachment import AttachmentScores
 
-EPOCHS = 40
+EPOCHS, INTERVAL = 40, 10  # of training, and between validations
 SCORES = ("uas", "modifier_list", "modifier_count", "exact_match")
 
 
@@ -30,7 +31,8 @@ def trained(treebank, tmp_path_factory):
     """A parser of two passes that has learned its treebank, and the output of its training."""
     folder = tmp_path_factory.mktemp("parser")
     said = train(treebank, folder, "--passes=2", f"--max-epoch={EPOCHS}", "--unknown-rate=0",
-                 "--seed=1", "--dropout=0", "--encoder-dropout=0", "--encoder-size=32", "--lr=0.02",
+                 f"--validate-interval={INTERVAL}", f"--save-interval={INTERVAL}", "--seed=1",
+                 "--dropout=0", "--encoder-dropout=0", "--encoder-size=32", "--lr=0.02",
                  "--embed-dim=24", "--hidden-size=24", "--least-count=1", "--clip-norm=1",
                  "--best-checkpoint-metric=uas", "--maximize-best-checkpoint-metric")  # fmt: skip
     return folder / "checkpoint_last.pt", said
@@ -53,12 +55,19 @@ def gold_of(treebank, split="dev"):
 
 def test_a_toy_treebank_is_learned(treebank, trained):
     checkpoint, _ = trained
-    gold = gold_of(treebank, "train")
-    scores = AttachmentScores()
+    path = treebank / "xx_toy-ud-train.conllu"
+    trivial = [
+        compare_dependencies(path, name, keep_punctuation=True)[0]
+        for name in ("left_chain", "right_chain")
+    ]
+    gold, scores = gold_of(treebank, "train"), AttachmentScores()
     parser = fairseq_struct.load(checkpoint)
     for heads, tree in zip(parser.parse([" ".join(t.words) for t in gold]), gold, strict=True):
         scores.add(heads, tree.heads)
-    assert scores.uas > 90 and scores.modifier_list > 80
+    # Fewer than half of the errors of trivial trees are left; it learns nearly all trees.
+    for name in ("uas", "modifier_list"):
+        baseline = max(getattr(one, name) for one in trivial)
+        assert 100 - getattr(scores, name) < (100 - baseline) / 2, name
 
 
 def test_validation_logs_the_scores_of_the_best_trees(treebank, trained):
@@ -69,7 +78,7 @@ def test_validation_logs_the_scores_of_the_best_trees(treebank, trained):
         scores.add(heads, tree.heads)
     for name in SCORES:
         values = logged(said, f"valid_{name}")
-        assert len(values) == EPOCHS
+        assert len(values) == EPOCHS // INTERVAL
         assert values[-1] == pytest.approx(getattr(scores, name), abs=0.01)
     assert "train_uas" not in said and "passes_mean" not in said
     best = torch.load(checkpoint.with_name("checkpoint_best.pt"), weights_only=True)
@@ -210,8 +219,9 @@ def test_trees_and_marginals_side_by_side_with_the_gold_tree(
     trees = gold_of(treebank, "test")[:2]
     gold.write_text("".join(partial_of(tree, range(1, 99)) for tree in trees))
     last = first.with_name("checkpoint_best.pt")
-    status, _, said = command("draw", first, last, f"--what={what}", "--gold", gold, "--output",
-                              output)  # fmt: skip
+    # Beside gold trees, trees are drawn if nothing else is asked for.
+    which = [] if what == "trees" else [f"--what={what}"]
+    status, _, said = command("draw", first, last, *which, "--gold", gold, "--output", output)
     assert status == 0, said
     if suffix == ".png":
         assert output.read_bytes()[:4] == b"\x89PNG"
@@ -233,7 +243,7 @@ def test_what_cannot_be_drawn(treebank, trained, command, tmp_path):
     gold = treebank / "xx_toy-ud-test.conllu"
     for options, message in (
         (["--what=memory"], "has no memory to draw"),
-        (["--gold", gold], "--gold is for --what trees or marginals"),
+        (["--what=memory", "--gold", gold], "--gold is for --what trees or marginals"),
         (["--what=trees", "--gold", tmp_path / "none"], "none: no such file"),
     ):
         status, _, said = command("draw", trained[0], *options, lines=["a b"])

@@ -19,7 +19,8 @@ class Kind:
         method: of the tool that gives what is drawn; a tool without it has no such pictures.
         column: of sentences: a function from a checkpoint's name, its tool, the sentences and their
             gold trees to a list of captions and pictures for each sentence. Of other kinds, None.
-        row: of other kinds: a function from a tool and the command line to a picture.
+        row: of other kinds: a function from a tool, the most passes, and images or None, to a
+            picture.
         takes_gold: whether gold dependency trees can be drawn beside it.
         explain: a function to the text below the title.
     """

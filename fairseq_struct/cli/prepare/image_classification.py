@@ -60,5 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--noise", type=at_least(0, float), default=0.1, metavar="X",
         help="standard deviation of a pixel, between 0 for black and 1 for white (default: 0.1)",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=1, help="seed of all draws (default: 1)")
+    parser.add_argument(
+        "--seed", type=at_least(0), default=1, metavar="N", help="seed of all draws (default: 1)"
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace OUT")

@@ -43,5 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="random: examples are drawn, so that test sequences are in the training part with "
         "other numbers hidden; runs: whole sequences are drawn (default: random)",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=1, help="seed of the random draws (default: 1)")
+    parser.add_argument(
+        "--seed", type=at_least(0), default=1, metavar="N",
+        help="seed of the random draws (default: 1)",
+    )  # fmt: skip
     parser.add_argument("--overwrite", action="store_true", help="replace OUT")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -40,12 +41,14 @@ def at_least(least: float, kind: type = int) -> Callable[[str], float]:
 
     Args:
         least: the minimum.
-        kind: ``int`` or ``float``.
+        kind: ``int`` or ``float``; infinity is no number.
     """
 
     def convert(text: str) -> float:
         try:
             number = kind(text)
+            if kind is float and not math.isfinite(number):
+                raise ValueError
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
         if not number >= least:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor
 from fairseq_struct.data.datasets.labelled_images import pixels_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.reading import BATCH_WORDS
+from fairseq_struct.inference.undirected.passes import set_test_passes
 
 # Most images of a batch, if no smaller number is given.
 BATCH_IMAGES = 500
@@ -50,14 +51,7 @@ class ImageModel:
     def __init__(self, model, test_passes: str | int | None = None, batch_words: int = BATCH_WORDS):
         self.model, self.network = model.eval(), model.network
         self.batch_images = min(batch_words, BATCH_IMAGES)
-        if test_passes is None:
-            return
-        self._need_directions("--test-passes")
-        test = int(test_passes) if str(test_passes).isdecimal() else test_passes
-        try:
-            self.network.passes = replace(self.network.passes, test=test)
-        except ValueError as error:
-            raise InputError(f"--test-passes: {error}") from None
+        set_test_passes(self.network, test_passes)
 
     @property
     def both_ways(self) -> bool:
@@ -69,7 +63,8 @@ class ImageModel:
         """Classify images.
 
         Raises:
-            InputError: images of another size than those the model was trained on.
+            InputError: images that are no bytes, or of another size than those the model was
+                trained on.
         """
         found = [self.network(batch) for batch in self._batches(images)]
         probabilities = torch.cat([one.logits.softmax(1) for one in found]).cpu()
@@ -97,10 +92,13 @@ class ImageModel:
             passes: number of passes.
 
         Raises:
-            InputError: the network only classifies, or a size does not fit.
+            InputError: the network only classifies, or a size or a type does not fit.
         """
         self._need_directions("completions")
-        if np.shape(hidden) not in (self.network.shape[1:], images.shape):
+        images, hidden = np.asarray(images), np.asarray(hidden)
+        if hidden.dtype != bool:
+            raise InputError(f"the mask must have booleans, not {hidden.dtype}")
+        if hidden.shape not in (self.network.shape[1:], images.shape):
             raise InputError(f"the mask must have {self._size} pixels, for all images or for each")
         masks = np.broadcast_to(hidden, images.shape)
         found, place = [], 0
@@ -119,6 +117,9 @@ class ImageModel:
         return " by ".join(map(str, self.network.shape[1:]))
 
     def _batches(self, images: np.ndarray) -> Iterator[Tensor]:
+        images = np.asarray(images)
+        if images.dtype != np.uint8:
+            raise InputError(f"images must be bytes (uint8), from 0 to 255, not {images.dtype}")
         if images.ndim != 3 or not len(images) or images.shape[1:] != self.network.shape[1:]:
             raise InputError(f"images must be one or more, of {self._size} pixels")
         for place in range(0, len(images), self.batch_images):

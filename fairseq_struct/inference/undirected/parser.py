@@ -15,6 +15,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.inference.analysis import Analysis
 from fairseq_struct.inference.dependency import DependencyParser
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, refuse_long
+from fairseq_struct.inference.undirected.passes import set_test_passes
 from fairseq_struct.structure.dependency.heads import arcs_that_fit
 
 
@@ -40,7 +41,7 @@ class TreeParser(DependencyParser):
     """A trained parser, which may be told the heads of some words.
 
     Args:
-        model: with ``read_words``, ``padding`` and ``set_test_passes``; a call returns a
+        model: with ``read_words``, ``padding`` and a ``network``; a call returns a
             ``Parsed``, with ``trees`` and ``heads``.
         roots: ``single`` or ``multiple`` modifiers of the root of a best tree; as the model says
             if not given.
@@ -57,8 +58,7 @@ class TreeParser(DependencyParser):
     ):  # fmt: skip
         super().__init__(model, longest, batch_words)
         self.single_root = None if roots is None else roots == "single"
-        if test_passes is not None:
-            model.set_test_passes(test_passes)
+        set_test_passes(model.network, test_passes)
         self._sentences = partial(
             self._by_length, read=partial(_known_words, longest=longest),
             length=lambda sentence: len(sentence.words),

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
+from fairseq_struct.inference.undirected.passes import set_test_passes
 
 HIDDEN = "_"
 
@@ -47,13 +48,20 @@ class SequenceCompleter:
     Args:
         model: the network.
         symbols: its symbols, in the order of their numbers.
+        test_passes: passes of updates, or ``converge``; None: as the model says.
         longest: most symbols of a sequence.
         batch_words: most symbols of a batch, padding included.
+
+    Raises:
+        InputError: passes that are neither, or the model has no such choice.
     """
 
     def __init__(
-        self, model, symbols: Iterable[str], longest: int = LONGEST, batch_words: int = BATCH_WORDS
-    ):
+        self, model, symbols: Iterable[str], test_passes: str | int | None = None,
+        longest: int = LONGEST, batch_words: int = BATCH_WORDS,
+    ):  # fmt: skip
+        if test_passes is not None:
+            set_test_passes(getattr(model, "network", None), test_passes)
         self.model, self.symbols = model.eval(), tuple(symbols)
         self._numbers = {symbol: number for number, symbol in enumerate(self.symbols)}
         read = partial(self._read, longest)

@@ -59,21 +59,12 @@ def passes_of(cfg: UndirectedConfig) -> Passes:
     if test is None:
         test = TESTED if random else training
     else:
-        test = passes_while_tested(test)
+        test = CONVERGE if test == CONVERGE else _number("--test-passes", test)
     if not cfg.tolerance > 0 or cfg.most_passes < 1:
         raise InputError("--tolerance must be above 0 and --most-passes 1 or more")
     if not 0 <= cfg.dropout < 1:
         raise InputError(f"--dropout must be 0 or more and below 1, not {cfg.dropout}")
     return Passes(training, random, test, cfg.tolerance, cfg.most_passes)
-
-
-def passes_while_tested(value: str | int) -> int | str:
-    """A value of ``--test-passes``, a number or ``converge``.
-
-    Raises:
-        InputError: it is neither.
-    """
-    return CONVERGE if value == CONVERGE else _number("--test-passes", str(value))
 
 
 def _number(option: str, value: str) -> int:

@@ -1,6 +1,6 @@
 """Undirected attention for fairseq (Mihaylova's thesis, section 5.4)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor
@@ -69,7 +69,8 @@ class UndirectedAttentionModel(BaseFairseqModel):
                     len(task.symbols), cfg.hidden_size, cfg.order, passes, cfg.dropout
                 ))  # fmt: skip
             plain = UndirectedAttentionConfig()
-            for name in ("passes", "random_passes", "test_passes", "order", "dropout"):
+            own = [one.name for one in fields(UndirectedConfig) if not one.name.startswith("_")]
+            for name in ("order", *own):
                 if getattr(cfg, name) != getattr(plain, name):
                     option = name.replace("_", "-")
                     raise InputError(f"--{option} does not apply to --self-attention")

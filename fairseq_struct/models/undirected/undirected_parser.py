@@ -1,7 +1,7 @@
 """The undirected biaffine parser for fairseq (Mihaylova's thesis, section 5.5)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
@@ -10,11 +10,7 @@ from fairseq.models import BaseFairseqModel, register_model, register_model_arch
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.models.shared.undirected_options import (
-    UndirectedConfig,
-    passes_of,
-    passes_while_tested,
-)
+from fairseq_struct.models.shared.undirected_options import UndirectedConfig, passes_of
 from fairseq_struct.modules.dropouts import UnknownWords
 from fairseq_struct.modules.pretrained_encoder import NO_PIECE, PretrainedEncoder
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder
@@ -92,14 +88,6 @@ class UndirectedParserModel(BaseFairseqModel):
     def single_root(self) -> bool:
         """Of :class:`.TreeMarginals`."""
         return self.network.graph.variables["y"].regulariser.single_root
-
-    def set_test_passes(self, passes: str | int):
-        """Set the passes while not training: a number or ``converge``.
-
-        Raises:
-            InputError: it is neither.
-        """
-        self.network.passes = replace(self.network.passes, test=passes_while_tested(passes))
 
     def read_words(self, words: Sequence[str]) -> Tensor:
         """What the model reads of a sentence: (n,) words, or (n, pieces) sub-words.
