@@ -85,6 +85,22 @@ for arch, more in (("scheduled_sampling_transformer", ["--criterion=cross_entrop
 
 train("", "clusters", "latent_clusters", "--task=latent_clusters", "--criterion=latent_clusters")
 
+def undirected(data, task, arch, *options):
+    return train(data, task, arch, f"--task={task}", f"--criterion={task}", *options)
+
+struct("prepare", "image_classification", "generate", "digits", "--images", "40", "10",
+       "--size", "12")
+digits = undirected("digits", "image_classification", "undirected_convnet", "--first-channels=4",
+                    "--second-channels=6")
+struct("draw", digits, "--what=prototypes", "--output=prototypes.png")
+struct("prepare", "sequence_completion", "numbers", "--symbols=10")
+completer = undirected("numbers/data-bin", "sequence_completion", "undirected_attention",
+                       "--hidden-size=8")
+print(struct("complete", completer, given="3 4 _ 6 7 8 9 10\\n"))
+parser = undirected("trees/data-bin", "dependency_parsing", "undirected_parser", "--passes=2",
+                    "--hidden-size=8", "--embed-dim=8", "--encoder-size=8")
+print(struct("parse", parser, "--format=conllu", given="a b c\\n"))
+
 import fairseq_struct
 
 print(fairseq_struct.__file__)
@@ -135,7 +151,8 @@ def test_every_task_is_prepared_trained_and_used_from_the_wheel(wheel, tmp_path)
     *_, module, user_dir = done.stdout.splitlines()
     assert module == str(installed / "fairseq_struct" / "__init__.py")
     assert Path(user_dir).is_relative_to(installed)
-    assert "UAS" in done.stdout
+    assert "UAS" in done.stdout and "1\ta" in done.stdout
+    assert "3 4 " in done.stdout and (away / "prototypes.png").stat().st_size
     assert "yes=0." in done.stdout
     assert "\n(" in done.stdout
     for arch in ("scheduled_sampling_transformer", "latent_tree_transformer"):
