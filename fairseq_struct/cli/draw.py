@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gold", type=Path, metavar="FILE",
         help="dependency trees: draw the sentences of this CoNLL-U file, not of standard input, "
-        "and its trees first; wrong arcs are red",
+        "and its trees first; wrong arcs are red (--what trees, unless marginals are asked for)",
     )  # fmt: skip
     parser.add_argument(
         "--images", type=Path, metavar="FILE",

@@ -4,11 +4,12 @@ import io
 import json
 import re
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from fairseq_commands import USER_DIR, in_this_process, run
+from fairseq_commands import USER_DIR, run
 from matplotlib.image import imread
 
 import fairseq_struct
@@ -16,6 +17,10 @@ from fairseq_struct import compat
 from fairseq_struct.cli.main import main
 from fairseq_struct.data.readers.idx import FILES, read_images, write_idx
 from fairseq_struct.errors import InputError
+from fairseq_struct.models.undirected.undirected_convnet import (
+    UndirectedConvnetConfig,
+    UndirectedConvnetModel,
+)
 
 COMMON = [
     f"--user-dir={USER_DIR}", "--task=image_classification", "--criterion=image_classification",
@@ -214,17 +219,31 @@ def test_the_tool_refuses_images_of_another_size_or_type(trained):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"passes": "0"}, "--passes must be 1, 2, … or converge, not 0"),
+        ({"passes": "converge", "test_passes": "3"}, "exclude each other"),
+        ({"test_passes": "many"}, "--test-passes must be 1, 2, … or converge, not many"),
+        ({"tolerance": 0}, "--tolerance must be above 0"),
+        ({"tolerance": float("nan")}, "--tolerance must be above 0"),
+        ({"dropout": 1}, "--dropout must be 0 or more and below 1"),
+        ({"gamma": -1}, "--gamma must be 0 or more"),
+        ({"gamma": float("nan")}, "--gamma must be 0 or more"),
+        ({"initialisation": "one"}, "unknown --initialisation 'one'; choose one of zero"),
+        ({"untied": True}, "--untied needs --gamma 0"),
+        ({"untied": True, "gamma": 0, "random_passes": True}, "have a fixed number of passes"),
+        ({"untied": True, "gamma": 0, "passes": "65"}, "64 channels cannot be divided among 65"),
+        ({"first_channels": 0}, "must be 1 or more"),
+    ],
+)
+def test_networks_that_cannot_be_built(options, message):
+    task = SimpleNamespace(image_shape=(1, 14, 14), label_count=10)
+    with pytest.raises(InputError, match=re.escape(message)):
+        UndirectedConvnetModel.build_model(UndirectedConvnetConfig(**options), task)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
         (["--passes=0"], "--passes must be 1, 2, … or converge, not 0"),
-        (["--passes=converge", "--test-passes=3"], "exclude each other"),
-        (["--test-passes=many"], "--test-passes must be 1, 2, … or converge, not many"),
-        (["--tolerance=0"], "--tolerance must be above 0"),
-        (["--dropout=1"], "--dropout must be 0 or more and below 1"),
-        (["--gamma=-1"], "--gamma must be 0 or more"),
-        (["--initialisation=one"], "unknown --initialisation 'one'; choose one of zero"),
-        (["--untied"], "--untied needs --gamma 0"),
-        (["--untied", "--gamma=0", "--random-passes"], "have a fixed number of passes"),
-        (["--untied", "--gamma=0", "--passes=17"], "16 channels cannot be divided among 17"),
-        (["--first-channels=0"], "must be 1 or more"),
         (["--held-out=600"], "--held-out must leave some of 600 training images"),
         (["--split-seed=-1"], "--split-seed must be 0 or more"),
         (["--arch=undirected_mlp", "--hidden-sizes=4,x"], "--hidden-sizes are numbers above 0"),
@@ -234,7 +253,7 @@ def test_the_tool_refuses_images_of_another_size_or_type(trained):
     ],
 )
 def test_a_bad_option_is_one_error(data, tmp_path, options, message):
-    with pytest.raises(InputError) as error, in_this_process():
+    with pytest.raises(InputError) as error:
         given = CONVNET if not any(one.startswith("--arch") for one in options) else []
         run("train", data, *COMMON, *given, *options, f"--save-dir={tmp_path}")
     assert message in str(error.value)
@@ -256,7 +275,7 @@ def test_images_that_do_not_fit_are_one_error(data, tmp_path, change, message):
     for path in data.glob("*.gz"):
         (folder / path.name).write_bytes(path.read_bytes())
     change(folder, images, labels)
-    with pytest.raises(InputError) as error, in_this_process():
+    with pytest.raises(InputError) as error:
         run("train", folder, *COMMON, *CONVNET, f"--save-dir={tmp_path}", "--max-update=1",
             "--valid-subset=valid,test")  # fmt: skip
     assert message in str(error.value) and str(folder) in str(error.value)

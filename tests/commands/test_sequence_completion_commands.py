@@ -4,11 +4,12 @@ import io
 import json
 import re
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from fairseq_commands import USER_DIR, in_this_process, run
+from fairseq_commands import USER_DIR, run
 
 import fairseq_struct
 from fairseq_struct import compat
@@ -16,6 +17,10 @@ from fairseq_struct.cli.main import main
 from fairseq_struct.data.datasets.hidden_symbols import HiddenSymbols
 from fairseq_struct.data.prepared.completion_folder import read_part
 from fairseq_struct.errors import InputError
+from fairseq_struct.models.undirected.undirected_attention import (
+    UndirectedAttentionConfig,
+    UndirectedAttentionModel,
+)
 
 SMALL = [
     f"--user-dir={USER_DIR}", "--task=sequence_completion", "--criterion=sequence_completion",
@@ -152,20 +157,33 @@ def test_other_ways_train(data, tmp_path, options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--order=sideways"], "unknown order 'sideways'"),
+        ({"order": "sideways"}, "unknown order 'sideways'"),
+        ({"passes": "0"}, "--passes must be 1, 2, … or converge, not 0"),
+        ({"hidden_size": 7}, "the size must be even"),
+        ({"self_attention": True, "passes": "2"}, "--passes does not apply to --self-attention"),
+        ({"self_attention": True, "order": "random"}, "--order does not apply to --self-attention"),
+        ({"self_attention": True, "random_passes": True}, "--random-passes does not apply"),
+        ({"self_attention": True, "dropout": 0.1}, "--dropout does not apply"),
+        ({"self_attention": True, "most_passes": 3}, "--most-passes does not apply"),
+    ],
+)
+def test_networks_that_cannot_be_built(options, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        UndirectedAttentionModel.build_model(
+            UndirectedAttentionConfig(**options), SimpleNamespace(symbols=list("123"))
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
         (["--passes=0"], "--passes must be 1, 2, … or converge, not 0"),
-        (["--hidden-size=7"], "the size must be even"),
-        (["--self-attention", "--passes=2"], "--passes does not apply to --self-attention"),
-        (["--self-attention", "--order=random"], "--order does not apply to --self-attention"),
-        (["--self-attention", "--random-passes"], "--random-passes does not apply"),
-        (["--self-attention", "--dropout=0.1"], "--dropout does not apply"),
-        (["--self-attention", "--most-passes=3"], "--most-passes does not apply"),
         (["--criterion=cross_entropy"], "this task needs --criterion sequence_completion"),
         (["--valid-subset=dev"], "there is no part 'dev'"),
     ],
 )
 def test_bad_options_end_in_one_sentence(data, tmp_path, options, message):
-    with pytest.raises(InputError, match=re.escape(message)), in_this_process():
+    with pytest.raises(InputError, match=re.escape(message)):
         run("train", data, *SMALL, *options, "--max-update=1", f"--save-dir={tmp_path}/run")
     assert not list(tmp_path.rglob("*.pt"))
 
