@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import BinaryIO, NamedTuple
@@ -87,7 +88,24 @@ def write_gallery(file: BinaryIO, rows: Sequence[Row], title: str):
             _draw(axes, picture, left, start)
             left += max(picture.width, len(caption) * LETTER) + _GAP
         top += _height_of(row)
-    figure.savefig(file, format="png")
+    _save(figure, file)
+
+
+def _save(figure, file: BinaryIO):
+    """Write a PNG; letters that no font here has are told in one warning."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        figure.savefig(file, format="png")
+    missing = [one for one in told if "missing from font" in str(one.message)]
+    for one in told:
+        if one not in missing:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    if missing:
+        warnings.warn(
+            f"{len(missing)} letters have no glyph in the fonts of pictures; a page (.html) has "
+            "the fonts of its reader",
+            stacklevel=3,
+        )
 
 
 def _width_of(row: Row) -> float:

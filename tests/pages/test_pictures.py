@@ -115,6 +115,14 @@ def share_of(pixels, colour, shade=1.0):
     return (abs(pixels - wanted).max(2) < 0.01).mean()
 
 
+def test_letters_without_a_glyph_are_told_once():
+    letters = "\uc0ac\uc790 \uace0\uc591"  # no font of matplotlib's own has them
+    row = Row(letters, [("", Picture(20.0, 20.0, []))])
+    with pytest.warns(UserWarning, match="letters have no glyph") as told:
+        assert png_of([row]).any()
+    assert len(told) == 1
+
+
 def test_a_png_shows_the_same_shapes():
     shades = [1.0, 0.5]
     boxes = [Box(60 * i, 20, 50, 40, BLUE, shade) for i, shade in enumerate(shades)]
