@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.data.datasets.whole_batches import WholeBatches
+from fairseq_struct.data.datasets.whole_batches import SizedSentences
 
 
-class MaskedSentences(WholeBatches):
+class MaskedSentences(SizedSentences):
     """Sentences in which every word is masked independently (Shen's thesis, section 4.3.1).
 
     A drawn word is always replaced by the mask symbol. Unknown words are never drawn. The draw
@@ -79,19 +79,6 @@ class MaskedSentences(WholeBatches):
             "ntokens": int(hidden.sum()),
             "nsentences": len(samples),
         }
-
-    @property
-    def longest(self) -> int:
-        """Words of the longest sentence."""
-        return int(self.sizes.max(initial=0))
-
-    def num_tokens(self, index: int) -> int:
-        """Words of a sentence."""
-        return int(self.sizes[index])
-
-    def size(self, index: int) -> int:
-        """Words of a sentence."""
-        return int(self.sizes[index])
 
     def ordered_indices(self) -> np.ndarray:
         """Indices sorted by length; equal lengths are shuffled, in every epoch if ``vary``."""

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.data.datasets.whole_batches import WholeBatches
+from fairseq_struct.data.datasets.whole_batches import SizedSentences
 
 
-class ParsedSentences(WholeBatches):
+class ParsedSentences(SizedSentences):
     """Sentences and the heads of their words.
 
     With ``shuffle``, a batch holds sentences of similar length, and every epoch has different
@@ -58,19 +58,6 @@ class ParsedSentences(WholeBatches):
             "ntokens": int(lengths.sum()),
             "nsentences": len(items),
         }
-
-    @property
-    def longest(self) -> int:
-        """Words of the longest sentence."""
-        return int(self.sizes.max(initial=0))
-
-    def num_tokens(self, index: int) -> int:
-        """Words of a sentence."""
-        return int(self.sizes[index])
-
-    def size(self, index: int) -> int:
-        """Words of a sentence."""
-        return int(self.sizes[index])
 
     def ordered_indices(self) -> np.ndarray:
         """Indices; with ``shuffle`` sorted by length, and equal lengths in random order."""

@@ -31,3 +31,20 @@ class WholeBatches(FairseqDataset):
                 f"--max-tokens {max_tokens} is too small: a sentence has {self.longest} words"
             )
         return super().batch_by_size(indices, max_tokens, max_sentences, 1)
+
+
+class SizedSentences(WholeBatches):
+    """Dataset of sentences with ``sizes``, an array of their numbers of words."""
+
+    @property
+    def longest(self) -> int:
+        """Words of the longest sentence."""
+        return int(self.sizes.max(initial=0))
+
+    def num_tokens(self, index: int) -> int:
+        """Words of a sentence."""
+        return int(self.sizes[index])
+
+    def size(self, index: int) -> int:
+        """Words of a sentence."""
+        return int(self.sizes[index])
