@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_struct import compat
-from fairseq_struct.cli.paths import require
+from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.checkpoint_file import options_of, parameters_of
 from fairseq_struct.files.whole_files import whole_file

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import BinaryIO
 
-from fairseq_struct.cli.paths import require, require_room
-from fairseq_struct.cli.trained_models import add_tool_options, load_tool
+from fairseq_struct.cli.shared.paths import require, require_room
+from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
 from fairseq_struct.errors import InputError
 
 NAME = "channels"

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 from fairseq_struct import __version__, compat, plugin
-from fairseq_struct.cli.paths import require
+from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.errors import DependencyError, InputError
 
 NAME = "doctor"

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq_struct.cli.paths import require, require_room
 from fairseq_struct.cli.pictures import marginals, trees
 from fairseq_struct.cli.pictures.kinds import KINDS, Kind
-from fairseq_struct.cli.trained_models import add_tool_options, load_tools
+from fairseq_struct.cli.shared.paths import require, require_room
+from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tools
 from fairseq_struct.data.readers.formula_trees import KINDS as FORMULAS
 from fairseq_struct.errors import InputError
 

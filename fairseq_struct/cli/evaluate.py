@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from fairseq_struct.cli.paths import require, require_or_one_of
+from fairseq_struct.cli.shared.paths import require, require_or_one_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.evaluation.predictions import TRIVIAL_BRACKETS, TRIVIAL_HEADS, is_treebank
 

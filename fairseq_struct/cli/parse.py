@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from fairseq_struct.cli.paths import require
-from fairseq_struct.cli.trained_models import add_tool_options, load_tool
+from fairseq_struct.cli.shared.paths import require
+from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
 from fairseq_struct.errors import InputError
 
 NAME = "parse"

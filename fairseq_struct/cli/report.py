@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from fairseq_struct.cli.paths import require
+from fairseq_struct.cli.shared.paths import require
 
 NAME = "report"
 HELP = "write the tables of results in Markdown files from recipes/*/results.jsonl"

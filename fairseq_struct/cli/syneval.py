@@ -4,8 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from fairseq_struct.cli.paths import require
-from fairseq_struct.cli.trained_models import add_tool_options, load_tool
+from fairseq_struct.cli.shared.paths import require
+from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
 from fairseq_struct.errors import InputError
 
 NAME = "syneval"

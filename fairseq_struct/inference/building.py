@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from fairseq_struct.data.prepared.dictionary_file import check_dictionary
+from fairseq_struct.data.prepared.vocabulary.dictionary_file import check_dictionary
 from fairseq_struct.errors import InputError, suggestion
 from fairseq_struct.files.checkpoint_file import name_in
 

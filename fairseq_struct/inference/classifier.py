@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairseq_struct.data.datasets.gold_trees import formula_tree
 from fairseq_struct.data.datasets.labelled_sentences import side_by_side
-from fairseq_struct.data.prepared.reserved_words import index_of
+from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of
 from fairseq_struct.data.readers.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.analysis import Analysis

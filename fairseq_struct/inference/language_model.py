@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from tqdm import tqdm
 
-from fairseq_struct.data.prepared.reserved_words import index_of
+from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of
 from fairseq_struct.data.readers.penn_treebank import is_number
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.reading import BATCH_WORDS, by_length

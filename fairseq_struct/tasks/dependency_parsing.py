@@ -11,8 +11,8 @@ from fairseq.tasks import register_task
 from omegaconf import II
 
 from fairseq_struct.data.datasets.parsed_sentences import ParsedSentences
-from fairseq_struct.data.prepared.dictionary_file import load_dictionary
-from fairseq_struct.data.prepared.reserved_words import index_of, refuse_reserved
+from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
+from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of, refuse_reserved
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
 from fairseq_struct.data.readers.treebank_folder import DICTIONARY, treebank_file

@@ -13,7 +13,7 @@ from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageMode
 
 from fairseq_struct.data.datasets.indexed_lines import load_lines
 from fairseq_struct.data.datasets.token_streams import TokenStreams
-from fairseq_struct.data.prepared.dictionary_file import check_dictionary
+from fairseq_struct.data.prepared.vocabulary.dictionary_file import check_dictionary
 from fairseq_struct.errors import InputError
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 

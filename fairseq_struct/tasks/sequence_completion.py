@@ -11,7 +11,7 @@ from omegaconf import II
 
 from fairseq_struct.data.datasets.hidden_symbols import HiddenSymbols
 from fairseq_struct.data.prepared.completion_folder import read_part
-from fairseq_struct.data.prepared.dictionary_file import load_dictionary
+from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.errors import InputError
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 

@@ -21,8 +21,8 @@ from fairseq_struct.data.datasets.gold_trees import (
 )
 from fairseq_struct.data.datasets.indexed_lines import open_lines
 from fairseq_struct.data.datasets.labelled_sentences import LabelledSentences
-from fairseq_struct.data.prepared.dictionary_file import load_dictionary
 from fairseq_struct.data.prepared.labelled_folder import OPTIONS, TREES
+from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.data.readers.conllu import read_conllu
 from fairseq_struct.data.readers.formula_trees import KINDS
 from fairseq_struct.errors import InputError, unknown_name

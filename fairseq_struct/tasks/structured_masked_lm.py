@@ -13,8 +13,8 @@ from omegaconf import II
 
 from fairseq_struct.data.datasets.indexed_lines import load_lines
 from fairseq_struct.data.datasets.masked_sentences import MaskedSentences
-from fairseq_struct.data.prepared.dictionary_file import load_dictionary
-from fairseq_struct.data.prepared.reserved_words import MASK, index_of
+from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
+from fairseq_struct.data.prepared.vocabulary.reserved_words import MASK, index_of
 from fairseq_struct.data.readers.dependency_treebank import (
     as_language_model_text,
     read_treebank,

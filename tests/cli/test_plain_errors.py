@@ -11,9 +11,9 @@ import torch
 
 from fairseq_struct import errors
 from fairseq_struct.cli.main import main
-from fairseq_struct.data.prepared import dictionary_file
 from fairseq_struct.data.prepared import language_folder as language_corpus
-from fairseq_struct.data.prepared.subwords import BytePairEncoding
+from fairseq_struct.data.prepared.vocabulary import dictionary_file
+from fairseq_struct.data.prepared.vocabulary.subwords import BytePairEncoding
 from fairseq_struct.data.readers import (
     bracket_trees,
     conllu,

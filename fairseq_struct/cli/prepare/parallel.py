@@ -19,8 +19,8 @@ from fairseq_struct.data.prepared.preparation_script import (
     say,
     summary,
 )
-from fairseq_struct.data.prepared.subwords import SEGMENTATIONS
 from fairseq_struct.data.prepared.translation_folder import TextOptions, write_translation_folder
+from fairseq_struct.data.prepared.vocabulary.subwords import SEGMENTATIONS
 from fairseq_struct.data.readers import translation_corpora as corpora
 from fairseq_struct.data.readers.parallel_text import NORMALISATIONS, TOKENISATIONS, ParallelCorpus
 from fairseq_struct.errors import InputError

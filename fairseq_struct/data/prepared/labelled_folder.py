@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_struct import compat
-from fairseq_struct.data.prepared.dictionary_file import require_words
 from fairseq_struct.data.prepared.manifest import digest
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
-from fairseq_struct.data.prepared.reserved_words import index_of, refuse_reserved
+from fairseq_struct.data.prepared.vocabulary.dictionary_file import require_words
+from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of, refuse_reserved
 from fairseq_struct.data.readers.labelled_brackets import line_of
 from fairseq_struct.data.readers.labelled_text import SPLITS, Instance, LabelledCorpus
 from fairseq_struct.errors import InputError

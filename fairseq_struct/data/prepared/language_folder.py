@@ -18,7 +18,7 @@ from typing import Any
 from fairseq_struct.data.prepared.binarise import SPLITS, last_error
 from fairseq_struct.data.prepared.manifest import digest
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
-from fairseq_struct.data.prepared.reserved_words import refuse_reserved
+from fairseq_struct.data.prepared.vocabulary.reserved_words import refuse_reserved
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_lines
 

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from fairseq_struct.data.prepared.subwords import segmenter_options
 from fairseq_struct.data.prepared.translation_folder import describe_split
+from fairseq_struct.data.prepared.vocabulary.subwords import segmenter_options
 
 
 def say(message: str) -> None:

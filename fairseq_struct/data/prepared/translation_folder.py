@@ -22,8 +22,8 @@ from pathlib import Path
 from fairseq_struct.data.prepared.binarise import SPLITS, binarise, dictionary_size
 from fairseq_struct.data.prepared.manifest import digest
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
-from fairseq_struct.data.prepared.reserved_words import refuse_reserved
-from fairseq_struct.data.prepared.subwords import Segmenter, learn_segmenter
+from fairseq_struct.data.prepared.vocabulary.reserved_words import refuse_reserved
+from fairseq_struct.data.prepared.vocabulary.subwords import Segmenter, learn_segmenter
 from fairseq_struct.data.readers.parallel_text import (
     LengthFilter,
     Pair,

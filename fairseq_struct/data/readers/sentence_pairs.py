@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nltk.tokenize import TreebankWordTokenizer
 
-from fairseq_struct.data.prepared.dictionary_file import check_dictionary
+from fairseq_struct.data.prepared.vocabulary.dictionary_file import check_dictionary
 from fairseq_struct.data.readers.penn_treebank import normalised
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_lines

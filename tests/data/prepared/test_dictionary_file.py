@@ -3,7 +3,7 @@
 import pytest
 from fairseq.data import Dictionary
 
-from fairseq_struct.data.prepared.dictionary_file import (
+from fairseq_struct.data.prepared.vocabulary.dictionary_file import (
     check_dictionary,
     load_dictionary,
     require_words,

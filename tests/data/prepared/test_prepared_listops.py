@@ -6,7 +6,7 @@ import pytest
 from fairseq.data import indexed_dataset
 from preparers import check_fails, contents
 
-from fairseq_struct.data.prepared.dictionary_file import load_dictionary
+from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.data.readers.listops import value_of
 
 RELEASED = "".join(

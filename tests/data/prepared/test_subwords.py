@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from fairseq_struct.data.prepared.subwords import (
+from fairseq_struct.data.prepared.vocabulary.subwords import (
     SEGMENTATIONS,
     BytePairEncoding,
     SentencePiece,

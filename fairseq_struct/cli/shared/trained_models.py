@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fairseq_struct.cli.paths import require
+from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.inference.registry import COMMON, Option, options_for
 
 

@@ -1,0 +1,1 @@
+"""What several verbs share: their options for paths and trained models."""

@@ -1,0 +1,1 @@
+"""Words of prepared folders: dictionaries, reserved words, subwords."""
