@@ -10,20 +10,6 @@ import numpy as np
 from fairseq_struct.environments.advantages import generalised_advantages
 
 
-class Choices(NamedTuple):
-    """What a policy chose; rows that did not choose have any value.
-
-    Args:
-        options: (actors,) number of the option.
-        log_probabilities: (actors,) its log-probability.
-        values: (actors,) estimated return from here.
-    """
-
-    options: np.ndarray
-    log_probabilities: np.ndarray
-    values: np.ndarray
-
-
 class Policy(Protocol):
     """What actors ask of a policy; it keeps the states of controller and options of each actor.
 
@@ -37,8 +23,13 @@ class Policy(Protocol):
     def ends(self, observations: np.ndarray) -> np.ndarray:
         """(actors,) probability that the running option is done here, before it acts."""
 
-    def choose(self, observations: np.ndarray, which: np.ndarray, noise: np.ndarray) -> Choices:
-        """Let the controllers of ``which`` choose an option, and start these options anew."""
+    def choose(self, observations: np.ndarray, which: np.ndarray, noise: np.ndarray) -> Sequence:
+        """Let the controllers of ``which`` choose an option, and start these options anew.
+
+        Returns:
+            (actors,) number of the option, its log-probability, and the estimated return from
+            here; rows that did not choose have any value.
+        """
 
     def actions(self, observations: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """(actors,) the action of each running option."""
@@ -218,14 +209,14 @@ class _Run:
         return True
 
     def _choose(self, seen: np.ndarray, choosing: np.ndarray, noise: np.ndarray):
-        chosen = self.policy.choose(seen, choosing, noise)
+        options, log_probabilities, values = self.policy.choose(seen, choosing, noise)
         rows = np.flatnonzero(choosing)
         places = rows, self.made[rows]
         self.observations[places] = seen[rows]
         self.starts[places] = self.actors.fresh[rows]
-        self.options[places] = chosen.options[rows]
-        self.log_probabilities[places] = chosen.log_probabilities[rows]
-        self.values[places] = chosen.values[rows]
+        self.options[places] = options[rows]
+        self.log_probabilities[places] = log_probabilities[rows]
+        self.values[places] = values[rows]
         self.actors.fresh[rows] = False
         self.made[rows] += 1
         self.running[rows] = True

@@ -1,0 +1,161 @@
+"""What a task of reinforcement learning has in hand: actors, their last rollout, its minibatches."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.distributed import utils as distributed
+from torch import Tensor
+
+from fairseq_struct.environments.actors import Actors, Episodes
+
+logger = logging.getLogger(__name__)
+
+# Seeds of the actors end in 0 and 1.
+OF_MINIBATCHES = 2
+
+
+class Practice:
+    """Rollouts of the actors of one worker, cut into minibatches of whole actors.
+
+    Advantages are normalised over the rollouts of all workers. Every use of a rollout deals its
+    actors to minibatches anew.
+
+    Args:
+        actors: of this worker.
+        model: makes a policy for actors (``acting``).
+        decisions: of each actor in a rollout.
+        epochs: how many times a rollout is used.
+        minibatches: of each use.
+    """
+
+    def __init__(self, actors: Actors, model, decisions: int, epochs: int, minibatches: int):
+        self.actors, self.decisions = actors, decisions
+        self.epochs, self.minibatches = epochs, minibatches
+        self.policy = model.acting(actors.count)
+        self.position = epochs * minibatches  # of the next minibatch: the rollout is used up
+        self.rollout: dict[str, np.ndarray] = {}
+        self.log: dict[str, float] = {}
+        self.environment_steps = 0
+        self._all: list[dict] = []
+        self._last: dict | None = None
+
+    def minibatch(self, model, again: bool = False) -> dict[str, Any]:
+        """The next minibatch, in the form that the criterion expects, on the model's device.
+
+        Args:
+            model: as it is now; a rollout is made with it where one is due.
+            again: repeat the last minibatch.
+        """
+        if again and self._last is not None:
+            return self._last
+        if self.position >= self.epochs * self.minibatches:
+            self._roll(model)
+        first = self.position == 0
+        epoch, number = divmod(self.position, self.minibatches)
+        seed = self.actors.seed, OF_MINIBATCHES, self.actors.rollouts, epoch
+        order = np.random.default_rng(seed).permutation(self.actors.count)
+        rows = order.reshape(self.minibatches, -1)[number]
+        self.position += 1
+        self._last = self._batch(rows, next(model.parameters()).device, first)
+        return self._last
+
+    def state(self) -> dict[str, Any]:
+        """What later minibatches of all workers depend on, as tensors."""
+        if not self.rollout:
+            return {}
+        return {"workers": self._all, "position": self.position, "steps": self.environment_steps}
+
+    def load_state(self, state: dict[str, Any]):
+        """Go on from a :meth:`state`; with another number of workers, new episodes begin."""
+        own = distributed.get_data_parallel_rank()
+        if len(state["workers"]) != distributed.get_data_parallel_world_size():
+            logger.warning(
+                f"the checkpoint is of {len(state['workers'])} workers: new episodes begin"
+            )
+            self.environment_steps = state["steps"]
+            return
+        mine = state["workers"][own]
+        self.actors.load_state(_arrays(mine["actors"]))
+        self.policy.load_state(mine["policy"])
+        self.rollout = _arrays(mine["rollout"])
+        self.position, self.environment_steps = state["position"], state["steps"]
+        self.log = dict.fromkeys(("return", "success", "steps", "episodes"), 0.0)
+        self._all = state["workers"]
+
+    def _roll(self, model):
+        """Make a rollout, and tell the other workers what a checkpoint needs of it."""
+        training = model.training
+        model.eval()
+        before = self.policy.states.float().cpu().numpy()
+        rollout, episodes = self.actors.run(self.policy, self.decisions)
+        model.train(training)
+        mine = {
+            "actors": _tensors(self.actors.state()),
+            "policy": self.policy.state(),
+            "rollout": _tensors(rollout._asdict() | {"states": before}),
+        }
+        self._all = _gathered(mine)
+        self.environment_steps += sum(int(one["rollout"]["lengths"].sum()) for one in self._all)
+        advantages = torch.cat([one["rollout"]["advantages"].flatten() for one in self._all])
+        mean, deviation = advantages.mean(), advantages.std(correction=0)
+        for one in self._all:
+            one["rollout"]["advantages"].sub_(mean).div_(deviation + 1e-8)
+        own = self._all[distributed.get_data_parallel_rank()]
+        self.rollout = _arrays(own["rollout"])
+        self.log = sums_of(episodes)
+        self.position = 0
+
+    def _batch(self, rows: np.ndarray, device: torch.device, first: bool) -> dict[str, Any]:
+        def part(name: str) -> Tensor:
+            return torch.from_numpy(self.rollout[name][rows]).to(device)
+
+        episodes = self.log if first else dict.fromkeys(self.log, 0.0)
+        return {
+            "net_input": {name: part(name) for name in ("observations", "starts", "states")},
+            "decisions": {
+                "options": part("options"),
+                "old_log_probabilities": part("log_probabilities"),
+                "advantages": part("advantages"),
+                "returns": part("returns"),
+            },
+            "option_length": int(self.rollout["lengths"][rows].sum()),
+            "ntokens": rows.size * self.decisions,
+            "nsentences": rows.size,
+            "episodes": episodes
+            | {
+                "rollouts": int(first),
+                "environment_steps": self.environment_steps if first else 0,
+            },
+        }
+
+
+def sums_of(episodes: Episodes) -> dict[str, float]:
+    """Sums over episodes, by the names under which they are logged."""
+    return {
+        "episodes": float(len(episodes.returns)),
+        "return": float(episodes.returns.sum()),
+        "success": 100.0 * float(episodes.successes.sum()),
+        "steps": float(episodes.steps.sum()),
+    }
+
+
+def _gathered(mine: dict) -> list[dict]:
+    """What every worker has, in the order of their ranks."""
+    count = distributed.get_data_parallel_world_size()
+    if count == 1:
+        return [mine]
+    found: list[Any] = [None] * count
+    torch.distributed.all_gather_object(found, mine, distributed.get_data_parallel_group())
+    return found
+
+
+def _tensors(arrays: dict[str, np.ndarray]) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+
+
+def _arrays(tensors: dict[str, Tensor]) -> dict[str, np.ndarray]:
+    return {name: tensor.numpy().copy() for name, tensor in tensors.items()}
