@@ -201,7 +201,8 @@ class _Run:
             self._choose(seen, choosing, choices)
         if not self.running.any():
             return False
-        rewards, terminated, truncated = actors.worlds.step(policy.actions(seen, acts), self.running)
+        actions = policy.actions(seen, acts)
+        rewards, terminated, truncated = actors.worlds.step(actions, self.running)
         self._pay(np.where(self.running, rewards, 0))
         over = self.running & (terminated | truncated)
         if over.any():

@@ -30,6 +30,8 @@ LAST = "checkpoint_last.pt"  # the default of --restore-file
 NAMES = re.compile(r"checkpoint(\d+|_\d+_\d+|_best|_last|\.best_.+)\.pt")
 # Key of the count of validations without progress in a checkpoint.
 PATIENCE = "patience"
+# Key of what a task keeps between updates (``training_state``) in a checkpoint.
+TASK = "task"
 # The file that another checkpoint may replace; set while a training loads its last checkpoint.
 _replaceable: ContextVar[str | None] = ContextVar("replaceable", default=None)
 
@@ -148,6 +150,7 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
             cfg.reset_meters or cfg.reset_optimizer or (begins and cfg.finetune_from_model)
         )
         count = _keep_patience(trainer, extra_state.get(PATIENCE, {}) if goes_on else {})
+        _keep_task(trainer, extra_state.get(TASK) if goes_on else None)
         if 0 < getattr(cfg, "patience", -1) <= count.get("num_runs", 0):
             _stop(trainer, f"no progress in {cfg.patience} validations (--patience)")
         _stop_at_the_last_update(trainer)
@@ -174,6 +177,22 @@ def _keep_patience(trainer: Any, known: dict[str, Any]) -> dict[str, Any]:
 
     trainer.save_checkpoint = save_checkpoint
     return count
+
+
+def _keep_task(trainer: Any, known: Any) -> None:
+    """Store what the task keeps between updates, which fairseq saves but does not load."""
+    task = trainer.task
+    if not hasattr(task, "training_state"):
+        return
+    if known:
+        task.load_training_state(known)
+    save = trainer.save_checkpoint
+
+    @functools.wraps(save)
+    def save_checkpoint(filename: str, extra_state: dict[str, Any]) -> Any:
+        return save(filename, {**extra_state, TASK: task.training_state()})
+
+    trainer.save_checkpoint = save_checkpoint
 
 
 def _same_batches(original: Callable[..., Any]) -> Callable[..., Any]:

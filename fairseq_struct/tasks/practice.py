@@ -1,4 +1,4 @@
-"""What a task of reinforcement learning has in hand: actors, their last rollout, its minibatches."""
+"""Actors of a task of reinforcement learning, their last rollout, and its minibatches."""
 
 from __future__ import annotations
 

@@ -148,7 +148,9 @@ class ActingPolicy:
         return ends.cpu().numpy()
 
     @torch.no_grad()
-    def choose(self, observations: np.ndarray, which: np.ndarray, noise: np.ndarray) -> list[np.ndarray]:
+    def choose(
+        self, observations: np.ndarray, which: np.ndarray, noise: np.ndarray
+    ) -> list[np.ndarray]:
         """Let the controllers of ``which`` (actors,) choose, by uniform noise (actors,).
 
         Returns:
