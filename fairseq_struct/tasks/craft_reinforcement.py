@@ -6,7 +6,6 @@ from typing import Optional  # fairseq cannot read "str | None"
 import numpy as np
 import torch
 from fairseq.dataclass import FairseqDataclass
-from fairseq.distributed import utils as distributed
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
@@ -17,7 +16,7 @@ from fairseq_struct.environments.craft_worlds import CraftWorlds
 from fairseq_struct.environments.episodes import play
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.tasks.own_criterion import OwnCriterion
-from fairseq_struct.tasks.practice import Practice, sums_of
+from fairseq_struct.tasks.practice import Practice, sums_of, worker
 
 SPLITS = ("train", "valid")
 VALIDATION_SEED = 1_000_003
@@ -156,7 +155,7 @@ class CraftReinforcementTask(OwnCriterion, FairseqTask):
             self.datasets[split] = NumberedSteps(self.cfg.valid_episodes)
             return
         updates = self.cfg.iterations_per_epoch * self.cfg.rollout_epochs * self.minibatches
-        workers = distributed.get_data_parallel_world_size()
+        _, workers = worker()
         self.datasets[split] = NumberedSteps(updates * workers, together=1)
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
@@ -188,10 +187,7 @@ class CraftReinforcementTask(OwnCriterion, FairseqTask):
 
     def _practised(self, model) -> Practice:
         if self._practice is None:
-            rank, workers = (
-                distributed.get_data_parallel_rank(), distributed.get_data_parallel_world_size()
-            )  # fmt: skip
-            own = self.cfg.actors
+            (rank, workers), own = worker(), self.cfg.actors
             actors = Actors(
                 CraftWorlds(self.craft, own), self.cfg.seed, self.cfg.discount, self.cfg.gae_decay,
                 rank * own, workers * own,

@@ -71,8 +71,8 @@ class Practice:
 
     def load_state(self, state: dict[str, Any]):
         """Go on from a :meth:`state`; with another number of workers, new episodes begin."""
-        own = distributed.get_data_parallel_rank()
-        if len(state["workers"]) != distributed.get_data_parallel_world_size():
+        own = worker()[0]
+        if len(state["workers"]) != worker()[1]:
             logger.warning(
                 f"the checkpoint is of {len(state['workers'])} workers: new episodes begin"
             )
@@ -104,7 +104,7 @@ class Practice:
         mean, deviation = advantages.mean(), advantages.std(correction=0)
         for one in self._all:
             one["rollout"]["advantages"].sub_(mean).div_(deviation + 1e-8)
-        own = self._all[distributed.get_data_parallel_rank()]
+        own = self._all[worker()[0]]
         self.rollout = _arrays(own["rollout"])
         self.log = sums_of(episodes)
         self.position = 0
@@ -133,6 +133,12 @@ class Practice:
         }
 
 
+def worker() -> tuple[int, int]:
+    """The number of this worker, and how many there are; fairseq knows no rank of one alone."""
+    count = distributed.get_data_parallel_world_size()
+    return (distributed.get_data_parallel_rank() if count > 1 else 0), count
+
+
 def sums_of(episodes: Episodes) -> dict[str, float]:
     """Sums over episodes, by the names under which they are logged."""
     return {
@@ -145,7 +151,7 @@ def sums_of(episodes: Episodes) -> dict[str, float]:
 
 def _gathered(mine: dict) -> list[dict]:
     """What every worker has, in the order of their ranks."""
-    count = distributed.get_data_parallel_world_size()
+    _, count = worker()
     if count == 1:
         return [mine]
     found: list[Any] = [None] * count

@@ -1,0 +1,149 @@
+"""New controllers over frozen options for fairseq (Shen's thesis, section 5.2.3)."""
+
+from dataclasses import dataclass, field
+from typing import Optional  # fairseq cannot read "str | None"
+
+from fairseq import checkpoint_utils
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
+from torch import Tensor
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.modules.option_controller.cell import CellSizes
+from fairseq_struct.modules.option_controller.options import OptionPool, merge
+from fairseq_struct.modules.option_controller.policy import (
+    ActingPolicy,
+    OptionPolicy,
+    PolicyOutput,
+)
+from fairseq_struct.modules.option_controller.stored_options import stored_options
+
+
+@dataclass
+class OptionPolicyConfig(FairseqDataclass):
+    """Options of the policy; the defaults are those of Shen's thesis, where it states them."""
+
+    options_from: Optional[str] = field(  # noqa: UP045
+        default=None,
+        metadata={
+            "help": "checkpoint whose options are frozen and reused, or several between commas, "
+            "whose options become one pool; without it the controller chooses actions themselves"
+        },
+    )
+    hidden_size: int = field(default=128, metadata={"help": "d_hid of the controller"})
+    mlp_size: int = field(
+        default=128, metadata={"help": "d_MLP of controller and value network (not in the thesis)"}
+    )
+    mlp_depth: int = field(
+        default=2, metadata={"help": "l_MLP, layers of controller and value network"}
+    )
+    temperature: float = field(
+        default=10.0, metadata={"help": "T: the controller's scores are divided by it"}
+    )
+    pool: str = field(
+        default="",
+        metadata={
+            "help": "number of options, d_hid, d_MLP, l_MLP, and 1 if they end by themselves; "
+            "filled in from --options-from"
+        },
+    )
+
+
+@register_model("option_policy", dataclass=OptionPolicyConfig)
+class OptionPolicyModel(BaseFairseqModel):
+    """:class:`.OptionPolicy` on ``--task craft_reinforcement``.
+
+    Options of a mixture of experts act for one step, others until they end. Without options, the
+    policy is that of plain PPO.
+
+    Args:
+        policy: the controller, its value network, and the options.
+    """
+
+    ONLY_FOR_TRAINING = ("options_from",)
+    chooses_options = True
+
+    def __init__(self, policy: OptionPolicy):
+        super().__init__()
+        self.policy = policy
+
+    @classmethod
+    def build_model(cls, cfg: OptionPolicyConfig, task) -> "OptionPolicyModel":
+        """Build the policy, with the options of ``--options-from``.
+
+        Raises:
+            InputError: another task, an option out of range, or a checkpoint without options, or
+                with options that do not fit each other or the task.
+        """
+        if not hasattr(task, "craft") or getattr(task, "own_criterion", "") != (
+            "craft_reinforcement"
+        ):
+            raise InputError("this model is for --task craft_reinforcement")
+        for name in ("hidden_size", "mlp_size", "mlp_depth"):
+            if getattr(cfg, name) < 1:
+                raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
+        if not cfg.temperature > 0:
+            raise InputError(f"--temperature must be above 0, not {cfg.temperature}")
+        craft = task.craft
+        pool = cls._pool(cfg, craft)
+        try:
+            policy = OptionPolicy(
+                pool, craft.observation_size, craft.action_count, cfg.hidden_size, cfg.mlp_size,
+                cfg.mlp_depth, cfg.temperature,
+            )  # fmt: skip
+        except ValueError as error:
+            raise InputError(f"{cfg.options_from}: {error}") from None
+        return cls(policy)
+
+    @staticmethod
+    def _pool(cfg: OptionPolicyConfig, craft) -> OptionPool | None:
+        """The options of the named checkpoints, or new ones of the stored sizes."""
+        if cfg.options_from:
+            pools = [_read(path.strip()) for path in cfg.options_from.split(",")]
+            try:
+                pool = merge(pools)
+            except ValueError as error:
+                raise InputError(f"--options-from {cfg.options_from}: {error}") from None
+            sizes = pool.sizes
+            numbers = len(pool), sizes.hidden, sizes.mlp, sizes.depth, int(sizes.ends)
+            cfg.pool = " ".join(map(str, numbers))
+            return pool
+        if not cfg.pool:
+            return None
+        try:
+            count, hidden, mlp, depth, ends = map(int, cfg.pool.split())
+            sizes = CellSizes(
+                craft.observation_size, craft.action_count, hidden, mlp, depth, bool(ends)
+            )
+            return OptionPool.of(count, sizes)
+        except ValueError:
+            raise InputError(f"--pool {cfg.pool!r}: is filled in from --options-from") from None
+
+    def forward(self, observations: Tensor, starts: Tensor, states: Tensor) -> PolicyOutput:
+        """Probabilities and values of decisions: see :meth:`.OptionPolicy.forward`."""
+        return self.policy(observations, starts, states)
+
+    def acting(self, count: int) -> ActingPolicy:
+        """The policy with the states of ``count`` actors."""
+        return ActingPolicy(self.policy, count)
+
+    def max_positions(self) -> None:
+        """Episodes have no longest length."""
+        return None
+
+
+def _read(path: str) -> OptionPool:
+    try:
+        state = checkpoint_utils.load_checkpoint_to_cpu(path)
+        return stored_options(state["model"])
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file (--options-from)") from None
+    except (ValueError, KeyError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: not a model with options that can be reused ({error})") from None
+
+
+@register_model_architecture("option_policy", "option_policy_craft")
+def craft(args):
+    """The settings of Shen's thesis, which are the defaults."""
