@@ -1,0 +1,1 @@
+"""Option-controller networks and what they are compared with: imitation, and reinforcement."""
