@@ -15,10 +15,10 @@ PACKAGE = ROOT / "fairseq_struct"
 # Room -> the rooms it may import besides itself. Every room may import the exceptions.
 FLOORS = {
     "cli": {"inference", "evaluation", "modules", "metrics", "records", "pages", "structure"}
-    | {"data", "compat", "plugin", "user_dir", "__init__"},
-    "inference": {"data", "structure", "compat", "plugin"},
+    | {"data", "environments", "compat", "plugin", "user_dir", "__init__"},
+    "inference": {"data", "environments", "structure", "compat", "plugin"},
     "models": {"modules", "structure"},
-    "tasks": {"data", "evaluation", "metrics", "structure"},
+    "tasks": {"data", "environments", "evaluation", "metrics", "structure"},
     "criterions": {"metrics"},
     "optim": set(),
     "evaluation": {"data", "metrics", "structure"},
@@ -26,8 +26,9 @@ FLOORS = {
     "metrics": {"structure"},
     "records": set(),
     "pages": {"structure"},
+    "data": {"environments", "compat"},
+    "environments": {"structure"},
     "structure": set(),
-    "data": {"compat"},
     "plugin": {"compat", "hooks"},
     "user_dir": {"plugin"},
     "compat": {"hooks"},
@@ -41,8 +42,8 @@ OF_ALL = {"errors", "files", "processor"}
 STRUCTURE_MAY_USE = {"torch", "numpy", "numba", "entmax", "fairseq_struct"}
 STRUCTURE_MAY_USE |= sys.stdlib_module_names
 WITHOUT_FAIRSEQ = (
-    "structure", "modules", "metrics", "records", "pages", "files", "errors", "processor",
-    "__init__",
+    "structure", "environments", "modules", "metrics", "records", "pages", "files", "errors",
+    "processor", "__init__",
 )  # fmt: skip
 # Only the enclosing room may import from inside a sub-room.
 BEHIND_DOORS = {
