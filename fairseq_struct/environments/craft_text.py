@@ -43,7 +43,9 @@ def read_text(text: str, options: CraftOptions) -> tuple[np.ndarray, tuple[int, 
         if symbol in AGENTS:
             agents.append((place, AGENTS.index(symbol)))
         elif symbol not in symbols:
-            raise InputError(f"a map has {str(symbol)!r} in row {place[0] + 1}; it may have {symbols}")
+            raise InputError(
+                f"a map has {str(symbol)!r} in row {place[0] + 1}; it may have {symbols}"
+            )
         cells[place] = FREE if symbol in AGENTS else symbols.index(symbol)
     ring = np.ones_like(cells, dtype=bool)
     ring[1:-1, 1:-1] = False

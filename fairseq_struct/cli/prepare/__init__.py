@@ -15,6 +15,7 @@ NAME = "prepare"
 HELP = "prepare a corpus for training"
 
 PREPARERS = {
+    "craft_demonstrations": "demonstrations of tasks in the grid world Craft, generated",
     "dependency_treebank": "gold dependency trees, read or generated, for masked language models",
     "image_classification": "images of digits, generated; MNIST needs no preparation",
     "labelled_text": "sentences or pairs of them with labels: SST, SICK, SNLI, your own",

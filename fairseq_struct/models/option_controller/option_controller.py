@@ -1,0 +1,60 @@
+"""Option-controller networks for fairseq (Shen's thesis, section 5.2)."""
+
+from dataclasses import dataclass, field
+
+from fairseq.models import register_model, register_model_architecture
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.models.shared.option_model import (
+    OptionConfig,
+    OptionModel,
+    cell_sizes,
+    check_sizes,
+    highest_controller,
+)
+from fairseq_struct.modules.option_controller import OptionController, OptionPool
+
+
+@dataclass
+class OptionControllerConfig(OptionConfig):
+    """Options of the network."""
+
+    levels: int = field(
+        default=1,
+        metadata={"help": "levels of controllers; below the highest they are options themselves"},
+    )
+    lower_controllers: int = field(
+        default=2, metadata={"help": "controllers on each level below the highest"}
+    )
+
+
+@register_model("option_controller", dataclass=OptionControllerConfig)
+class OptionControllerModel(OptionModel):
+    """:class:`.OptionController` on ``--task craft_imitation``."""
+
+    @classmethod
+    def build_model(cls, cfg: OptionControllerConfig, task) -> "OptionControllerModel":
+        """Build the network for the task's observations and actions.
+
+        Raises:
+            InputError: another task, or an option out of range.
+        """
+        cls.check_task(task)
+        check_sizes(cfg)
+        for name in ("levels", "lower_controllers"):
+            if getattr(cfg, name) < 1:
+                raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
+        about, below, between = task.about, cfg.options, []
+        options = OptionPool.of(cfg.options, cell_sizes(cfg, about, about["actions"]))
+        for _ in range(cfg.levels - 1):
+            between.append(OptionPool.of(cfg.lower_controllers, cell_sizes(cfg, about, below)))
+            below = cfg.lower_controllers
+        network = OptionController(options, highest_controller(cfg, about, below), between)
+        model = cls(network, about)
+        model.prepare(cfg)
+        return model
+
+
+@register_model_architecture("option_controller", "option_controller_craft")
+def craft(args):
+    """The thesis's network, with as many options as its first setting has: the defaults."""

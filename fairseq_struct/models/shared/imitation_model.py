@@ -1,0 +1,105 @@
+"""The base of models that imitate demonstrations, which know what they were trained on."""
+
+import json
+from collections.abc import Mapping
+
+import torch
+from fairseq.models import BaseFairseqModel
+from torch import Tensor, nn
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.modules.option_controller import Imitation
+
+ABOUT = "about"
+
+
+class ImitationModel(BaseFairseqModel):
+    """A policy on ``--task craft_imitation``.
+
+    The buffer ``about`` of its checkpoints holds, as JSON, what the demonstrations were of, so that
+    a checkpoint is never used on others.
+
+    Args:
+        network: the policy, with ``forward``, ``begin`` and ``step`` as of
+            :class:`.OptionController`.
+        about: ``tasks`` by name, ``kinds``, ``observation``, ``observation_size``, ``actions``.
+
+    Attributes:
+        ends_are_probabilities: whether e_t is one, so that 0.5 is a threshold.
+        reads_actions: whether ``forward`` takes the actions of demonstrations, too.
+    """
+
+    imitates = True
+    ends_are_probabilities = True
+    reads_actions = False
+
+    def __init__(self, network: nn.Module, about: Mapping):
+        super().__init__()
+        self.network, self.subject = network, dict(about)
+        text = json.dumps(self.subject, sort_keys=True).encode()
+        self.register_buffer(ABOUT, torch.tensor(list(text), dtype=torch.uint8))
+
+    @staticmethod
+    def check_task(task):
+        """Refuse another task.
+
+        Raises:
+            InputError: the task has no demonstrations.
+        """
+        if not hasattr(task, "about"):
+            raise InputError("this model is for --task craft_imitation")
+
+    def forward(self, observations: Tensor, lengths: Tensor, tasks: Tensor, **more) -> Imitation:
+        """What the policy says of demonstrations."""
+        return self.network(observations, lengths, tasks, **more)
+
+    def begin(self, count: int, tasks: Tensor) -> dict[str, Tensor]:
+        """The state of ``count`` actors before their first step; tasks (count,)."""
+        return self.network.begin(count, tasks)
+
+    def step(self, observations: Tensor, state: dict[str, Tensor]) -> tuple[Imitation, dict]:
+        """What the policy says of one step of actors, and the next state."""
+        return self.network.step(observations, state)
+
+    def upgrade_state_dict_named(self, state_dict: dict, name: str):
+        """Refuse parameters of a model of other demonstrations; fairseq calls it before loading.
+
+        Raises:
+            InputError: the demonstrations differ in what the parameters depend on.
+        """
+        super().upgrade_state_dict_named(state_dict, name)
+        if ABOUT in state_dict:
+            check_same(self.subject, about_of(state_dict), "the checkpoint")
+
+
+def about_of(parameters: Mapping[str, Tensor]) -> dict:
+    """What the demonstrations of a model's parameters were of.
+
+    Raises:
+        InputError: the parameters are not of a model that imitates, or they are damaged.
+    """
+    if ABOUT not in parameters:
+        raise InputError("it is no model that imitates demonstrations")
+    try:
+        return dict(json.loads(bytes(parameters[ABOUT].tolist())))
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise InputError("what it says about its demonstrations is damaged") from None
+
+
+def check_same(ours: Mapping, theirs: Mapping, who: str, but: tuple[str, ...] = ()):
+    """Refuse a model of other demonstrations.
+
+    Args:
+        ours: of the demonstrations here.
+        theirs: of the other model.
+        who: the other model, for the message.
+        but: what may differ.
+
+    Raises:
+        InputError: something else differs.
+    """
+    for name, value in ours.items():
+        if name not in but and theirs.get(name) != value:
+            raise InputError(
+                f"{who} is of demonstrations with {name} {theirs.get(name)}, but these have {value}"
+            )
