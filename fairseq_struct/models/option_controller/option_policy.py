@@ -9,6 +9,7 @@ from fairseq.models import BaseFairseqModel, register_model, register_model_arch
 from torch import Tensor
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.models.shared.imitation_model import about_of, check_same
 from fairseq_struct.modules.option_controller.cell import CellSizes
 from fairseq_struct.modules.option_controller.options import OptionPool, merge
 from fairseq_struct.modules.option_controller.policy import (
@@ -99,7 +100,7 @@ class OptionPolicyModel(BaseFairseqModel):
     def _pool(cfg: OptionPolicyConfig, craft) -> OptionPool | None:
         """The options of the named checkpoints, or new ones of the stored sizes."""
         if cfg.options_from:
-            pools = [_read(path.strip()) for path in cfg.options_from.split(",")]
+            pools = [_read(path.strip(), craft) for path in cfg.options_from.split(",")]
             try:
                 pool = merge(pools)
             except ValueError as error:
@@ -132,16 +133,21 @@ class OptionPolicyModel(BaseFairseqModel):
         return None
 
 
-def _read(path: str) -> OptionPool:
+def _read(path: str, craft) -> OptionPool:
+    """The options of a checkpoint whose demonstrations were of the same world."""
+    own = {
+        "kinds": craft.kinds, "observation": craft.observation,
+        "observation_size": craft.observation_size, "actions": craft.action_count,
+    }  # fmt: skip
     try:
-        state = checkpoint_utils.load_checkpoint_to_cpu(path)
-        return stored_options(state["model"])
+        parameters = checkpoint_utils.load_checkpoint_to_cpu(path)["model"]
+        check_same(own, about_of(parameters), "the checkpoint", but=("tasks",))
+        return stored_options(parameters)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file (--options-from)") from None
-    except (ValueError, KeyError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path}: not a model with options that can be reused ({error})") from None
+    except (InputError, KeyError, ValueError) as error:
+        said = "a checkpoint without a model" if isinstance(error, KeyError) else error
+        raise InputError(f"--options-from {path}: {said}") from None
 
 
 @register_model_architecture("option_policy", "option_policy_craft")
