@@ -12,6 +12,7 @@ from fairseq_struct.environments.actors import Episodes, Policy
 def play(
     worlds, policy: Policy, seed: int, numbers: Sequence[int],
     watch: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None] | None = None,
+    most_calls: int | None = None,
 ) -> Episodes:  # fmt: skip
     """Let a policy play one episode in each world; its result depends on no other episode.
 
@@ -22,6 +23,7 @@ def play(
         numbers: of the episodes; map and choices follow from seed and number.
         watch: called before each step with booleans of the worlds that go on and of those whose
             option ended before it, with the running options, and with the actions, all (worlds,).
+        most_calls: stop an episode when as many options have ended; None for no bound.
 
     Returns:
         The episodes, in the order of ``numbers``.
@@ -30,17 +32,23 @@ def play(
     generators = [np.random.default_rng((seed, number)) for number in numbers]
     worlds.reset(np.arange(count), generators)
     goes_on, running = np.ones(count, bool), np.zeros(count, bool)
-    options, returns = np.zeros(count, np.int64), np.zeros(count, np.float32)
+    options, calls = np.zeros((2, count), np.int64)
+    returns = np.zeros(count, np.float32)
     while goes_on.any():
         ends, choices, acts = np.stack([each.random(3) for each in generators], axis=1)
         seen = worlds.observe()
         if running.any():
             running &= ends >= policy.ends(seen)
+        if most_calls is not None:
+            goes_on &= running | (calls < most_calls)
         choosing = goes_on & ~running
+        calls += choosing
         if choosing.any():
             chosen, _, _ = policy.choose(seen, choosing, choices)
             options = np.where(choosing, chosen, options)
         running = goes_on.copy()
+        if not running.any():
+            break
         actions = policy.actions(seen, acts)
         if watch is not None:
             watch(goes_on, choosing, options, actions)

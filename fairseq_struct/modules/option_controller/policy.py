@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
+
 from fairseq_struct.modules.option_controller.cell import CellSizes
 from fairseq_struct.modules.option_controller.controller import Controller
 from fairseq_struct.modules.option_controller.options import OptionPool
-from torch import Tensor, nn
-from torch.nn.functional import one_hot
 
 
 class PolicyOutput(NamedTuple):
@@ -108,10 +109,16 @@ class ActingPolicy:
     Args:
         policy: the controller and its options.
         count: number of actors.
+
+    Attributes:
+        switch: (count,) e_t of the last step; 1 where an episode began.
+        choice: (count, K) p^c of the last choice.
     """
 
     def __init__(self, policy: OptionPolicy, count: int):
         self.policy, self.count = policy, count
+        self.switch = np.ones(count, np.float32)
+        self.choice: np.ndarray | None = None
         self.device = next(policy.parameters()).device
         self.chosen = torch.zeros(count, dtype=torch.long, device=self.device)
         with torch.no_grad():
@@ -145,7 +152,8 @@ class ActingPolicy:
             self._tensor(observations), self.option_states, self.chosen
         )
         self._acts, self.option_states, ends = found
-        return ends.cpu().numpy()
+        self.switch = ends.cpu().numpy()
+        return self.switch
 
     @torch.no_grad()
     def choose(
@@ -159,7 +167,9 @@ class ActingPolicy:
         seen, rows = self._tensor(observations), self._tensor(which)
         values = self.policy.estimate(seen, self.states)
         chances, states, _ = self.policy.controller.step(seen, self.states)
-        chosen = _sampled(chances, self._tensor(noise))
+        chosen = sampled(chances, self._tensor(noise))
+        now = chances.cpu().numpy()
+        self.choice = now if self.choice is None else np.where(which[:, None], now, self.choice)
         self.states = torch.where(rows[:, None], states, self.states)
         self.chosen = torch.where(rows, chosen, self.chosen)
         self._start(seen, rows)
@@ -180,7 +190,7 @@ class ActingPolicy:
     @torch.no_grad()
     def actions(self, observations: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """(actors,) actions of the running options, by uniform noise (actors,)."""
-        return _sampled(self._acts, self._tensor(noise)).cpu().numpy()
+        return sampled(self._acts, self._tensor(noise)).cpu().numpy()
 
     @torch.no_grad()
     def values(self, observations: np.ndarray) -> np.ndarray:
@@ -195,8 +205,8 @@ def _log(probabilities: Tensor) -> Tensor:
     return probabilities.clamp(min=torch.finfo(probabilities.dtype).tiny).log()
 
 
-def _sampled(probabilities: Tensor, noise: Tensor) -> Tensor:
-    """Numbers drawn from rows of probabilities (count, n), by uniform noise (count,)."""
+def sampled(probabilities: Tensor, noise: Tensor) -> Tensor:
+    """Numbers (count,) drawn from rows of probabilities (count, n), by uniform noise (count,)."""
     sums = probabilities.cumsum(1)
     below = sums < (noise.to(sums) * sums[:, -1])[:, None]
     return below.sum(1).clamp(max=probabilities.shape[1] - 1)
