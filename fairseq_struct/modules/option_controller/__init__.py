@@ -1,0 +1,1 @@
+"""Policies that imitate demonstrations: Option-Controller networks, and their baselines."""

@@ -1,0 +1,35 @@
+"""What a policy says of demonstrations."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Imitation(NamedTuple):
+    """Probabilities of the actions of demonstrations, and what a policy believes of subtasks.
+
+    All values are 0 at padding.
+
+    Attributes:
+        log_probabilities: (batch, steps, actions) log p_t^a, in float32 or more.
+        ends: (batch, steps) e_t: how much the policy believes that a subtask ended at t - 1. It is
+            from 0 to 1 for option-controller networks, and the expected slot for a memory policy.
+        options: (batch, steps, K) p_t^c, the distribution over options; None without options.
+        extra_loss: () a loss beside that of the actions, summed over steps; None without one.
+    """
+
+    log_probabilities: Tensor
+    ends: Tensor
+    options: Tensor | None = None
+    extra_loss: Tensor | None = None
+
+
+def log_of(probabilities: Tensor) -> Tensor:
+    """The logarithm of a mixture of probabilities, clamped to the smallest normal number."""
+    return probabilities.clamp(min=torch.finfo(probabilities.dtype).tiny).log()
+
+
+def real_steps(lengths: Tensor, steps: int) -> Tensor:
+    """(batch, steps) booleans: which steps are no padding."""
+    return torch.arange(steps, device=lengths.device) < lengths[:, None]
