@@ -148,7 +148,7 @@ def _with_titles(frames: Sequence[Frame], scale: int) -> list:
     from PIL import Image, ImageDraw, ImageFont
 
     font = ImageFont.load_default()
-    needed = max(font.getbbox(frame.title)[2] for frame in frames) + 8
+    needed = max(font.getbbox(frame.title, mode="1")[2] for frame in frames) + 5
     drawn = []
     for frame in frames:
         pixels = frame.pixels.repeat(scale, 0).repeat(scale, 1)
