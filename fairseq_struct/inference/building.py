@@ -16,7 +16,7 @@ from fairseq_struct.files.checkpoint_file import name_in
 
 
 def build_task(cfg: Mapping, checkpoint: str | Path):
-    """Build the task, with the dictionaries in the folder ``cfg["task"]["data"]``.
+    """Build the task, with the dictionaries in the folder ``cfg["task"]["data"]``, if it has one.
 
     Raises:
         InputError: the task or the folder does not exist, or a dictionary is damaged.
@@ -25,6 +25,8 @@ def build_task(cfg: Mapping, checkpoint: str | Path):
 
     _registered("task", cfg, TASK_REGISTRY, checkpoint)
     with _options_of(checkpoint):
+        if "data" not in cfg["task"]:
+            return setup_task(cfg["task"])
         folder = Path(str(cfg["task"].get("data")))
     if not folder.is_dir():
         raise InputError(
@@ -75,7 +77,7 @@ def _fill(model: nn.Module, cfg: Mapping, state: dict, checkpoint: str | Path):
     except RuntimeError as error:
         raise InputError(
             f"{checkpoint}: does not fit its options and the dictionaries in "
-            f"{cfg['task']['data']} ({str(error).splitlines()[-1].strip()})"
+            f"{cfg['task'].get('data')} ({str(error).splitlines()[-1].strip()})"
         ) from None
 
 

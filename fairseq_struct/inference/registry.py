@@ -26,6 +26,7 @@ from fairseq_struct.errors import InputError, unknown_name
 #       ``ArcMarginals`` per sentence.
 #   images: the tool has ``classify_images(images)``, ``prototypes(passes)`` and
 #       ``complete(images, hidden, passes)``.
+#   rollout: the tool has ``rollout(task, …)``, ``trajectory(task, …)`` and ``option_success(…)``.
 #   channels: the tool has ``arcs(trees)`` and ``names``.
 ABILITIES = {
     "parse": "infers no trees",
@@ -34,6 +35,7 @@ ABILITIES = {
     "complete": "completes no sequences",
     "draw": "has no memory, attention or marginals of arcs to draw",
     "images": "is no network of images",
+    "rollout": "is no policy that acts",
     "channels": "is not a masked language model",
 }
 

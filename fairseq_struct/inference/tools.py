@@ -169,3 +169,14 @@ def tree_parser(model, task, **options):
     from fairseq_struct.inference.undirected.parser import TreeParser
 
     return TreeParser(model, **options)
+
+
+@register_tool(
+    "option_player", kind="policies in Craft", abilities=("rollout",),
+    serves=lambda model: hasattr(model, "acting"),
+)  # fmt: skip
+def option_player(model, task, **options):
+    """Tool of models with policies for worlds (``acting``)."""
+    from fairseq_struct.inference.option_controller.player import OptionPlayer
+
+    return OptionPlayer(model, task, **options)

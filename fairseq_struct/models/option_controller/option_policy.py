@@ -11,6 +11,7 @@ from torch import Tensor
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.imitation_model import about_of, check_same
 from fairseq_struct.modules.option_controller.cell import CellSizes
+from fairseq_struct.modules.option_controller.imitating import SingleOption
 from fairseq_struct.modules.option_controller.options import OptionPool, merge
 from fairseq_struct.modules.option_controller.policy import (
     ActingPolicy,
@@ -124,7 +125,16 @@ class OptionPolicyModel(BaseFairseqModel):
         """Probabilities and values of decisions: see :meth:`.OptionPolicy.forward`."""
         return self.policy(observations, starts, states)
 
-    def acting(self, count: int) -> ActingPolicy:
+    @property
+    def option_count(self) -> int:
+        """K, the number of options; 0 for a policy that chooses actions."""
+        return 0 if self.policy.options is None else len(self.policy.options)
+
+    def single_option(self, number: int, count: int) -> SingleOption:
+        """One option for ``count`` worlds."""
+        return SingleOption(self.policy.options, number, count)
+
+    def acting(self, count: int, task: int = 0) -> ActingPolicy:
         """The policy with the states of ``count`` actors."""
         return ActingPolicy(self.policy, count)
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.option_controller import Imitation
+from fairseq_struct.modules.option_controller.imitating import ImitatingPolicy, SingleOption
 
 ABOUT = "about"
 
@@ -60,6 +61,19 @@ class ImitationModel(BaseFairseqModel):
     def step(self, observations: Tensor, state: dict[str, Tensor]) -> tuple[Imitation, dict]:
         """What the policy says of one step of actors, and the next state."""
         return self.network.step(observations, state)
+
+    @property
+    def option_count(self) -> int:
+        """K, the number of options that can act by themselves; 0 for networks without any."""
+        return len(getattr(self.network, "options", ()))
+
+    def acting(self, count: int, task: int = 0) -> ImitatingPolicy:
+        """The policy for ``count`` worlds of the task with this number."""
+        return ImitatingPolicy(self.network, count, task)
+
+    def single_option(self, number: int, count: int) -> SingleOption:
+        """One option for ``count`` worlds."""
+        return SingleOption(self.network.options, number, count)
 
     def upgrade_state_dict_named(self, state_dict: dict, name: str):
         """Refuse parameters of a model of other demonstrations; fairseq calls it before loading.

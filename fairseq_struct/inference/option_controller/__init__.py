@@ -1,0 +1,1 @@
+"""Tools of policies that act: rollouts, trajectories, options as actions of environments."""
