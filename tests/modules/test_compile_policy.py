@@ -285,6 +285,15 @@ def test_recognition_without_actions():
         policy_of()(observations, lengths, tasks)
 
 
+def test_probabilities_are_exact_in_half_precision():
+    observations, lengths, tasks, actions = random_demonstrations()
+    policy = policy_of().bfloat16()
+    said = policy(observations.bfloat16(), lengths, tasks, actions)
+    one, _ = policy.step(observations[:, 0].bfloat16(), policy.begin(3, tasks))
+    for logs in (said.log_probabilities, one.log_probabilities):
+        assert logs.dtype == torch.float32 and logs.isfinite().all()
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [({"segments": 1}, "2 segments"), ({"options": 0}, "1 option"), ({"rate": 0.0}, "rate 0.0")],

@@ -1,1 +1,0 @@
-"""Policies that imitate demonstrations: Option-Controller networks, and their baselines."""
