@@ -14,7 +14,7 @@ from fairseq_struct.errors import run_plainly, suggestion
 
 VERBS = (
     "doctor", "average_checkpoints", "channels", "classify", "complete", "draw", "evaluate",
-    "hydra_train", "parse", "prepare", "report", "syneval", "user_dir",
+    "hydra_train", "parse", "prepare", "report", "rollout", "syneval", "user_dir",
 )  # fmt: skip
 
 

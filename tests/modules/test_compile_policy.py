@@ -11,7 +11,6 @@ from torch.nn import functional
 
 from fairseq_struct.modules.option_controller.compile_policy import CompilePolicy
 from fairseq_struct.modules.option_controller.compile_recognition import Recognition, poisson_logs
-from fairseq_struct.modules.option_controller.latent_options import LatentOptions
 
 SIZE, SEGMENTS, OPTIONS, ACTIONS = 4, 3, 2, 5
 
@@ -234,25 +233,6 @@ def test_acting_follows_segments_and_latents():
             torch.testing.assert_close(said[t].log_probabilities[row].exp(), mixed)
 
 
-def test_options_are_run_all_at_once_or_one_a_row():
-    options = LatentOptions(4, ACTIONS, 3, SIZE).double()
-    observations = torch.randn(6, 4, dtype=torch.double)
-    chosen = torch.tensor([0, 2, 1, 1, 0, 2])
-    assert len(options) == 3
-    probabilities, states = options.start(observations)
-    later, states, ends = options.go_on(observations, states)
-    assert states.shape == (6, 3, 0)
-    torch.testing.assert_close(probabilities, later)
-    torch.testing.assert_close(later.sum(-1), torch.ones(6, 3, dtype=torch.double))
-    rows = torch.arange(6)
-    some, own = options.start(observations, chosen)
-    torch.testing.assert_close(some, later[rows, chosen])
-    some, own, own_ends = options.go_on(observations, own, chosen)
-    torch.testing.assert_close(some, later[rows, chosen])
-    torch.testing.assert_close(own_ends, ends[rows, chosen])
-    assert own.shape == (6, 0)
-
-
 def test_two_subtasks_are_learned_and_executed():
     torch.manual_seed(3)
     observations, lengths, tasks, actions, _ = two_subtasks(128)
@@ -283,6 +263,15 @@ def test_recognition_without_actions():
     torch.testing.assert_close(without, policy(observations, lengths, tasks, actions))
     with pytest.raises(ValueError, match="reads the actions"):
         policy_of()(observations, lengths, tasks)
+
+
+def test_probabilities_are_exact_in_half_precision():
+    observations, lengths, tasks, actions = random_demonstrations()
+    policy = policy_of().bfloat16()
+    said = policy(observations.bfloat16(), lengths, tasks, actions)
+    one, _ = policy.step(observations[:, 0].bfloat16(), policy.begin(3, tasks))
+    for logs in (said.log_probabilities, one.log_probabilities):
+        assert logs.dtype == torch.float32 and logs.isfinite().all()
 
 
 @pytest.mark.parametrize(

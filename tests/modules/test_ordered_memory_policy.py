@@ -216,6 +216,15 @@ def test_two_subtasks_are_learned():
     assert (logs.argmax(-1) == actions).float().mean() > 0.95
 
 
+def test_probabilities_are_exact_in_half_precision():
+    observations, lengths, tasks, _ = random_demonstrations()
+    policy = policy_of(done_action=1).bfloat16()
+    said = policy(observations.bfloat16(), lengths, tasks)
+    one, _ = policy.step(observations[:, 0].bfloat16(), policy.begin(3, tasks))
+    for logs in (said.log_probabilities, one.log_probabilities):
+        assert logs.dtype == torch.float32 and logs.isfinite().all()
+
+
 @pytest.mark.parametrize(
     ("options", "told"), [({"slots": 1}, "2 slots or more"), ({"done_action": 5}, "one of 0..4")]
 )

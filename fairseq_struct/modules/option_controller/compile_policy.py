@@ -122,8 +122,8 @@ class CompilePolicy(nn.Module):
         """
         first = self.prior_scores[tasks, 0].softmax(-1)
         belief = functional.pad(first[:, None], (0, 0, 0, self.segments - 1))
-        started = torch.zeros(count, dtype=torch.bool, device=tasks.device)
-        return {"belief": belief, "tasks": tasks, "started": started}
+        begun = torch.zeros(count, dtype=torch.bool, device=tasks.device)
+        return {"belief": belief, "tasks": tasks, "begun": begun}
 
     def step(
         self, observation: Tensor, state: dict[str, Tensor]
@@ -136,7 +136,7 @@ class CompilePolicy(nn.Module):
         """
         belief, tasks = state["belief"], state["tasks"]
         probabilities, _, ends = self.options.go_on(observation, belief[:, 0, :, None])
-        ends = ends * state["started"][:, None]
+        ends = ends * state["begun"][:, None]
         leaving = belief[:, :-1] * ends[:, None]
         moved = leaving.sum(-1)
         entering = moved[..., None] * self.prior_scores[tasks, 1:].softmax(-1)
@@ -144,9 +144,9 @@ class CompilePolicy(nn.Module):
         belief = belief + functional.pad(entering, (0, 0, 1, 0))
         chosen = belief.sum(1)
         logs = log_of((chosen[..., None] * probabilities).sum(1))
-        started = torch.ones_like(state["started"])
+        begun = torch.ones_like(state["begun"])
         said = Imitation(logs, moved.sum(-1), chosen)
-        return said, {"belief": belief, "tasks": tasks, "started": started}
+        return said, {"belief": belief, "tasks": tasks, "begun": begun}
 
     def _read(
         self, observations: Tensor, lengths: Tensor, tasks: Tensor, actions: Tensor | None

@@ -162,8 +162,8 @@ class OrderedMemoryPolicy(nn.Module):
             tasks: (count,) indices.
         """
         memory = functional.pad(self.norm(self.task(tasks))[:, None], (0, 0, 0, self.slots - 1))
-        started = torch.zeros(count, dtype=torch.bool, device=tasks.device)
-        return {"memory": memory, "tasks": tasks, "started": started}
+        begun = torch.zeros(count, dtype=torch.bool, device=tasks.device)
+        return {"memory": memory, "tasks": tasks, "begun": begun}
 
     def step(
         self, observation: Tensor, state: dict[str, Tensor]
@@ -177,20 +177,20 @@ class OrderedMemoryPolicy(nn.Module):
         return self._step(self.observation(observation), state)
 
     def _step(self, read: Tensor, state: dict[str, Tensor]):
-        memory, fresh = state["memory"], ~state["started"]
+        memory, fresh = state["memory"], ~state["begun"]
         task = self.task(state["tasks"])
         context = torch.cat([read, task], -1)
         candidates = self._compose(read, memory, context)
         stick = expanding_distribution(self._scores(context, memory, candidates))
         expansion = torch.where(fresh[:, None], _top(stick[:, 1:]), stick[:, 1:].softmax(-1))
         candidates = torch.where(fresh[:, None, None], memory, candidates)
-        memory = self._expand(memory, candidates, expansion, context)
+        memory = self._expand(memory, candidates, expansion.to(memory.dtype), context)
         left = torch.where(fresh, math.log(_LEAST), stick[:, 0].clamp_min(math.log(_LEAST)))
         log_probabilities = self._actions(torch.cat([memory[:, -1], task, read], -1), left)
         ends = self._height(expansion, left).masked_fill(fresh, 0.0)
-        started = torch.ones_like(state["started"])
+        begun = torch.ones_like(state["begun"])
         return Imitation(log_probabilities, ends), {
-            "memory": memory, "tasks": state["tasks"], "started": started,
+            "memory": memory, "tasks": state["tasks"], "begun": begun,
         }  # fmt: skip
 
     def _compose(self, read: Tensor, memory: Tensor, context: Tensor) -> Tensor:

@@ -1,0 +1,123 @@
+"""``fairseq-struct rollout``: how often a policy succeeds, what its options do, and one episode."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fairseq_struct.cli.shared.paths import require, require_room
+from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
+from fairseq_struct.errors import InputError
+
+NAME = "rollout"
+HELP = "let a policy act in Craft: success rate, a table of its options, a picture of an episode"
+FORMATS = (".gif", ".html", ".png")
+# Options of the world that may differ from those of training.
+WORLD = ("reward", "size", "objects_per_kind", "workshops", "obstacles", "time_limit")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``rollout``."""
+    parser.add_argument(
+        "checkpoint", type=Path,
+        help="a policy: a network that imitates, or a controller over options",
+    )  # fmt: skip
+    parser.add_argument(
+        "task", nargs="?", help="subtasks in order, such as DCA (default: the first one it knows)"
+    )
+    parser.add_argument(
+        "--episodes", type=int, default=1000, metavar="N", help="episodes (default: 1000)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="seed of maps and draws (default: 1)"
+    )
+    parser.add_argument(
+        "--options-by-subtasks", action="store_true",
+        help="also call each option alone, for each subtask",
+    )  # fmt: skip
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE",
+        help="draw one episode: a page (.html), its steps (.png), or an animation (.gif)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--episode", type=int, default=0, metavar="N",
+        help="the episode of --picture, from 0 (default: 0)",
+    )  # fmt: skip
+    parser.add_argument("--reward", choices=("sparse", "dense"), help="reward of the episodes")
+    for name, text in (
+        ("size", "side of the map"), ("objects_per_kind", "objects of each kind"),
+        ("workshops", "workshops on the map"), ("obstacles", "obstacles on the map"),
+        ("time_limit", "steps after which an episode is cut"),
+    ):  # fmt: skip
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", type=int, metavar="N",
+            help=f"{text} (default: as in training)",
+        )  # fmt: skip
+    parser.add_argument(
+        "--data", type=Path, help="data-bin of the demonstrations, if it was moved since training"
+    )
+    add_tool_options(parser, NAME)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Let a policy act in worlds of its task, and print how often it succeeds.
+
+    Actions are drawn from the policy's probabilities; maps and draws follow from the seed.
+
+    Raises:
+        InputError: the checkpoint, the task, the world or an option cannot be used.
+    """
+    require(files=[args.checkpoint], folders=[args.data])
+    require_room(args.picture)
+    if args.picture and args.picture.suffix.lower() not in FORMATS:
+        raise InputError(f"{args.picture}: --picture ends in {', '.join(FORMATS)}")
+    for name, least in (("episodes", 1), ("episode", 0), ("seed", 0)):
+        if getattr(args, name) < least:
+            raise InputError(f"--{name} must be {least} or more, not {getattr(args, name)}")
+    world = {name: getattr(args, name) for name in WORLD if getattr(args, name) is not None}
+    tool = load_tool(args, NAME)
+    task = args.task or tool.tasks[0]
+    played = tool.rollout(task, args.episodes, args.seed, **world)
+    print(
+        f"{task}: success {100 * played.successes.mean():.2f} %, return "
+        f"{played.returns.mean():.4f}, {played.steps.mean():.1f} steps ({args.episodes} episodes)"
+    )
+    if args.options_by_subtasks:
+        _print_table(tool, args, {name: value for name, value in world.items() if name != "reward"})
+    if args.picture:
+        _draw(tool.trajectory(task, args.episode, args.seed, **world), args.picture)
+    return 0
+
+
+def _print_table(tool, args: argparse.Namespace, world: dict):
+    letters = sorted(set("".join(tool.tasks)))
+    table = tool.option_success("".join(letters), args.episodes, args.seed, **world)
+    print("option\t" + "\t".join(letters))
+    for number, row in enumerate(table):
+        print(f"{number}\t" + "\t".join(f"{100 * share:.2f}" for share in row))
+
+
+def _draw(one, path: Path):
+    from fairseq_struct.files.whole_files import whole_file
+    from fairseq_struct.pages.craft_frames import Frame, frames_page, write_gif
+    from fairseq_struct.pages.gallery import Row, write_gallery
+    from fairseq_struct.pages.trajectory import LEGEND, trajectory
+
+    count = one.options.shape[1]
+    names = [f"option {number}" for number in range(count)]
+    options = one.options.tolist() if count else []
+    picture = trajectory(one.actions, one.ends, options, one.subtasks, names)
+    titles = [
+        f"{step}: {action}, for {subtask}"
+        for step, (action, subtask) in enumerate(zip(one.actions, one.subtasks, strict=True), 1)
+    ]
+    last = "all subtasks are done" if one.success else "not all subtasks are done"
+    frames = list(map(Frame, one.pictures, [*titles, last]))
+    title = f"{one.task}: {last}"
+    with whole_file(path) as file:
+        if path.suffix.lower() == ".html":
+            file.write(frames_page(frames, title, LEGEND, picture).encode())
+        elif path.suffix.lower() == ".gif":
+            write_gif(file, frames)
+        else:
+            write_gallery(file, [Row(title, [("", picture)])], title)
