@@ -7,8 +7,12 @@ from fairseq_struct.environments.advantages import generalised_advantages
 
 # Two worlds, six steps. In the first, an episode ends by its rules after the third step, and one is
 # cut after the fifth, in a state of value 0.7; the second goes on throughout.
-REWARDS = np.array([[-0.8, -0.25, 1.14, -0.55, 0.75, 0.27], [-1.32, 0.42, 0.11, -0.78, 1.63, -1.23]])
-VALUES = np.array([[-0.96, 0.2, -0.08, -0.63, -0.71, -0.06], [1.6, -1.73, -1.16, -0.49, 0.55, -0.59]])
+REWARDS = np.array([
+    [-0.8, -0.25, 1.14, -0.55, 0.75, 0.27], [-1.32, 0.42, 0.11, -0.78, 1.63, -1.23],
+])  # fmt: skip
+VALUES = np.array([
+    [-0.96, 0.2, -0.08, -0.63, -0.71, -0.06], [1.6, -1.73, -1.16, -0.49, 0.55, -0.59],
+])  # fmt: skip
 LAST = np.array([0.41, 0.83])
 GAMMA, LAMBDA = 0.8, 0.9
 # RolloutBuffer.compute_returns_and_advantage, its user having added gamma V(0.7) to the reward of

@@ -86,7 +86,9 @@ class OptionPlayer:
         """
         options = self._options(task, world)
         number = self.tasks.index(options.task)
-        return _played(options, lambda count: self._acting(count, number), episodes, seed, self.batch)
+        return _played(
+            options, lambda count: self._acting(count, number), episodes, seed, self.batch
+        )
 
     def option_success(
         self, subtasks: str | None = None, episodes: int = 1000, seed: int = 1, **world
