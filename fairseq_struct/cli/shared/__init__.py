@@ -1,1 +1,1 @@
-"""What several verbs share: their options for paths and trained models."""
+"""What several verbs share, paths and trained models as options; and parts of long verbs."""

@@ -1,6 +1,7 @@
 """New controllers over frozen options for fairseq (Shen's thesis, section 5.2.3)."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Optional  # fairseq cannot read "str | None"
 
 from fairseq import checkpoint_utils
@@ -10,7 +11,6 @@ from torch import Tensor
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.imitation_model import about_of, check_same
-from fairseq_struct.modules.option_controller.cell import CellSizes
 from fairseq_struct.modules.option_controller.imitating import SingleOption
 from fairseq_struct.modules.option_controller.options import OptionPool, merge
 from fairseq_struct.modules.option_controller.policy import (
@@ -18,7 +18,7 @@ from fairseq_struct.modules.option_controller.policy import (
     OptionPolicy,
     PolicyOutput,
 )
-from fairseq_struct.modules.option_controller.stored_options import stored_options
+from fairseq_struct.modules.option_controller.stored_options import NAME, stored_options
 
 
 @dataclass
@@ -41,13 +41,6 @@ class OptionPolicyConfig(FairseqDataclass):
     )
     temperature: float = field(
         default=10.0, metadata={"help": "T: the controller's scores are divided by it"}
-    )
-    pool: str = field(
-        default="",
-        metadata={
-            "help": "number of options, d_hid, d_MLP, l_MLP, and 1 if they end by themselves; "
-            "filled in from --options-from"
-        },
     )
 
 
@@ -86,40 +79,34 @@ class OptionPolicyModel(BaseFairseqModel):
                 raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
         if not cfg.temperature > 0:
             raise InputError(f"--temperature must be above 0, not {cfg.temperature}")
-        craft = task.craft
-        pool = cls._pool(cfg, craft)
-        try:
-            policy = OptionPolicy(
-                pool, craft.observation_size, craft.action_count, cfg.hidden_size, cfg.mlp_size,
-                cfg.mlp_depth, cfg.temperature,
-            )  # fmt: skip
-        except ValueError as error:
-            raise InputError(f"{cfg.options_from}: {error}") from None
-        return cls(policy)
+        pool = cls._pool(cfg.options_from, task.craft)
+        return cls(
+            OptionPolicy(
+                pool, task.craft.observation_size, task.craft.action_count, cfg.hidden_size,
+                cfg.mlp_size, cfg.mlp_depth, cfg.temperature,
+            )
+        )  # fmt: skip
 
     @staticmethod
-    def _pool(cfg: OptionPolicyConfig, craft) -> OptionPool | None:
-        """The options of the named checkpoints, or new ones of the stored sizes."""
-        if cfg.options_from:
-            pools = [_read(path.strip(), craft) for path in cfg.options_from.split(",")]
-            try:
-                pool = merge(pools)
-            except ValueError as error:
-                raise InputError(f"--options-from {cfg.options_from}: {error}") from None
-            sizes = pool.sizes
-            numbers = len(pool), sizes.hidden, sizes.mlp, sizes.depth, int(sizes.ends)
-            cfg.pool = " ".join(map(str, numbers))
-            return pool
-        if not cfg.pool:
+    def _pool(paths: str | None, craft) -> OptionPool | None:
+        """The options of the named checkpoints."""
+        if paths is None:
             return None
+        pools = [_read(path.strip(), craft) for path in paths.split(",")]
         try:
-            count, hidden, mlp, depth, ends = map(int, cfg.pool.split())
-            sizes = CellSizes(
-                craft.observation_size, craft.action_count, hidden, mlp, depth, bool(ends)
-            )
-            return OptionPool.of(count, sizes)
-        except ValueError:
-            raise InputError(f"--pool {cfg.pool!r}: is filled in from --options-from") from None
+            return merge(pools)
+        except ValueError as error:
+            raise InputError(f"--options-from {paths}: {error}") from None
+
+    def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
+        """Load parameters; options come with them, so the files they are from may be gone."""
+        if self.policy.options is None and any(NAME.fullmatch(name) for name in state_dict):
+            try:
+                pool = stored_options(state_dict)
+                self.policy = self.policy.over(pool.to(self.policy.value[0].weight.device))
+            except ValueError as error:
+                raise RuntimeError(str(error)) from None
+        return super().load_state_dict(state_dict, strict, model_cfg, args)
 
     def forward(self, observations: Tensor, starts: Tensor, states: Tensor) -> PolicyOutput:
         """Probabilities and values of decisions: see :meth:`.OptionPolicy.forward`."""
@@ -149,12 +136,12 @@ def _read(path: str, craft) -> OptionPool:
         "kinds": craft.kinds, "observation": craft.observation,
         "observation_size": craft.observation_size, "actions": craft.action_count,
     }  # fmt: skip
+    if not Path(path).is_file():
+        raise InputError(f"{path}: no such file (--options-from)")
     try:
         parameters = checkpoint_utils.load_checkpoint_to_cpu(path)["model"]
         check_same(own, about_of(parameters), "the checkpoint", but=("tasks",))
         return stored_options(parameters)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file (--options-from)") from None
     except (InputError, KeyError, ValueError) as error:
         said = "a checkpoint without a model" if isinstance(error, KeyError) else error
         raise InputError(f"--options-from {path}: {said}") from None

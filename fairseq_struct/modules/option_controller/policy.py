@@ -57,6 +57,7 @@ class OptionPolicy(nn.Module):
                 )
             pool.requires_grad_(False)
         self.options, self.actions = pool, actions
+        self._sizes = observation, actions, hidden, mlp, depth, temperature
         outputs = actions if pool is None else len(pool)
         sizes = CellSizes(observation, outputs, hidden, mlp, depth, ends=False)
         self.controller = Controller(sizes, 1, temperature)
@@ -66,6 +67,14 @@ class OptionPolicy(nn.Module):
             layers += [nn.Linear(width, mlp), nn.Tanh()]
             width = mlp
         self.value = nn.Sequential(*layers, nn.Linear(width, 1))
+
+    def over(self, pool: OptionPool) -> "OptionPolicy":
+        """A new policy of these sizes over other options.
+
+        Raises:
+            ValueError: the options do not fit.
+        """
+        return OptionPolicy(pool, *self._sizes)
 
     def forward(self, observations: Tensor, starts: Tensor, states: Tensor) -> PolicyOutput:
         """Probabilities and values of decisions in order.

@@ -1,0 +1,213 @@
+"""New controllers over frozen options from the command line: train, resume, two workers, rollout."""
+
+import json
+import re
+
+import pytest
+import torch
+from fairseq_commands import USER_DIR, run
+from two_processes import train as train_together
+
+import fairseq_struct
+from fairseq_struct import compat
+from fairseq_struct.cli.main import main
+from fairseq_struct.errors import InputError
+
+WORLD = ["--map-size=6", "--kinds=AC", "--time-limit=20"]
+SMALL = [
+    f"--user-dir={USER_DIR}", "--task=craft_reinforcement", "--criterion=craft_reinforcement",
+    "--arch=option_policy", "--hidden-size=8", "--mlp-size=12", "--subtasks=CA", *WORLD,
+    "--decisions=4", "--rollout-epochs=2", "--iterations-per-epoch=2", "--valid-episodes=20",
+    "--no-epoch-checkpoints", "--no-progress-bar", "--log-format=json", "--log-interval=1",
+]  # fmt: skip
+ALONE = [*SMALL, "--optimizer=adam", "--lr=0.01", "--actors=6", "--batch-size=8"]
+
+
+def imitate(folder, name, *options):
+    """A checkpoint of a network with options, hardly trained."""
+    out = folder / "demonstrations"
+    if not out.exists():
+        given = ["AC,CA", str(out), "--number=10", "--size=6", "--kinds=AC"]
+        assert main(["prepare", "craft_demonstrations", *given]) == 0
+    run(
+        "train", out / "data-bin", f"--user-dir={USER_DIR}", "--task=craft_imitation",
+        "--criterion=craft_imitation", "--optimizer=adam", "--batch-size=20", "--max-update=1",
+        "--mlp-size=10", f"--save-dir={folder / name}", "--no-epoch-checkpoints",
+        "--hidden-size=6", "--lr=0.01", *options,
+    )  # fmt: skip
+    return folder / name / "checkpoint_last.pt"
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    return tmp_path_factory.mktemp("skills")
+
+
+@pytest.fixture(scope="module")
+def skills(places):
+    return imitate(places, "skills", "--arch=option_controller", "--options=2")
+
+
+@pytest.fixture(scope="module")
+def experts(places):
+    return imitate(places, "experts", "--arch=mixture_of_experts", "--options=3")
+
+
+def logged(log: str, name: str) -> list[dict[str, float]]:
+    lines = re.findall(rf'^\{{"epoch".*"{name}_?.*\}}$', log, re.MULTILINE)
+    # Speeds of the first moments are unknown.
+    return [
+        {key: float(value) for key, value in json.loads(line).items() if value is not None}
+        for line in lines
+    ]
+
+
+@pytest.fixture(scope="module")
+def trained(skills, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("controller")
+    log = run("train", *ALONE, f"--options-from={skills}", "--max-update=10",
+              f"--save-dir={folder}")  # fmt: skip
+    return folder / "checkpoint_last.pt", log
+
+
+def test_options_do_not_move_and_the_controller_does(trained, skills):
+    """Six actors of four decisions, in minibatches of two actors: a rollout lasts six updates."""
+    checkpoint, log = trained
+    before = compat.load_state(skills)["model"]
+    after = compat.load_state(checkpoint)["model"]
+    names = [name for name in after if name.startswith("policy.options.")]
+    assert len(names) == sum(name.startswith("network.options.") for name in before) > 10
+    for name in names:
+        assert torch.equal(after[name], before[name.replace("policy.", "network.")])
+    steps = [line for line in logged(log, "divergence") if "divergence" in line]
+    assert len(steps) == 10
+    # Nothing has moved at the first update of each rollout, and then it has.
+    assert [k for k, line in enumerate(steps) if "environment_steps" in line] == [0, 6]
+    for first in (0, 6):
+        assert abs(steps[first]["divergence"]) < 1e-4 < steps[first + 1]["divergence"]
+        assert steps[first]["clipped"] == 0
+    total = steps[6]["environment_steps"]
+    assert total > steps[0]["environment_steps"] >= 24
+    assert all(line["option_length"] >= 1 for line in steps)
+
+
+def test_a_run_that_stops_within_a_rollout_goes_on_as_if_it_had_not(trained, skills, tmp_path):
+    whole, _ = trained
+    for updates in (3, 10):
+        run("train", *ALONE, f"--options-from={skills}", f"--max-update={updates}",
+            f"--save-dir={tmp_path}")  # fmt: skip
+    first, second = (
+        compat.load_state(path) for path in (whole, tmp_path / "checkpoint_last.pt")
+    )
+    for name, value in first["model"].items():
+        assert torch.equal(value, second["model"][name]), name
+    first, second = (state["extra_state"]["task"] for state in (first, second))
+    assert first["steps"] == second["steps"] and first["position"] == second["position"] == 4
+    for name, value in first["workers"][0]["actors"].items():
+        assert torch.equal(value, second["workers"][0]["actors"][name]), name
+
+
+def test_two_workers_do_what_one_does_with_all_their_actors(skills, tmp_path):
+    """Each update uses all actors, so workers deal them alike."""
+    options = [*SMALL, f"--options-from={skills}", "--optimizer=sgd", "--lr=0.1", "--max-update=4"]
+    (one,) = train_together(tmp_path / "one", *options, "--actors=4", "--batch-size=16")
+    two = train_together(tmp_path / "two", *options, "--actors=2", "--batch-size=8", workers=2)
+    for name, value in one.state.items():
+        torch.testing.assert_close(two[0].state[name], value, atol=1e-6, rtol=1e-5)
+        assert torch.equal(two[0].state[name], two[1].state[name])
+    mine, theirs = (found.logged("train") for found in (one, two[0]))
+    for expected, found in zip(mine, theirs, strict=True):
+        for name in ("train_environment_steps", "train_option_length", "train_steps"):
+            assert found[name] == pytest.approx(expected[name])
+
+
+def test_a_policy_acts_as_in_validation(trained, capsys):
+    """The last validation's episodes, again."""
+    checkpoint, log = trained
+    assert main(["rollout", str(checkpoint), "--episodes=30", "--options-by-subtasks"]) == 0
+    said = capsys.readouterr().out
+    assert re.match(r"CA: success \d+\.\d\d %, return [01]\.\d{4}, \d+\.\d steps \(30 epi", said)
+    assert re.search(r"^option\tA\tC\n0\t[\d.]+\t[\d.]+\n1\t[\d.]+\t[\d.]+\n", said, re.MULTILINE)
+    tool = fairseq_struct.load(checkpoint, ability="rollout")
+    found = tool.rollout("CA", 20, seed=1_000_003)
+    last = [line for line in logged(log, "valid_return") if "valid_return" in line][-1]
+    assert last["valid_return"] == pytest.approx(found.returns.mean(), abs=1e-4)
+    assert last["valid_steps"] == pytest.approx(found.steps.mean(), abs=1e-4)
+    whole, part = tool.rollout(episodes=7, seed=5), tool.rollout(episodes=3, seed=5)
+    assert whole.steps[:3].tolist() == part.steps.tolist()
+    one = tool.trajectory(episode=2, seed=5)
+    assert len(one.actions) == len(one.ends) == len(one.options) == whole.steps[2]
+    assert len(one.pictures) == len(one.actions) + 1 and one.ends[0] == 1
+    torch.testing.assert_close(torch.tensor(one.options).sum(1), torch.ones(len(one.ends)))
+
+
+@pytest.mark.parametrize(("name", "begins"), [("a.png", b"\x89PNG"), ("a.gif", b"GIF89a"),
+                                              ("a.html", b"<!DOCTYPE html>")])  # fmt: skip
+def test_an_episode_is_drawn(trained, skills, tmp_path, name, begins, capsys):
+    for checkpoint, task in ((trained[0], "CA"), (skills, "AC")):
+        path = tmp_path / name
+        options = ["--episodes=1", f"--picture={path}"]
+        assert main(["rollout", str(checkpoint), task, *options]) == 0
+        assert path.read_bytes().lower().startswith(begins.lower())
+
+
+def test_options_are_merged_experts_act_once_and_plain_policies_have_none(
+    skills, experts, tmp_path, capsys
+):
+    def trained(name, *options):
+        run("train", *ALONE, *options, "--max-update=1", f"--save-dir={tmp_path / name}")
+        return fairseq_struct.load(tmp_path / name / "checkpoint_last.pt", ability="rollout")
+
+    merged = trained("merged", f"--options-from={skills},{skills}")
+    assert merged.model.option_count == 4
+    assert trained("experts", f"--options-from={experts}").model.option_count == 3
+    plain = trained("plain")
+    assert plain.model.option_count == 0
+    with pytest.raises(InputError, match="no options that act by themselves"):
+        plain.option_success()
+    for name in ("experts", "plain"):
+        log = run("train", *ALONE, f"--save-dir={tmp_path / name}", "--max-update=2",
+                  *([f"--options-from={experts}"] if name == "experts" else []))  # fmt: skip
+        assert {line["option_length"] for line in logged(log, "divergence")
+                if "option_length" in line} == {1}  # fmt: skip
+
+
+def test_bad_input_is_refused_before_training(skills, trained, tmp_path):
+    cases = [
+        (["--subtasks=CB"], r"no subtask 'B'"),
+        (["--subtasks=CC"], r"takes C 2 times, but there is 1 of it"),
+        (["--subtasks="], r"must be subtasks in order"),
+        (["--map-size=3"], "too small"),
+        (["--reward=some"], "unknown reward"),
+        (["--actors=0"], "--actors must be 1 or more"),
+        (["--discount=1.5"], "--discount must be from 0 to 1"),
+        (["--batch-size=10"], "--batch-size 10 must be a multiple of --decisions 4"),
+        (["--batch-size=16"], "divide --actors times --decisions, 24"),
+        (["--clip=0"], "--clip must be between 0 and 1"),
+        (["--temperature=0"], "--temperature must be above 0"),
+        (["--options-from=none.pt"], "none.pt: no such file"),
+        ([f"--options-from={trained[0]}"], "no model that imitates"),
+        ([f"--options-from={skills}", "--kinds=CA"], "demonstrations with kinds AC"),
+        ([f"--options-from={skills}", "--done-action"], "with actions 5"),
+        (["--criterion=craft_imitation"], "needs --criterion craft_reinforcement"),
+        (["--arch=option_controller"], "this task is for controllers of options"),
+    ]
+    for options, message in cases:
+        with pytest.raises(InputError, match=re.escape(message)):
+            run("train", *ALONE, *options, "--max-update=1", f"--save-dir={tmp_path}")
+    assert not list(tmp_path.glob("*.pt"))
+
+
+def test_rollouts_refuse_what_the_policy_does_not_know(trained, skills, capsys):
+    cases = [
+        ([trained[0], "AC"], "this policy knows CA"),
+        ([skills, "CC"], "takes C 2 times"),
+        ([skills, "CA", "--objects-per-kind=0"], "must be a whole number, at least 1"),
+        ([skills, "--episodes=0"], "--episodes must be 1 or more"),
+        ([skills, "--picture=a.svg"], "--picture ends in .gif, .html, .png"),
+        ([skills, "--picture=none/a.gif"], "none: no such folder"),
+        (["none.pt"], "none.pt: no such file"),
+    ]
+    for arguments, message in cases:
+        assert main(["rollout", *map(str, arguments)]) == 2
+        assert message in capsys.readouterr().err
