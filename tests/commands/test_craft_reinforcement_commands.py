@@ -1,4 +1,4 @@
-"""New controllers over frozen options from the command line: train, resume, two workers, rollout."""
+"""New controllers over frozen options from the command line: train, resume, workers, rollout."""
 
 import json
 import re

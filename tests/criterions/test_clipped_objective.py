@@ -26,7 +26,8 @@ def losses(**changed) -> dict[str, float]:
         "log_probabilities": np.log(CHANCES), "values": VALUES, "options": OPTIONS,
         "old_log_probabilities": OLD, "advantages": ADVANTAGES, "returns": RETURNS,
     } | changed  # fmt: skip
-    found = clipped_losses(**{name: torch.tensor(value) for name, value in given.items()}, clip=CLIP)
+    tensors = {name: torch.tensor(value) for name, value in given.items()}
+    found = clipped_losses(**tensors, clip=CLIP)
     return {name: value.item() for name, value in found._asdict().items()}
 
 
