@@ -88,11 +88,11 @@ def write_gallery(file: BinaryIO, rows: Sequence[Row], title: str):
             _draw(axes, picture, left, start)
             left += max(picture.width, len(caption) * LETTER) + _GAP
         top += _height_of(row)
-    _save(figure, file)
+    save_png(figure, file)
 
 
-def _save(figure, file: BinaryIO):
-    """Write a PNG; letters that no font here has are told in one warning."""
+def save_png(figure, file: BinaryIO):
+    """Write a figure of matplotlib as a PNG; letters without a glyph are told in one warning."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         figure.savefig(file, format="png")

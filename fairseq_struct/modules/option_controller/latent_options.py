@@ -1,0 +1,98 @@
+"""compILE's decoder as a pool of options: a policy and its termination for each latent."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class LatentOptions(nn.Module):
+    """p(a | x, z), and the probability that the segment of z ended before x was seen.
+
+    Two MLPs read the observation and z: nothing else, neither the task nor earlier steps, so that
+    they can serve new tasks. (In the code of OMPN's authors, who ran compILE on Craft, the decoder
+    reads the task, too.) Used by a controller, they have the verbs of a pool of options,
+    :meth:`start` and :meth:`go_on`; their states are empty.
+
+    Args:
+        observation: numbers in an observation.
+        actions: number of actions.
+        count: K, number of latents.
+        size: of hidden layers.
+        depth: hidden layers, 1 or more. (The published decoders have one.)
+    """
+
+    def __init__(self, observation: int, actions: int, count: int, size: int = 128, depth: int = 2):
+        super().__init__()
+        self.count = count
+        self.policy = _perceptron(observation + count, size, depth, actions)
+        self.termination = _perceptron(observation + count, size, depth, 1)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def action_logs(self, observations: Tensor, latents: Tensor) -> Tensor:
+        """log p(a | x, z), (.., actions), in float32 or more.
+
+        Args:
+            observations: (.., observation) x.
+            latents: (.., K) z, one-hot or relaxed; leading axes of length 1 are broadcast.
+        """
+        return _exact(self.policy(_both(observations, latents))).log_softmax(-1)
+
+    def end_scores(self, observations: Tensor, latents: Tensor) -> Tensor:
+        """Scores (..,) whose sigmoid is the probability of the end; arguments as above."""
+        return _exact(self.termination(_both(observations, latents)).squeeze(-1))
+
+    def start(self, observations: Tensor, chosen: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The first step of options: probabilities, and states.
+
+        Args:
+            observations: (count, observation).
+            chosen: (count,) the option that each row runs; None runs all of them.
+
+        Returns:
+            Probabilities (count, K, actions) and states (count, K, 0); without axis K if options
+            are chosen.
+        """
+        found = self.action_logs(*self._inputs(observations, chosen)).exp()
+        return found, found[..., :0]
+
+    def go_on(
+        self, observations: Tensor, states: Tensor, chosen: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """A later step of options: probabilities, states, and ends (count, K).
+
+        ``ends`` is the probability that the subtask was done before this step, so that these
+        probabilities do not apply.
+
+        Args:
+            observations: (count, observation).
+            states: of the step before.
+            chosen: as for :meth:`start`.
+        """
+        given = self._inputs(observations, chosen)
+        return self.action_logs(*given).exp(), states, self.end_scores(*given).sigmoid()
+
+    def _inputs(self, observations: Tensor, chosen: Tensor | None) -> tuple[Tensor, Tensor]:
+        latents = torch.eye(self.count, dtype=observations.dtype, device=observations.device)
+        if chosen is None:
+            return observations[:, None], latents
+        return observations, latents[chosen]
+
+
+def _perceptron(given: int, size: int, depth: int, outputs: int) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for _ in range(depth):
+        layers += [nn.Linear(given, size), nn.ReLU()]
+        given = size
+    return nn.Sequential(*layers, nn.Linear(given, outputs))
+
+
+def _both(observations: Tensor, latents: Tensor) -> Tensor:
+    shape = torch.broadcast_shapes(observations.shape[:-1], latents.shape[:-1])
+    return torch.cat([observations.expand(*shape, -1), latents.expand(*shape, -1)], -1)
+
+
+def _exact(scores: Tensor) -> Tensor:
+    return scores.to(torch.promote_types(scores.dtype, torch.float32))

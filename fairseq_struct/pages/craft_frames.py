@@ -1,0 +1,162 @@
+"""Frames of an episode, as an animated GIF or as an HTML page with a slider."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from html import escape
+from io import BytesIO
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from fairseq_struct.pages.html_page import html_page
+from fairseq_struct.pages.picture import Picture
+
+_STYLE = (
+    ".frame { margin: 0; } .frame[hidden] { display: none; }"
+    " .frame img { image-rendering: pixelated; min-width: 20em; }"
+    " #place { width: 20em; vertical-align: middle; }"
+)
+_TITLE = 16  # dots below a frame
+# Without scripts, all frames are shown one below the other and the controls are not.
+_CONTROLS = """<p id="controls" hidden><label for="place">Step</label>
+<input id="place" type="range" min="0" max="{last}" value="0" step="1">
+<button id="play" type="button">Play</button></p>
+"""
+_SCRIPT = """<script>
+const frames = [...document.querySelectorAll(".frame")];
+const place = document.getElementById("place"), play = document.getElementById("play");
+let timer = null;
+function show() {{
+  frames.forEach((frame, number) => frame.hidden = number !== place.valueAsNumber);
+  place.setAttribute("aria-valuetext", frames[place.valueAsNumber].dataset.title);
+}}
+function stop() {{ clearInterval(timer); timer = null; play.textContent = "Play"; }}
+function next() {{
+  if (place.valueAsNumber >= frames.length - 1) {{ stop(); return; }}
+  place.valueAsNumber += 1; show();
+}}
+place.addEventListener("input", () => {{ stop(); show(); }});
+play.addEventListener("click", () => {{
+  if (timer !== null) {{ stop(); return; }}
+  if (place.valueAsNumber >= frames.length - 1) place.valueAsNumber = 0;
+  show(); play.textContent = "Pause"; timer = setInterval(next, {milliseconds});
+}});
+document.getElementById("controls").hidden = false;
+show();
+</script>
+"""
+
+
+class Frame(NamedTuple):
+    """What is seen at one step: (height, width, 3) bytes of red, green and blue, and a text."""
+
+    pixels: np.ndarray
+    title: str
+
+
+def write_gif(
+    file: BinaryIO, frames: Sequence[Frame], seconds: float = 0.3, scale: int = 1
+) -> None:
+    """Write an animated GIF that repeats for ever; each title stands below its frame.
+
+    Args:
+        file: open for writing.
+        frames: in order, of one size.
+        seconds: how long each of them is shown; GIF knows hundredths.
+        scale: by how many dots, in both directions, a pixel is shown.
+
+    Raises:
+        ValueError: no frame, frames of different sizes, or pixels that are no bytes of colours.
+    """
+    _check(frames)
+    drawn = _with_titles(frames, scale)
+    # One palette for all frames, so that no colour flickers.
+    strip = np.concatenate([np.asarray(one) for one in drawn])
+    from PIL import Image
+
+    palette = Image.fromarray(strip).quantize(256, dither=Image.Dither.NONE)
+    first, *later = (one.quantize(palette=palette, dither=Image.Dither.NONE) for one in drawn)
+    first.save(
+        file, format="GIF", save_all=True, append_images=later, loop=0,
+        duration=round(seconds * 1000), optimize=False,
+    )  # fmt: skip
+
+
+def frames_page(
+    frames: Sequence[Frame],
+    title: str,
+    note: str = "",
+    picture: Picture | None = None,
+    seconds: float = 0.3,
+) -> str:
+    """Make a self-contained HTML page with a slider over the frames.
+
+    All titles stand in a list below, which needs neither sight nor scripts.
+
+    Args:
+        frames: in order, of one size.
+        title: of the page, plain text.
+        note: text below the title.
+        picture: shown below the frames, such as the trajectory.
+        seconds: how long each frame is shown when the page plays them.
+
+    Raises:
+        ValueError: as for :func:`write_gif`.
+    """
+    _check(frames)
+    parts = [f"<p>{escape(note)}</p>\n"] if note else []
+    parts.append(_CONTROLS.format(last=len(frames) - 1))
+    for frame in frames:
+        text = escape(frame.title)
+        parts.append(
+            f'<figure class="frame" data-title="{text}"><img alt="{text}" '
+            f'src="data:image/png;base64,{_png(frame.pixels)}"><figcaption>{text}</figcaption>'
+            "</figure>\n"
+        )
+    if picture is not None:
+        parts.append(picture.svg())
+    titles = "".join(f"<li>{escape(frame.title)}</li>\n" for frame in frames)
+    parts.append(f"<details><summary>All steps</summary>\n<ol>\n{titles}</ol></details>\n")
+    parts.append(_SCRIPT.format(milliseconds=round(seconds * 1000)))
+    return html_page(title, parts, _STYLE)
+
+
+def _check(frames: Sequence[Frame]):
+    if not frames:
+        raise ValueError("an episode needs a frame")
+    shapes = {frame.pixels.shape for frame in frames}
+    if len(shapes) != 1:
+        raise ValueError(f"frames of different sizes: {sorted(shapes)}")
+    (shape,) = shapes
+    bytes_only = all(frame.pixels.dtype == np.uint8 for frame in frames)
+    if not bytes_only or len(shape) != 3 or shape[2] != 3 or 0 in shape:
+        raise ValueError("a frame must be bytes of the shape (height, width, 3)")
+
+
+def _png(pixels: np.ndarray) -> str:
+    from PIL import Image
+
+    with BytesIO() as file:
+        Image.fromarray(pixels).save(file, format="PNG")
+        return b64encode(file.getvalue()).decode()
+
+
+def _with_titles(frames: Sequence[Frame], scale: int) -> list:
+    """The enlarged frames, above white strips with their titles, as wide as the longest needs."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = ImageFont.load_default()
+    needed = max(font.getbbox(frame.title, mode="1")[2] for frame in frames) + 5
+    drawn = []
+    for frame in frames:
+        pixels = frame.pixels.repeat(scale, 0).repeat(scale, 1)
+        height, width = pixels.shape[:2]
+        image = Image.new("RGB", (max(width, int(needed)), height + _TITLE), "white")
+        image.paste(Image.fromarray(pixels))
+        draw = ImageDraw.Draw(image)
+        draw.fontmode = "1"  # letters without greys leave the palette to the frames
+        draw.text((2, height + 2), frame.title, fill="black", font=font)
+        drawn.append(image)
+    return drawn

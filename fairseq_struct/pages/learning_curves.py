@@ -1,0 +1,153 @@
+"""Draws learning curves: mean and range over seeds, panels side by side, as one PNG.
+
+Source: Y. Shen's thesis, figures 16, 17 and 19 to 21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from fairseq_struct.pages.gallery import save_png
+
+Run = tuple[Sequence[float], Sequence[float]]
+# Okabe and Ito's colours, which people with any colour vision can tell apart; then other lines.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+_LINES = ("-", "--", ":", "-.")
+# From here on, numbers at the x axis are written as 10k or 2M.
+_THOUSANDS = 10_000
+_WIDTH, _HEIGHT, _LEGEND_LINE = 4.2, 3.2, 0.25  # inches
+
+
+class Panel(NamedTuple):
+    """Curves over the same axes.
+
+    Attributes:
+        title: above it.
+        x_label, y_label: names of the axes, with their units.
+        curves: for each name, the x and y values of every seed. They may stop or lie elsewhere.
+        y_limits: the lowest and the highest y; what fits the curves if None.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    curves: Mapping[str, Sequence[Run]]
+    y_limits: tuple[float, float] | None = None
+
+
+class Summary(NamedTuple):
+    """Mean, smallest and largest y of several seeds at each x."""
+
+    x: np.ndarray
+    mean: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+
+
+def mean_and_range(runs: Sequence[Run]) -> Summary:
+    """Summarise seeds whose x values differ.
+
+    Seeds are lines between their points. They are compared at the x values of all of them, from
+    where the last seed starts to where the first one stops: nothing is made up beyond a seed's end,
+    and no mean jumps because a seed is missing.
+
+    Args:
+        runs: x and y values of each seed; x increases.
+
+    Raises:
+        ValueError: no seed, a seed without values or with x and y of different lengths, values
+            that are not finite, x that does not increase, or seeds that do not overlap.
+    """
+    if not runs:
+        raise ValueError("a learning curve needs a seed")
+    arrays = [_checked(seed, *run) for seed, run in enumerate(runs, 1)]
+    first, last = max(x[0] for x, _ in arrays), min(x[-1] for x, _ in arrays)
+    if first > last:
+        raise ValueError(f"one seed starts at {first:g}, where another has stopped, at {last:g}")
+    places = np.unique(np.concatenate([x for x, _ in arrays]))
+    places = places[(places >= first) & (places <= last)]
+    values = np.stack([np.interp(places, x, y) for x, y in arrays])
+    return Summary(places, values.mean(0), values.min(0), values.max(0))
+
+
+def write_learning_curves(file: BinaryIO, panels: Sequence[Panel], title: str = "") -> None:
+    """Draw panels in a row: lines are means over seeds, shades their range from least to most.
+
+    A name has the same colour in all panels; the legend below them tells how many seeds it has.
+
+    Args:
+        file: open for writing.
+        panels: from left to right.
+        title: above them.
+
+    Raises:
+        ValueError: no panel, one without curves, or curves as in :func:`mean_and_range`.
+    """
+    if not panels or not all(panel.curves for panel in panels):
+        raise ValueError("learning curves need a panel, and every panel a curve")
+    from matplotlib.figure import Figure
+
+    names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
+    rows = -(-len(names) // (2 * len(panels)))
+    legend = (rows + 1) * _LEGEND_LINE
+    width, height = _WIDTH * len(panels), _HEIGHT + legend
+    figure = Figure(figsize=(width, height), dpi=144, layout="constrained")
+    figure.get_layout_engine().set(rect=(0, legend / height, 1, 1 - legend / height))
+    lines = {}
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        _draw(axes, panel, names, lines)
+    labels = [f"{name} ({_seeds(name, panels)})" for name in names]
+    figure.legend(
+        [lines[name] for name in names], labels, loc="lower center", ncols=2 * len(panels),
+        frameon=False,
+    )  # fmt: skip
+    if title:
+        figure.suptitle(title, parse_math=False)
+    save_png(figure, file)
+
+
+def _checked(seed: int, x: Sequence[float], y: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+    x, y = (np.asarray(values, dtype=np.float64) for values in (x, y))
+    if x.ndim != 1 or x.shape != y.shape or not len(x):
+        raise ValueError(f"seed {seed} has x of shape {x.shape} and y of shape {y.shape}")
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ValueError(f"seed {seed} has values that are not finite")
+    if (np.diff(x) <= 0).any():
+        raise ValueError(f"x of seed {seed} does not increase")
+    return x, y
+
+
+def _draw(axes, panel: Panel, names: Sequence[str], lines: dict):
+    """Draw a panel; add a line of each name to ``lines``."""
+    from matplotlib.ticker import EngFormatter
+
+    for name, runs in panel.curves.items():
+        try:
+            found = mean_and_range(runs)
+        except ValueError as error:
+            raise ValueError(f"{panel.title}, {name}: {error}") from None
+        place = names.index(name)
+        colour = COLOURS[place % len(COLOURS)]
+        style = _LINES[place // len(COLOURS) % len(_LINES)]
+        marker = "o" if len(found.x) == 1 else ""
+        (lines[name],) = axes.plot(found.x, found.mean, style, color=colour, marker=marker)
+        axes.fill_between(found.x, found.lowest, found.highest, color=colour, alpha=0.2, lw=0)
+    axes.set_title(panel.title, parse_math=False)
+    axes.set_xlabel(panel.x_label, parse_math=False)
+    axes.set_ylabel(panel.y_label, parse_math=False)
+    axes.grid(alpha=0.3)
+    if axes.get_xlim()[1] >= _THOUSANDS:
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    if panel.y_limits is not None:
+        axes.set_ylim(*panel.y_limits)
+
+
+def _seeds(name: str, panels: Sequence[Panel]) -> str:
+    counts = {len(panel.curves[name]) for panel in panels if name in panel.curves}
+    least, most = min(counts), max(counts)
+    if least == most:
+        return "1 seed" if most == 1 else f"{most} seeds"
+    return f"{least} to {most} seeds"
