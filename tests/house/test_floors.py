@@ -1,6 +1,7 @@
 """Rooms import only from lower floors; networks and inference never load fairseq."""
 
 import ast
+import importlib.util
 import json
 import re
 import subprocess
@@ -54,6 +55,11 @@ BEHIND_DOORS = {
     "modules.on_lstm": "modules.on_lstm",
 }
 MOST_FILES_OF_A_ROOM = 15
+# gymnasium is optional.
+NEED_GYMNASIUM = {
+    f"fairseq_struct.environments.{name}"
+    for name in ("required_gymnasium", "craft", "craft_spaces", "craft_vector")
+}
 
 
 def room_of(path: Path) -> str:
@@ -162,12 +168,35 @@ def test_the_floors_catch_an_offender(tmp_path, monkeypatch):
 
 def test_networks_and_inference_never_load_fairseq():
     """Transitively, too: whatever these rooms import is loaded in a fresh interpreter."""
+    missing = set() if importlib.util.find_spec("gymnasium") else NEED_GYMNASIUM
     names = [
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        name_of(path)
         for path in SOURCES
-        if room_of(path) in WITHOUT_FAIRSEQ
+        if room_of(path) in WITHOUT_FAIRSEQ and name_of(path) not in missing
     ]
     assert "fairseq" not in modules_after(f"for name in {names!r}: importlib.import_module(name)")
+
+
+def name_of(path: Path) -> str:
+    """The dotted name of a file."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def test_only_classes_of_gymnasium_need_it():
+    """By what they import, directly or not; what only registers these classes does without."""
+    needs = {"gymnasium"}
+    found = {name_of(path): imports_of(path) for path in SOURCES}
+    del found["fairseq_struct.environments"]
+    while True:
+        more = {
+            file
+            for file, names in found.items()
+            if any(name == need or name.startswith(f"{need}.") for name in names for need in needs)
+        }
+        if more <= needs:
+            break
+        needs |= more
+    assert needs - {"gymnasium"} == NEED_GYMNASIUM
 
 
 def test_package_and_command_line_start_light():
