@@ -5,6 +5,7 @@ The maps are 5 by 5 with two kinds of objects.
 
 import json
 import re
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -136,8 +137,9 @@ def most_used_option(path):
 def test_one_option_is_repaired(data, trained, tmp_path, controller):
     """It is drawn anew and learns its subtask again; the other one stays, bit for bit."""
     option = most_used_option(trained[0])
+    given = shutil.copy(trained[0], tmp_path / "given.pt")
     frozen = ["--freeze-controller"] if controller == "is frozen" else []
-    options = [*SMALL, f"--initial-model={trained[0]}", f"--train-options={option}",
+    options = [*SMALL, f"--initial-model={given}", f"--train-options={option}",
                "--reset-options", "--weight-decay=0.001", *frozen]  # fmt: skip
     broken = run("train", data, *options, "--max-update=1", "--lr=1e-9", f"--save-dir={tmp_path}/0")
     log = run("train", data, *options, "--max-update=150", f"--save-dir={tmp_path}/1")
@@ -150,6 +152,8 @@ def test_one_option_is_repaired(data, trained, tmp_path, controller):
     assert bool(others) == (not frozen)
     losses = [validated(each)["loss"] for each in (trained[1], broken, log)]
     assert losses[1] > losses[0] + 0.3 and losses[2] < losses[0] + 0.15, losses
+    given.unlink()  # only training reads it
+    restored(tmp_path / "1" / "checkpoint_last.pt")
 
 
 def about(path, **changes):

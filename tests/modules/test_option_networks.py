@@ -127,6 +127,25 @@ def test_acting_step_by_step_is_the_same(made):
             assert said.ends[1] == 1
 
 
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("levels", [1, 2])
+def test_half_precision_keeps_exact_probabilities(kind, levels):
+    made, (observations, lengths, tasks) = network(levels=levels), demonstrations()
+    exact = made(observations, lengths, tasks)
+    for part in (made, without_memory(made)) if levels == 1 else (made,):
+        part.to(kind)
+        found = part(observations.to(kind), lengths, tasks)
+        assert all(value.dtype == torch.float32 for value in found[:3])
+        torch.testing.assert_close(found.options.sum(-1)[0], torch.ones(7))
+        said, state = part.step(observations[:, 0].to(kind), part.begin(3, tasks))
+        torch.testing.assert_close(
+            said.log_probabilities, found.log_probabilities[:, 0], atol=0.05, rtol=0.05
+        )
+        part.step(observations[:, 1].to(kind), state)
+        if part is made:
+            assert (found.log_probabilities - exact.log_probabilities).abs().max() < 0.5
+
+
 def test_very_sure_policies_have_finite_losses_and_gradients():
     made, given = network(temperature=1.0).float(), demonstrations()
     with torch.no_grad():
