@@ -1,11 +1,15 @@
-"""Speed of what Option-Controller networks learn in and from.
+"""Speed of Option-Controller networks, and of what they learn in and from.
 
 ``environment``: steps per second of 256 worlds of Craft with random actions, observations and new
 episodes included: those of the arrays alone, of the vectorised environment, and of gymnasium's
 ``SyncVectorEnv`` of the single one. The kinds alternate; each number is a median of stretches that
 follow an untimed one.
 
-    python recipes/benchmarks/option_controller.py [--threads 1] [--append]
+``imitation``: one update's forward and backward pass over 512 demonstrations of 16 steps, in one
+recurrent pass of 3 options of size 128, against an ``nn.LSTM(128)`` that reads the same batch. The
+ratio is also given per option.
+
+    python recipes/benchmarks/option_controller.py [--threads 1] [--append] [--only imitation]
 """
 
 import argparse
@@ -22,12 +26,19 @@ from fairseq_struct.environments.craft import CraftEnv
 from fairseq_struct.environments.craft_rules import CraftOptions
 from fairseq_struct.environments.craft_vector import CraftVectorEnv
 from fairseq_struct.environments.craft_worlds import CraftWorlds
+from fairseq_struct.modules.option_controller import (
+    CellSizes,
+    Controller,
+    OptionController,
+    OptionPool,
+)
 from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 WORLDS, TASK = 256, "DCA"
 # Steps of all worlds in a stretch; the slowest kind takes fewer.
 STEPS, STEPS_OF_SINGLE_ONES = 2000, 40
+DEMONSTRATIONS, LENGTH, OPTIONS = 512, 16, 3
 
 
 def environment(repeats: int) -> dict[str, float]:
@@ -76,25 +87,66 @@ def _gymnasium(worlds: VectorEnv) -> Callable[[np.ndarray], None]:
     return walk
 
 
+def imitation(repeats: int) -> dict[str, float]:
+    """Milliseconds of the network and of an LSTM, and their ratio, whole and per option."""
+    torch.manual_seed(1)
+    craft = CraftOptions(TASK)
+    seen = torch.rand(DEMONSTRATIONS, LENGTH, craft.observation_size)
+    actions = torch.randint(craft.action_count, (DEMONSTRATIONS, LENGTH))
+    lengths, tasks = torch.full((DEMONSTRATIONS,), LENGTH), torch.randint(3, (DEMONSTRATIONS,))
+    sizes = CellSizes(craft.observation_size, craft.action_count)
+    over = CellSizes(craft.observation_size, OPTIONS, ends=False)
+    network = OptionController(OptionPool.of(OPTIONS, sizes), Controller(over, 3))
+    lstm = torch.nn.LSTM(craft.observation_size, sizes.hidden, batch_first=True)
+
+    def imitate():
+        logs = network(seen, lengths, tasks).log_probabilities
+        torch.nn.functional.nll_loss(logs.flatten(0, 1), actions.flatten()).backward()
+
+    kinds = {"network": imitate, "lstm": lambda: lstm(seen)[0].sum().backward()}
+    times: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for _ in range(repeats + 1):
+        for kind, update in kinds.items():
+            start = time.perf_counter()
+            update()
+            times[kind].append(1000 * (time.perf_counter() - start))
+    found = {kind: median(values[1:]) for kind, values in times.items()}
+    ratio = found["network"] / found["lstm"]
+    return {f"milliseconds_{kind}": round(value, 1) for kind, value in found.items()} | {
+        "ratio_to_lstm": round(ratio, 2), "ratio_per_option": round(ratio / OPTIONS, 2)
+    }  # fmt: skip
+
+
+BENCHMARKS = {
+    "environment": (environment, f"{WORLDS} worlds of Craft, task {TASK}"),
+    "imitation": (
+        imitation, f"{DEMONSTRATIONS} demonstrations of {LENGTH} steps, {OPTIONS} options of 128",
+    ),
+}  # fmt: skip
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--repeats", type=int, default=9, help="timed stretches of each")
     options.add_argument("--threads", type=int, default=1, help="CPU threads")
     options.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
+    options.add_argument("--only", choices=BENCHMARKS, help="run one of them (default: all)")
     setting = options.parse_args()
     if min(setting.repeats, setting.threads) < 1:
         options.error("all numbers must be 1 or more")
     torch.set_num_threads(setting.threads)
-    metrics = environment(setting.repeats)
-    print("environment", metrics, flush=True)
-    if setting.append:
-        append_result(RESULTS, Result(
-            experiment=benchmark_name("option_controller", setting.threads), variant="environment",
-            metrics=metrics, device=device_name(setting.threads, on_cpu=True),
-            data=f"{WORLDS} worlds of Craft, task {TASK}, {setting.repeats} repeats",
-            command="python recipes/benchmarks/option_controller.py "
-            f"--threads {setting.threads} --repeats {setting.repeats} --append",
-        ))  # fmt: skip
+    for variant in [setting.only] if setting.only else BENCHMARKS:
+        measure, data = BENCHMARKS[variant]
+        metrics = measure(setting.repeats)
+        print(variant, metrics, flush=True)
+        if setting.append:
+            append_result(RESULTS, Result(
+                experiment=benchmark_name("option_controller", setting.threads), variant=variant,
+                metrics=metrics, device=device_name(setting.threads, on_cpu=True),
+                data=f"{data}, {setting.repeats} repeats",
+                command="python recipes/benchmarks/option_controller.py "
+                f"--threads {setting.threads} --repeats {setting.repeats} --append",
+            ))  # fmt: skip
 
 
 if __name__ == "__main__":
