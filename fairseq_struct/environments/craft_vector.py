@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,11 +95,7 @@ class CraftVectorEnv(gymnasium.vector.VectorEnv):
             ValueError: not as many seeds, or no such mask.
         """
         which = np.flatnonzero(self._mask(options))
-        if seed is None or isinstance(seed, int | np.integer):
-            seed = [None if seed is None else int(seed) + i for i in range(self.num_envs)]
-        if len(seed) != self.num_envs:
-            raise ValueError(f"there are {len(seed)} seeds for {self.num_envs} worlds")
-        self._seed(seed, which)
+        self._seed(self.seeds_of(seed), which)
         self._begin(which)
         told = np.zeros(self.num_envs, bool)
         told[which] = True
@@ -120,10 +116,21 @@ class CraftVectorEnv(gymnasium.vector.VectorEnv):
         Raises:
             ValueError: no such action, or an episode that should have been reset.
         """
+        return self.advance(lambda active: self.worlds.step(actions, active))
+
+    def advance(
+        self, act: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """A :meth:`step` of as many actions in ``worlds`` as wanted; autoreset is the same.
+
+        Args:
+            act: given (num_envs,) booleans of the worlds that go on, acts in them, and returns what
+                :meth:`.CraftWorlds.step` does.
+        """
         ended = self.worlds.ended
         if self.autoreset_mode is AutoresetMode.DISABLED and ended.any():
             raise ValueError(f"world {ended.argmax()} has ended; reset it before the next step")
-        rewards, terminated, truncated = self.worlds.step(actions, ~ended)
+        rewards, terminated, truncated = act(~ended)
         final = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             ended = terminated | truncated
@@ -137,6 +144,18 @@ class CraftVectorEnv(gymnasium.vector.VectorEnv):
         if self.render_mode is None:
             return None
         return tuple(rendered(self.worlds, i, self.render_mode) for i in range(self.num_envs))
+
+    def seeds_of(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
+        """The seed of each world that ``reset(seed=seed)`` means.
+
+        Raises:
+            ValueError: not as many seeds.
+        """
+        if seed is None or isinstance(seed, int | np.integer):
+            return [None if seed is None else int(seed) + i for i in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise ValueError(f"there are {len(seed)} seeds for {self.num_envs} worlds")
+        return list(seed)
 
     def _mask(self, options: dict[str, Any] | None) -> np.ndarray:
         if not options or "reset_mask" not in options:

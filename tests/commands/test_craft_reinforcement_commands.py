@@ -6,12 +6,15 @@ import re
 import pytest
 import torch
 from fairseq_commands import USER_DIR, run
+from small_options import imitate
 from two_processes import train as train_together
 
 import fairseq_struct
 from fairseq_struct import compat
 from fairseq_struct.cli.main import main
 from fairseq_struct.errors import InputError
+from fairseq_struct.models.shared.imitation_model import ImitationModel
+from fairseq_struct.modules.option_controller.compile_policy import CompilePolicy
 
 WORLD = ["--map-size=6", "--kinds=AC", "--time-limit=20"]
 SMALL = [
@@ -21,21 +24,6 @@ SMALL = [
     "--no-epoch-checkpoints", "--no-progress-bar", "--log-format=json", "--log-interval=1",
 ]  # fmt: skip
 ALONE = [*SMALL, "--optimizer=adam", "--lr=0.01", "--actors=6", "--batch-size=8"]
-
-
-def imitate(folder, name, *options):
-    """A checkpoint of a network with options, hardly trained."""
-    out = folder / "demonstrations"
-    if not out.exists():
-        given = ["AC,CA", str(out), "--number=10", "--size=6", "--kinds=AC"]
-        assert main(["prepare", "craft_demonstrations", *given]) == 0
-    run(
-        "train", out / "data-bin", f"--user-dir={USER_DIR}", "--task=craft_imitation",
-        "--criterion=craft_imitation", "--optimizer=adam", "--batch-size=20", "--max-update=1",
-        "--mlp-size=10", f"--save-dir={folder / name}", "--no-epoch-checkpoints",
-        "--hidden-size=6", "--lr=0.01", *options,
-    )  # fmt: skip
-    return folder / name / "checkpoint_last.pt"
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +84,7 @@ def test_a_run_that_stops_within_a_rollout_goes_on_as_if_it_had_not(trained, ski
     for updates in (3, 10):
         run("train", *ALONE, f"--options-from={skills}", f"--max-update={updates}",
             f"--save-dir={tmp_path}")  # fmt: skip
-    first, second = (
-        compat.load_state(path) for path in (whole, tmp_path / "checkpoint_last.pt")
-    )
+    first, second = (compat.load_state(path) for path in (whole, tmp_path / "checkpoint_last.pt"))
     for name, value in first["model"].items():
         assert torch.equal(value, second["model"][name]), name
     first, second = (state["extra_state"]["task"] for state in (first, second))
@@ -170,6 +156,35 @@ def test_options_are_merged_experts_act_once_and_plain_policies_have_none(
                   *([f"--options-from={experts}"] if name == "experts" else []))  # fmt: skip
         assert {line["option_length"] for line in logged(log, "divergence")
                 if "option_length" in line} == {1}  # fmt: skip
+
+
+def test_latents_of_compile_are_options(skills, tmp_path):
+    """Two and three of them: frozen, learned over, and read again where their files are gone."""
+    state, paths = compat.load_state(skills), []
+    about = bytes(state["model"]["about"].tolist())
+    for count in (2, 3):
+        torch.manual_seed(count)
+        network = CompilePolicy(json.loads(about)["observation_size"], 5, 2, count, size=8)
+        state["model"] = ImitationModel(network, json.loads(about)).state_dict()
+        torch.save(state, tmp_path / f"latents{count}.pt")
+        paths.append(tmp_path / f"latents{count}.pt")
+    both = f"--options-from={paths[0]},{paths[1]}"
+    run("train", *ALONE, both, "--max-update=4", f"--save-dir={tmp_path}")
+    checkpoint = tmp_path / "checkpoint_last.pt"
+    after = compat.load_state(checkpoint)["model"]
+    for number, path in enumerate(paths):
+        for name, value in compat.load_state(path)["model"].items():
+            if name.startswith("network.options."):
+                other = name.replace("network.options", f"policy.options.parts.{number}")
+                assert torch.equal(after[other], value)
+        path.unlink()
+    tool = fairseq_struct.load(checkpoint, ability="rollout")
+    assert tool.model.option_count == 5
+    assert tool.rollout(episodes=4).steps.max() <= 20
+    assert tool.option_success(episodes=4).shape == (5, 2)
+    with pytest.raises(InputError, match="are not of one pool"):
+        torch.save(state, paths[0])
+        run("train", *ALONE, f"--options-from={paths[0]},{skills}", f"--save-dir={tmp_path}")
 
 
 def test_bad_input_is_refused_before_training(skills, trained, tmp_path):

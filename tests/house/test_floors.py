@@ -59,7 +59,7 @@ MOST_FILES_OF_A_ROOM = 15
 NEED_GYMNASIUM = {
     f"fairseq_struct.environments.{name}"
     for name in ("required_gymnasium", "craft", "craft_spaces", "craft_vector")
-}
+} | {"fairseq_struct.inference.option_controller.option_env"}
 
 
 def room_of(path: Path) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional  # fairseq cannot read "str | None"
 
+import numpy as np
 from fairseq import checkpoint_utils
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
@@ -12,13 +13,13 @@ from torch import Tensor
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.imitation_model import about_of, check_same
 from fairseq_struct.modules.option_controller.imitating import SingleOption
-from fairseq_struct.modules.option_controller.options import OptionPool, merge
+from fairseq_struct.modules.option_controller.options import Pool, merge
 from fairseq_struct.modules.option_controller.policy import (
     ActingPolicy,
     OptionPolicy,
     PolicyOutput,
 )
-from fairseq_struct.modules.option_controller.stored_options import NAME, stored_options
+from fairseq_struct.modules.option_controller.stored_options import has_options, stored_options
 
 
 @dataclass
@@ -29,7 +30,8 @@ class OptionPolicyConfig(FairseqDataclass):
         default=None,
         metadata={
             "help": "checkpoint whose options are frozen and reused, or several between commas, "
-            "whose options become one pool; without it the controller chooses actions themselves"
+            "whose options become one pool (those of compile_policy are its latents, and only "
+            "with each other); without it the controller chooses actions themselves"
         },
     )
     hidden_size: int = field(default=128, metadata={"help": "d_hid of the controller"})
@@ -88,7 +90,7 @@ class OptionPolicyModel(BaseFairseqModel):
         )  # fmt: skip
 
     @staticmethod
-    def _pool(paths: str | None, craft) -> OptionPool | None:
+    def _pool(paths: str | None, craft) -> Pool | None:
         """The options of the named checkpoints."""
         if paths is None:
             return None
@@ -100,9 +102,9 @@ class OptionPolicyModel(BaseFairseqModel):
 
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
         """Load parameters; options come with them, so the files they are from may be gone."""
-        if self.policy.options is None and any(NAME.fullmatch(name) for name in state_dict):
+        if self.policy.options is None and has_options(state_dict):
             try:
-                pool = stored_options(state_dict)
+                pool = stored_options(state_dict, self.policy.observation)
                 self.policy = self.policy.over(pool.to(self.policy.value[0].weight.device))
             except ValueError as error:
                 raise RuntimeError(str(error)) from None
@@ -117,8 +119,8 @@ class OptionPolicyModel(BaseFairseqModel):
         """K, the number of options; 0 for a policy that chooses actions."""
         return 0 if self.policy.options is None else len(self.policy.options)
 
-    def single_option(self, number: int, count: int) -> SingleOption:
-        """One option for ``count`` worlds."""
+    def single_option(self, number: int | np.ndarray, count: int) -> SingleOption:
+        """One option for ``count`` worlds, or one of its own (count,) for each."""
         return SingleOption(self.policy.options, number, count)
 
     def acting(self, count: int, task: int = 0) -> ActingPolicy:
@@ -130,7 +132,7 @@ class OptionPolicyModel(BaseFairseqModel):
         return None
 
 
-def _read(path: str, craft) -> OptionPool:
+def _read(path: str, craft) -> Pool:
     """The options of a checkpoint whose demonstrations were of the same world."""
     own = {
         "kinds": craft.kinds, "observation": craft.observation,
@@ -141,7 +143,7 @@ def _read(path: str, craft) -> OptionPool:
     try:
         parameters = checkpoint_utils.load_checkpoint_to_cpu(path)["model"]
         check_same(own, about_of(parameters), "the checkpoint", but=("tasks",))
-        return stored_options(parameters)
+        return stored_options(parameters, craft.observation_size)
     except (InputError, KeyError, ValueError) as error:
         said = "a checkpoint without a model" if isinstance(error, KeyError) else error
         raise InputError(f"--options-from {path}: {said}") from None

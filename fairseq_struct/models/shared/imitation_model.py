@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 
+import numpy as np
 import torch
 from fairseq.models import BaseFairseqModel
 from torch import Tensor, nn
@@ -71,8 +72,8 @@ class ImitationModel(BaseFairseqModel):
         """The policy for ``count`` worlds of the task with this number."""
         return ImitatingPolicy(self.network, count, task)
 
-    def single_option(self, number: int, count: int) -> SingleOption:
-        """One option for ``count`` worlds."""
+    def single_option(self, number: int | np.ndarray, count: int) -> SingleOption:
+        """One option for ``count`` worlds, or one of its own (count,) for each."""
         return SingleOption(self.network.options, number, count)
 
     def upgrade_state_dict_named(self, state_dict: dict, name: str):

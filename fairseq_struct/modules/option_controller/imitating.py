@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fairseq_struct.modules.option_controller.options import OptionPool
+from fairseq_struct.modules.option_controller.options import Pool
 from fairseq_struct.modules.option_controller.policy import sampled
 
 
@@ -64,18 +64,18 @@ class ImitatingPolicy:
 
 
 class SingleOption:
-    """One option of a pool, acting in several worlds until it ends; see :func:`.play`.
+    """One option of a pool in each of several worlds, acting until it ends; see :func:`.play`.
 
     Args:
         pool: the options.
-        number: of the option.
+        number: of the option; (count,) numbers if each world calls one of its own.
         count: number of worlds.
     """
 
-    def __init__(self, pool: OptionPool, number: int, count: int):
+    def __init__(self, pool: Pool, number: int | np.ndarray, count: int):
         self.pool, self.count = pool, count
         device = next(pool.parameters()).device
-        self.chosen = torch.full((count,), number, dtype=torch.long, device=device)
+        self.chosen = torch.as_tensor(number, dtype=torch.long, device=device).expand(count)
         self.states: Tensor | None = None
         self._acts: Tensor | None = None
 
@@ -93,7 +93,7 @@ class SingleOption:
     def choose(
         self, observations: np.ndarray, which: np.ndarray, noise: np.ndarray
     ) -> list[np.ndarray]:
-        """Start the option in all rows: it is called once, in all worlds at the same time."""
+        """Start the options in all rows: they are called once, in all worlds at the same time."""
         seen = torch.from_numpy(observations).to(self.chosen.device)
         self._acts, self.states = self.pool.start(seen, self.chosen)
         zeros = np.zeros(self.count, np.float32)

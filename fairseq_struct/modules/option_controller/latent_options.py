@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import torch
 from torch import Tensor, nn
+
+from fairseq_struct.modules.option_controller.cell import CellSizes
 
 
 class LatentOptions(nn.Module):
@@ -25,6 +29,7 @@ class LatentOptions(nn.Module):
     def __init__(self, observation: int, actions: int, count: int, size: int = 128, depth: int = 2):
         super().__init__()
         self.count = count
+        self.sizes = CellSizes(observation, actions, 0, size, depth, ends=True)
         self.policy = _perceptron(observation + count, size, depth, actions)
         self.termination = _perceptron(observation + count, size, depth, 1)
 
@@ -68,17 +73,71 @@ class LatentOptions(nn.Module):
 
         Args:
             observations: (count, observation).
-            states: of the step before.
+            states: of the step before, which are empty.
             chosen: as for :meth:`start`.
         """
         given = self._inputs(observations, chosen)
-        return self.action_logs(*given).exp(), states, self.end_scores(*given).sigmoid()
+        found = self.action_logs(*given).exp()
+        return found, found[..., :0], self.end_scores(*given).sigmoid()
 
     def _inputs(self, observations: Tensor, chosen: Tensor | None) -> tuple[Tensor, Tensor]:
         latents = torch.eye(self.count, dtype=observations.dtype, device=observations.device)
         if chosen is None:
             return observations[:, None], latents
         return observations, latents[chosen]
+
+
+class JoinedOptions(nn.Module):
+    """The latents of several decoders as one pool, in their order.
+
+    Args:
+        parts: the decoders.
+
+    Raises:
+        ValueError: they read other observations, or have other actions.
+    """
+
+    def __init__(self, parts: Iterable[LatentOptions]):
+        super().__init__()
+        self.parts = nn.ModuleList(parts)
+        self.sizes = self.parts[0].sizes
+        for number, part in enumerate(self.parts):
+            for name in ("observation", "outputs"):
+                if getattr(part.sizes, name) != getattr(self.sizes, name):
+                    raise ValueError(
+                        f"options of one pool have equal {name}; decoder {number} has "
+                        f"{getattr(part.sizes, name)}, decoder 0 {getattr(self.sizes, name)}"
+                    )
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def start(self, observations: Tensor, chosen: Tensor | None = None) -> tuple[Tensor, ...]:
+        """As :meth:`LatentOptions.start`."""
+        return self._run(lambda part, rows, own: part.start(observations[rows], own), chosen)
+
+    def go_on(
+        self, observations: Tensor, states: Tensor, chosen: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
+        """As :meth:`LatentOptions.go_on`."""
+        return self._run(
+            lambda part, rows, own: part.go_on(observations[rows], states[rows], own), chosen
+        )
+
+    def _run(self, run: Callable[..., tuple], chosen: Tensor | None) -> tuple[Tensor, ...]:
+        """What ``run(decoder, its rows, their numbers in it)`` gives, in the order of rows."""
+        if chosen is None:
+            found = [run(part, slice(None), None) for part in self.parts]
+            return tuple(torch.cat(each, 1) for each in zip(*found, strict=True))
+        found, order, first = [], [], 0
+        for part in self.parts:
+            own = ((chosen >= first) & (chosen < first + len(part))).nonzero()[:, 0]
+            if len(own):
+                found.append(run(part, own, chosen[own] - first))
+                order.append(own)
+            first += len(part)
+        order = torch.cat(order).argsort()
+        return tuple(torch.cat(each)[order] for each in zip(*found, strict=True))
 
 
 def _perceptron(given: int, size: int, depth: int, outputs: int) -> nn.Sequential:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_struct.modules.option_controller.cell import Cell, CellOutput, CellSizes, StackedCells
+from fairseq_struct.modules.option_controller.latent_options import JoinedOptions, LatentOptions
 
 
 class OptionPool(nn.ModuleList):
@@ -107,13 +108,24 @@ def _with_ends(found: CellOutput) -> CellOutput:
     return found._replace(ends=torch.ones_like(found.probabilities[..., 0]))
 
 
-def merge(pools: Iterable[OptionPool]) -> OptionPool:
+Pool = OptionPool | LatentOptions | JoinedOptions
+
+
+def merge(pools: Iterable[Pool]) -> Pool:
     """One pool of the options of several, in their order, which share their parameters.
 
     Args:
-        pools: of trained models, as ``[model.options for model in models]``.
+        pools: of trained models, as ``[model.options for model in models]``; either all of cells,
+            or all of latents of compILE.
 
     Raises:
-        ValueError: there is none, or sizes, observations or actions differ.
+        ValueError: there is none, or kinds, sizes, observations or actions differ.
     """
-    return OptionPool(option for pool in pools for option in pool)
+    pools = list(pools)
+    latent = [not isinstance(pool, OptionPool) for pool in pools]
+    if not any(latent):
+        return OptionPool(option for pool in pools for option in pool)
+    if not all(latent):
+        raise ValueError("latents of compILE and options of other networks are not of one pool")
+    parts = [part for pool in pools for part in getattr(pool, "parts", [pool])]
+    return parts[0] if len(parts) == 1 else JoinedOptions(parts)

@@ -9,7 +9,7 @@ from torch.nn.functional import one_hot
 
 from fairseq_struct.modules.option_controller.cell import CellSizes
 from fairseq_struct.modules.option_controller.controller import Controller
-from fairseq_struct.modules.option_controller.options import OptionPool
+from fairseq_struct.modules.option_controller.options import Pool
 
 
 class PolicyOutput(NamedTuple):
@@ -44,7 +44,7 @@ class OptionPolicy(nn.Module):
     """
 
     def __init__(
-        self, pool: OptionPool | None, observation: int, actions: int, hidden: int = 128,
+        self, pool: Pool | None, observation: int, actions: int, hidden: int = 128,
         mlp: int = 128, depth: int = 2, temperature: float = 10.0,
     ):  # fmt: skip
         super().__init__()
@@ -56,7 +56,7 @@ class OptionPolicy(nn.Module):
                     f"environment with {observation} and {actions}"
                 )
             pool.requires_grad_(False)
-        self.options, self.actions = pool, actions
+        self.options, self.observation, self.actions = pool, observation, actions
         self._sizes = observation, actions, hidden, mlp, depth, temperature
         outputs = actions if pool is None else len(pool)
         sizes = CellSizes(observation, outputs, hidden, mlp, depth, ends=False)
@@ -68,7 +68,7 @@ class OptionPolicy(nn.Module):
             width = mlp
         self.value = nn.Sequential(*layers, nn.Linear(width, 1))
 
-    def over(self, pool: OptionPool) -> "OptionPolicy":
+    def over(self, pool: Pool) -> "OptionPolicy":
         """A new policy of these sizes over other options.
 
         Raises:
