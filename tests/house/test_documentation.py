@@ -44,12 +44,15 @@ SMALLER = {
     r"fairseq-train.* --arch ordered_memory": "--embed-dim 16 --hidden-size 16",
     r"fairseq-train.* --arch undirected_convnet": "--first-channels 4 --second-channels 6",
     r"fairseq-train.* --arch undirected_(attention|parser)": "--hidden-size 16",
+    r"fairseq-train.* --arch option_(controller|policy)": "--hidden-size 8 --mlp-size 12",
+    r"fairseq-train.* --arch option_policy": "--valid-episodes 9",
     r"fairseq-generate": "--beam 1 --max-len-b 9",
     r"python preprocess/parallel": "--subwords 9",
     r"python preprocess/(synthetic_translation|dependency_treebank)": "--sentences 40 8 8",
     r"python preprocess/listops": "--instances 60",
     r"python preprocess/image_classification": "--images 40 10",
     r"python preprocess/sequence_completion": "--share 0.002",
+    r"python preprocess/craft_demonstrations": "--number 10",
 }
 WRAPPER = """
 set -euo pipefail
@@ -159,12 +162,14 @@ def test_every_block_runs_as_it_is_written(folder):
     (partial,) = read_conllu(folder / "partial.conllu", partial=True)
     assert partial.heads[0] != UNKNOWN_HEAD and set(partial.heads[1:]) == {UNKNOWN_HEAD}
     assert (folder / "channels.png").read_bytes().startswith(b"\x89PNG")
+    assert re.search(r"^AC: success [\d.]+ %, return", everything, re.M)
+    assert (folder / "episode.gif").read_bytes().startswith(b"GIF89a")
     assert "<svg" in (folder / "trees.html").read_text()
 
 
 def test_the_table_of_undirected_networks_has_the_defaults():
     text = (ROOT / "README.md").read_text().partition("### Undirected neural networks")[2]
-    text = text.partition("## Results")[0]
+    text = text.partition("### ")[0]
     rows = re.findall(r"^\| `--([\w-]+)` \|.*\| ([\d.]+) \|$", text, re.M)
     defaults = vars(UndirectedConvnetConfig())
     assert dict(rows) == {name: str(defaults[name]) for name in ("passes", "gamma")}
