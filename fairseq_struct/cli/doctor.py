@@ -125,6 +125,7 @@ def compile_kernels(wanted: str = "") -> None:
     Raises:
         InputError: no folder is writable, the kernels could not be saved, or no use matches.
     """
+    from fairseq_struct.environments import craft_bot
     from fairseq_struct.modules import on_lstm
     from fairseq_struct.structure import ahead_of_time, kernel_cache
 
@@ -133,7 +134,8 @@ def compile_kernels(wanted: str = "") -> None:
         raise InputError(
             "no folder for compiled kernels is writable; set NUMBA_CACHE_DIR to a writable folder"
         )
-    uses = ahead_of_time.uses() | {"ON-LSTM": on_lstm.compile_kernels}
+    uses = ahead_of_time.uses()
+    uses |= {"ON-LSTM": on_lstm.compile_kernels, "Craft": craft_bot.compile_kernels}
     chosen = {name: use for name, use in uses.items() if wanted in name}
     if not chosen:
         raise InputError(f"--compile {wanted}: choose from {', '.join(uses)}")

@@ -107,12 +107,12 @@ def scores_of_subtasks(found, sample: dict, probabilities: bool) -> dict[str, Te
         sample: the batch.
         probabilities: whether the ends are, so that they have a threshold.
     """
-    true, lengths = sample["boundaries"], sample["net_input"]["lengths"]
-    predicted = most_likely_boundaries(found.ends, true, lengths)
+    true = sample["boundaries"]
+    predicted = most_likely_boundaries(found.ends, true)
     sums = {
         F1: boundary_f1(predicted, true).sum(),
         "aligned": aligned_steps(predicted, true, sample["subtasks"]).sum(),
     }
     if probabilities:
-        sums[F1_THRESHOLD] = boundary_f1(boundaries_above(found.ends, lengths), true).sum()
+        sums[F1_THRESHOLD] = boundary_f1(boundaries_above(found.ends, true), true).sum()
     return sums

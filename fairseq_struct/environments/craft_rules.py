@@ -79,8 +79,8 @@ class CraftOptions:
         for name, known in (("reward", REWARDS), ("observation", OBSERVATIONS)):
             if getattr(self, name) not in known:
                 raise InputError(unknown_name(name, getattr(self, name), known))
-        unknown = sorted(set(self.kinds) - set(KINDS))
-        if not self.kinds or unknown or len(set(self.kinds)) < len(self.kinds):
+        kinds = set(self.kinds) if isinstance(self.kinds, str) else set()
+        if not kinds or kinds - set(KINDS) or len(kinds) < len(self.kinds):
             raise InputError(f"kinds {self.kinds!r}: must be different letters of {''.join(KINDS)}")
         self._check_task()
         inside, needed = (self.size - 2) ** 2, self.things + 1
@@ -96,6 +96,8 @@ class CraftOptions:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < bound:
                 raise InputError(f"{name} {value!r}: must be a whole number, at least {bound}")
+        if not isinstance(self.done_action, bool):
+            raise InputError(f"done_action {self.done_action!r}: must be true or false")
         if self.objects_per_kind > MOST_OF_A_KIND:
             raise InputError(f"objects_per_kind {self.objects_per_kind}: {MOST_OF_A_KIND} at most")
 
@@ -191,7 +193,7 @@ class CraftOptions:
         Raises:
             InputError: an unknown name or a value that is impossible.
         """
-        known = {field.name: field.type for field in fields(cls)}
+        known = [field.name for field in fields(cls)]
         for name in values:
             if name not in known:
                 raise InputError(f"{of}: {unknown_name('option', name, known)}")
@@ -199,8 +201,6 @@ class CraftOptions:
             return cls(**values)
         except InputError as error:
             raise InputError(f"{of}: {error}") from None
-        except TypeError:  # a list in place of a string, for example
-            raise InputError(f"{of}: a value is of the wrong type") from None
 
     def refuse_others(self, other: CraftOptions, what: str) -> None:
         """Refuse what was made for other observations or actions.

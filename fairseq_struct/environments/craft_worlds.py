@@ -87,8 +87,11 @@ class CraftWorlds:
 
         Raises:
             InputError: maps so crowded that none can be solved.
+            ValueError: no such worlds, or not as many generators.
         """
         which = np.ascontiguousarray(which, np.int64)
+        if len(generators) != len(which) or (which < 0).any() or (which >= self.count).any():
+            raise ValueError(f"worlds are 0 to {self.count - 1}, and each needs a generator")
         seeds = [generator.integers(2**63) for generator in generators]
         found = np.zeros(len(which), bool)
         draw_maps(
@@ -162,13 +165,18 @@ class CraftWorlds:
         """What each agent observes; see :meth:`.CraftOptions.layout`.
 
         Args:
-            out: (count, observation_size) float32 to write into, rows contiguous.
+            out: (count, observation_size) float32 to write into, contiguous.
 
         Returns:
             ``out``, or a new array of that shape.
+
+        Raises:
+            ValueError: an array of another shape.
         """
-        if out is None:
-            out = np.empty((self.count, self.options.observation_size), np.float32)
+        shape = self.count, self.options.observation_size
+        out = np.empty(shape, np.float32) if out is None else out
+        if out.shape != shape:
+            raise ValueError(f"observations have the shape {shape}, not {out.shape}")
         kernel = observe_windows if self.options.observation == "windows" else observe_grid
         kernel(self.arrays, len(self.options.channels), out)
         return out

@@ -2,8 +2,9 @@
 
 The measures are those of the code of Ordered Memory Policy Networks (Lu et al., 2021). A boundary
 is the last step of a subtask. An end e_t says that a subtask ended at t - 1, so e_1 says nothing,
-and the end of the last subtask is the end of the demonstration, which needs no prediction: as in
-that code, it is a boundary for everybody, among the predicted and among the true ones.
+and the end of the last subtask is the end of the demonstration, which needs no prediction: it is a
+boundary among the predicted ones and among the true ones. If a step follows it, the action
+``done``, that step is not looked at.
 """
 
 import torch
@@ -11,41 +12,44 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def most_likely_boundaries(ends: Tensor, true: Tensor, lengths: Tensor) -> Tensor:
+def most_likely_boundaries(ends: Tensor, true: Tensor) -> Tensor:
     """As many boundaries as there are true ones: where e_t is largest.
 
     Among equal ends, the earliest are taken.
 
     Args:
         ends: (batch, steps) e_t, of any range.
-        true: (batch, steps) booleans, the true boundaries, the last one included.
-        lengths: (batch,) steps of each demonstration, 1 or more.
+        true: (batch, steps) booleans, the true boundaries, the last one included; one or more.
 
     Returns:
         (batch, steps) booleans; padding has no boundary.
     """
+    steps, last = _steps(true)
     scores = ends.roll(-1, 1).double()
-    steps = torch.arange(ends.shape[1], device=ends.device)
-    last = (lengths - 1)[:, None]
     scores = scores.masked_fill(steps == last, torch.inf).masked_fill(steps > last, -torch.inf)
     ranks = scores.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
     return (ranks < true.sum(1, keepdim=True)) & (steps <= last)
 
 
-def boundaries_above(ends: Tensor, lengths: Tensor, threshold: float = 0.5) -> Tensor:
+def boundaries_above(ends: Tensor, true: Tensor, threshold: float = 0.5) -> Tensor:
     """Boundaries where e_t is above a threshold, without knowing how many there are.
 
     Args:
         ends: (batch, steps) e_t, from 0 to 1.
-        lengths: (batch,) steps of each demonstration, 1 or more.
+        true: (batch, steps) booleans, the true boundaries, of which the last one is used.
         threshold: of e_t.
 
     Returns:
         (batch, steps) booleans; padding has no boundary.
     """
-    steps = torch.arange(ends.shape[1], device=ends.device)
-    last = (lengths - 1)[:, None]
+    steps, last = _steps(true)
     return ((ends.roll(-1, 1) > threshold) & (steps < last)) | (steps == last)
+
+
+def _steps(true: Tensor) -> tuple[Tensor, Tensor]:
+    """The places of steps (steps,), and that of the last boundary of each row (batch, 1)."""
+    steps = torch.arange(true.shape[1], device=true.device)
+    return steps, (steps * true).amax(1, keepdim=True)
 
 
 def boundary_f1(predicted: Tensor, true: Tensor, tolerance: int = 1) -> Tensor:

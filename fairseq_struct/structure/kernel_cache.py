@@ -143,8 +143,8 @@ class Announcement(event.Listener):
             return
         self._said = True
         _say(
-            "compiling exact inference or the ON-LSTM for this processor: 2 to 15 seconds at the "
-            "first use of each function, longer on a busy machine; "
+            "compiling exact inference, the ON-LSTM or Craft for this processor: 2 to 15 seconds "
+            "at the first use of each function, longer on a busy machine; "
             + (f"kept in {cache.cache_path}" if isinstance(cache, KernelCache) else "not kept")
             + " (fairseq-struct doctor --compile compiles everything ahead of time)"
         )

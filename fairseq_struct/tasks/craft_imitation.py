@@ -37,6 +37,7 @@ class CraftImitationTask(OwnCriterion, FairseqTask):
         environments: :class:`.CraftOptions` of the demonstrations, one for each task.
         about: what a model of these demonstrations depends on: ``tasks`` by name, ``kinds``,
             ``observation``, ``observation_size`` and ``actions`` (their number).
+        done_action: number of the action ``done``; None without one.
 
     Raises:
         InputError: the folder does not exist, or is damaged.
@@ -51,6 +52,7 @@ class CraftImitationTask(OwnCriterion, FairseqTask):
             raise InputError("the task needs a folder with demonstrations")
         self.environments = read_tasks(cfg.data)
         first = self.environments[0]
+        self.done_action = first.action_count - 1 if first.done_action else None
         self.about = {
             "tasks": [options.task for options in self.environments],
             "kinds": first.kinds,

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fairseq_struct.environments.craft_bot import best_actions
 from fairseq_struct.environments.craft_kernels import FIRST_KIND
 from fairseq_struct.environments.craft_rules import ACTIONS, KINDS, CraftOptions
 from fairseq_struct.environments.craft_worlds import CraftWorlds
@@ -216,6 +217,10 @@ def test_a_state_is_everything():
         ({"kinds": "AAC"}, "kinds 'AAC'"),
         ({"kinds": "ACE"}, "kinds 'ACE'"),
         ({"kinds": ""}, "kinds ''"),
+        ({"kinds": ["A", "C"]}, "kinds .'A', 'C'.: must be different letters"),
+        ({"kinds": 3}, "kinds 3"),
+        ({"task": 3}, "task 3"),
+        ({"done_action": "no"}, "done_action 'no'"),
         ({"size": 4}, "size 4: a map with 4 cells inside its boundary is too small for 4 objects"),
         ({"size": 5, "obstacles": 5}, "too small"),
         ({"size": 10.0}, "size 10.0: must be a whole number"),
@@ -280,3 +285,14 @@ def test_actions_that_do_not_exist_are_refused():
         world().step(np.array([-1]))
     with pytest.raises(ValueError, match="one action for each"):
         world().step(np.array([0, 0]))
+
+
+def test_worlds_that_do_not_exist_are_refused():
+    worlds, one = CraftWorlds(CraftOptions(), 2), np.random.default_rng(1)
+    for which, generators in (([2], [one]), ([-1], [one]), ([0, 1], [one]), ([0], [one, one])):
+        with pytest.raises(ValueError, match="worlds are 0 to 1, and each needs a generator"):
+            worlds.reset(np.array(which), generators)
+    with pytest.raises(ValueError, match="observations have the shape"):
+        worlds.observe(np.empty((1, 358), np.float32))
+    with pytest.raises(ValueError, match="one goal for each"):
+        best_actions(worlds, np.array([0]))

@@ -18,23 +18,22 @@ def marks(*rows: str) -> torch.Tensor:
 # Two subtasks of 3 and 2 steps, then padding; and three of 1, 4 and 2 steps.
 TRUE = marks("..|.|..", "|...|.|")
 SUBTASKS = torch.tensor([[2, 2, 2, 0, 0, -1, -1], [1, 0, 0, 0, 0, 1, 1]])
-LENGTHS = torch.tensor([5, 7])
 
 
 def test_an_end_closes_the_step_before_it():
     ends = torch.tensor([[1, 0, 0, 0.9, 0, 1, 1], [1, 0.4, 0, 0, 0, 0.3, 0]])
-    assert most_likely_boundaries(ends, TRUE, LENGTHS).equal(TRUE)
-    assert boundaries_above(ends, LENGTHS).equal(marks("..|.|..", "......|"))
-    assert boundaries_above(ends, LENGTHS, 0.2).equal(TRUE)
+    assert most_likely_boundaries(ends, TRUE).equal(TRUE)
+    assert boundaries_above(ends, TRUE).equal(marks("..|.|..", "......|"))
+    assert boundaries_above(ends, TRUE, 0.2).equal(TRUE)
 
 
 def test_equal_ends_and_the_first_one():
     """e_1 is 1 by definition and closes nothing; of equal ends the earliest count."""
     ends = torch.tensor([[1.0, 0, 0, 0, 0, 5, 5], [1.0, 0, 0, 0, 0, 0, 0]])
     expected = marks("|...|..", "||....|")
-    assert most_likely_boundaries(ends, TRUE, LENGTHS).equal(expected)
+    assert most_likely_boundaries(ends, TRUE).equal(expected)
     slots = 7 * ends - 3  # any range and sign
-    assert most_likely_boundaries(slots, TRUE, LENGTHS).equal(expected)
+    assert most_likely_boundaries(slots, TRUE).equal(expected)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +79,13 @@ def test_alignment():
 
 def test_padding_changes_nothing():
     ends = torch.tensor([[1, 0.2, 0.1, 0.6, 0.7, 0.9, 0.8]])
-    whole = most_likely_boundaries(ends, TRUE[:1], LENGTHS[:1])
-    assert whole[:, :5].equal(most_likely_boundaries(ends[:, :5], TRUE[:1, :5], LENGTHS[:1]))
-    assert not whole[:, 5:].any() and not boundaries_above(ends, LENGTHS[:1])[:, 5:].any()
+    whole = most_likely_boundaries(ends, TRUE[:1])
+    assert whole[:, :5].equal(most_likely_boundaries(ends[:, :5], TRUE[:1, :5]))
+    assert not whole[:, 5:].any() and not boundaries_above(ends, TRUE[:1])[:, 5:].any()
+
+
+def test_the_action_done_after_the_last_boundary_is_not_looked_at():
+    true, ends = marks(".|.|."), torch.tensor([[1, 0, 0.6, 0, 0.9]])
+    assert most_likely_boundaries(ends, true).equal(true)
+    assert boundaries_above(ends, true).equal(true)
+    assert aligned_steps(true, true, torch.tensor([[2, 2, 0, 0, 0]])).tolist() == [5]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import numba
+import numpy as np
 import pytest
 import torch
 from numba.core import caching, event, types
@@ -16,6 +17,9 @@ from numba.core.registry import CPUDispatcher
 from tree_kinds import KINDS, random_scores
 
 from fairseq_struct.cli.main import main
+from fairseq_struct.environments.craft_bot import best_actions
+from fairseq_struct.environments.craft_rules import CraftOptions
+from fairseq_struct.environments.craft_worlds import CraftWorlds
 from fairseq_struct.modules import on_lstm
 from fairseq_struct.structure import ahead_of_time, kernel_cache
 from fairseq_struct.structure.compiled import compiled
@@ -259,6 +263,11 @@ def test_compiling_ahead_of_time_leaves_nothing_to_compile(announcement, capsys)
             (sums + (trees.sparsemap**2).sum()).backward()
             trees.solve_sparsemap(start=trees.sparse_distribution)
     on_lstm.ONLSTM(4, [4, 6], chunk_size=2)(torch.randn(3, 2, 4))[0].sum().backward()
+    for observation in ("windows", "grid"):
+        worlds = CraftWorlds(CraftOptions("A", 6, "A", observation=observation), 3)
+        worlds.reset([2, 0], [np.random.default_rng(1)] * 2)
+        worlds.step(best_actions(worlds, worlds.goals).argmax(1), worlds.ended)
+        worlds.observe(worlds.observe())
     assert signatures() == known
     # A signature would not change if the fields of a named tuple were reordered.
     given = {part for kernel in kernels() for signature in kernel.signatures for part in signature}

@@ -130,6 +130,7 @@ def change(path, place, value):
         (lambda at: (at / "craft.json").write_text("{"), "craft.json: damaged"),
         (lambda at: (at / "craft.json").write_text('{"tasks": []}'), "craft.json: damaged"),
         (lambda at: rewrite(at, size="6"), "craft.json: size '6': must be a whole number"),
+        (lambda at: rewrite(at, kinds=["A"]), r"craft.json: kinds \['A'\]: must be"),
         (lambda at: rewrite(at, sise=6), "craft.json: unknown option 'sise'"),
         (lambda at: rewrite(at, kinds="AC"), "craft.json: task 'D': there is no subtask 'D'"),
         (lambda at: rewrite(at, kinds="ABCD"), "rows of 307 numbers, but craft.json says 358"),

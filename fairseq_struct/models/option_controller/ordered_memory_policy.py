@@ -1,0 +1,51 @@
+"""Ordered Memory Policy Networks for fairseq, a baseline of option-controller networks."""
+
+from dataclasses import dataclass, field
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import register_model, register_model_architecture
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.models.shared.imitation_model import ImitationModel
+from fairseq_struct.modules.option_controller.ordered_memory_policy import OrderedMemoryPolicy
+
+
+@dataclass
+class OrderedMemoryPolicyConfig(FairseqDataclass):
+    """Options of the policy; the defaults are those of its code, with the thesis's size."""
+
+    slots: int = field(default=3, metadata={"help": "n: slots of the memory, 2 or more"})
+    hidden_size: int = field(default=128, metadata={"help": "D: size of a slot"})
+    dropout: float = field(default=0.0, metadata={"help": "dropout in all recurrences"})
+
+
+@register_model("ordered_memory_policy", dataclass=OrderedMemoryPolicyConfig)
+class OrderedMemoryPolicyModel(ImitationModel):
+    """:class:`.OrderedMemoryPolicy` on ``--task craft_imitation``."""
+
+    ends_are_probabilities = False
+
+    @classmethod
+    def build_model(cls, cfg: OrderedMemoryPolicyConfig, task) -> "OrderedMemoryPolicyModel":
+        """Build the policy for the task's observations and actions.
+
+        Raises:
+            InputError: another task, or an option out of range.
+        """
+        cls.check_task(task)
+        if cfg.hidden_size < 1 or not 0 <= cfg.dropout < 1:
+            raise InputError("--hidden-size must be 1 or more, and --dropout 0 or more and below 1")
+        about = task.about
+        try:
+            network = OrderedMemoryPolicy(
+                about["observation_size"], about["actions"], len(about["tasks"]), cfg.hidden_size,
+                cfg.slots, cfg.dropout, task.done_action,
+            )  # fmt: skip
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        return cls(network, about)
+
+
+@register_model_architecture("ordered_memory_policy", "ordered_memory_policy_craft")
+def craft(args):
+    """The policy of section 5.3 of Shen's thesis: the defaults."""
