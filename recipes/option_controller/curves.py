@@ -61,6 +61,19 @@ def panels_of(curves: list[list[str]]) -> list[Panel]:
     ]  # fmt: skip
 
 
+def draw(figure: Path, panels: list[Panel], title: str):
+    """Write the figure.
+
+    Raises:
+        InputError: the seeds of a curve have nothing in common.
+    """
+    with whole_file(figure) as file:
+        try:
+            write_learning_curves(file, panels, title)
+        except ValueError as error:
+            raise InputError(f"{figure}: {error}") from None
+
+
 def main():
     report_plainly()
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -75,9 +88,7 @@ def main():
     for _, metric, _, _ in args.curve:
         if metric not in LABELS:
             raise InputError(f"unknown metric {metric!r}; choose one of: {', '.join(LABELS)}")
-    panels = panels_of(args.curve)
-    with whole_file(args.figure) as file:
-        write_learning_curves(file, panels, args.title)
+    draw(args.figure, panels_of(args.curve), args.title)
     print(args.figure)
 
 

@@ -106,7 +106,7 @@ fine_tuning_of() {
 }
 
 # fine_tune VARIANT TASK REWARD FOLDER… : train a new controller with all seeds over the options of
-# the imitations of the same seed in FOLDERs, none for ppo, and set $parent.
+# the imitations of the same seed in FOLDERs (none for ppo), and set $parent.
 fine_tune() {
     local variant=$1 task=$2 reward=$3 seed folder options
     shift 3

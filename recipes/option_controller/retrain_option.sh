@@ -2,10 +2,10 @@
 # One broken option is retrained alone (section 5.4 of Shen's thesis, which only proposes it).
 #   recipes/option_controller/retrain_option.sh
 # After S1's imitation option 2 is drawn anew, and learns from a few new demonstrations while the
-# other options and the controller are frozen; retrain_option.py refuses runs in which these have changed.
-# The demonstrations are those of the tasks with the option's own subtask: alone, it would teach an
-# option to act, but not to end. The numbers are explained in retrain_option.py, the environment in
-# policies.sh; SEEDS are 1 2 3, and
+# other options and the controller are frozen; retrain_option.py refuses runs in which these have
+# changed. The demonstrations are those of the tasks with the option's own subtask: alone, it would
+# teach an option to act, but not to end. The numbers are explained in retrain_option.py, the
+# environment in policies.sh; SEEDS are 1 2 3, and
 #   RETRAINING_DEMONSTRATIONS  of each task (default: 500)
 #   RETRAINING_UPDATES         updates (default: 500)
 
