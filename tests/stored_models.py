@@ -39,6 +39,8 @@ TRANSLATION = ["--task=translation", "--source-lang=src", "--target-lang=tgt",
                "--encoder-embed-dim=8", "--decoder-embed-dim=8",
                "--encoder-ffn-embed-dim=8", "--decoder-ffn-embed-dim=8"]  # fmt: skip
 HEADS = ["--encoder-attention-heads=2", "--decoder-attention-heads=2"]
+CRAFT = ["--task=craft_imitation", "--criterion=craft_imitation", "--hidden-size=6",
+         "--batch-size=8"]
 IMAGES = ["--task=image_classification", "--criterion=image_classification", "--batch-size=16"]
 # Architecture: the data it is trained on, and options.
 MODELS = {
@@ -72,6 +74,10 @@ MODELS = {
                                            "--criterion=sequence_completion", "--batch-size=16",
                                            "--passes=2"]),
     "undirected_parser": ("treebank", [*PARSER, "--passes=2", "--batch-size=8"]),
+    "option_controller": ("demonstrations", [*CRAFT, "--mlp-size=7", "--levels=2"]),
+    "mixture_of_experts": ("demonstrations", [*CRAFT, "--mlp-size=7"]),
+    "ordered_memory_policy": ("demonstrations", CRAFT),
+    "compile_policy": ("demonstrations", CRAFT),
     "latent_clusters": ("", ["--task=latent_clusters", "--criterion=latent_clusters",
                              "--batch-size=64"]),
 }  # fmt: skip
@@ -174,6 +180,16 @@ def make_data():
     make_trees()
     write_treebank(STORED / "treebank" / "data-bin", train=16, held_out=6)
     make_sequences()
+    make_demonstrations()
+
+
+def make_demonstrations():
+    """Two tasks on small maps."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "out")
+        options = ["--size=5", "--kinds=AB", "--number=20"]
+        assert main(["prepare", "craft_demonstrations", "AB,BA", str(out), *options]) == 0
+        shutil.copytree(out / "data-bin", STORED / "demonstrations" / "data-bin")
 
 
 def make_sequences():

@@ -111,6 +111,14 @@ def images(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def craft(tmp_path_factory):
+    out = tmp_path_factory.mktemp("craft") / "data"
+    options = ["--size=5", "--kinds=AB", "--number=45"]
+    assert main(["prepare", "craft_demonstrations", "AB,BA", str(out), *options]) == 0
+    return out / "data-bin"
+
+
+@pytest.fixture(scope="module")
 def completion(tmp_path_factory):
     folder = tmp_path_factory.mktemp("completion") / "data"
     write_completion_folder(folder, symbols=9)
@@ -155,6 +163,10 @@ def options(request):
                     "--batch-size=7"]  # fmt: skip
         case "image_classification":
             return [data("images"), *IMAGES, *SGD]
+        case "craft_imitation":
+            return [data("craft"), "--task=craft_imitation", "--criterion=craft_imitation",
+                    "--arch=option_controller", "--hidden-size=8", "--mlp-size=8", "--levels=2",
+                    "--batch-size=8", *SGD]  # fmt: skip
         case "dependency_parsing":
             return [data("trees"), *PARSER, "--passes=2", "--dropout=0", "--encoder-dropout=0",
                     "--unknown-rate=0", "--test-passes=converge", "--most-passes=3", *SGD,
@@ -164,7 +176,8 @@ def options(request):
 BACKENDS = ["legacy_ddp", "pytorch_ddp"]
 TASKS = ["scheduled_sampling", "latent_tree_translation", "latent_clusters",
          "structured_classification", "structured_masked_lm", "semantic_similarity",
-         "image_classification", "sequence_completion", "dependency_parsing"]  # fmt: skip
+         "image_classification", "sequence_completion", "dependency_parsing",
+         "craft_imitation"]  # fmt: skip
 
 
 def assert_close(first, second, tolerance=1e-6):

@@ -8,7 +8,8 @@ from fairseq_struct.errors import InputError
 ADAPTED = {"transformer_lm": ["--decoder-layers=1", "--decoder-embed-dim=8",
                               "--decoder-attention-heads=1"]}  # fmt: skip
 ONE_TASK = ("latent_clusters", "structured_classification", "structured_masked_lm",
-            "semantic_similarity", "image_classification", "dependency_parsing")  # fmt: skip
+            "semantic_similarity", "image_classification", "dependency_parsing",
+            "craft_imitation")  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,8 @@ ONE_TASK = ("latent_clusters", "structured_classification", "structured_masked_l
          "is for latent_clusters, not for UndirectedMLPModel"),
         ("language_modeling", "undirected_parser", "cross_entropy",
          "UndirectedParserModel is for --task dependency_parsing"),
+        ("language_modeling", "option_controller", "cross_entropy",
+         "is for --task craft_imitation"),
         ("language_modeling", "udgn_tiny", "cross_entropy",
          "UDGNModel is for --task structured_masked_lm or semantic_similarity"),
     ],

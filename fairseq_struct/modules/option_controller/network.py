@@ -102,7 +102,8 @@ class OptionController(nn.Module):
             new(*widths[level:], count, pool.sizes.hidden) for level, pool in enumerate(pools)
         ]
         hidden.append(self.controller.begin(tasks)[None])
-        choices = [new(*widths[level:], count) for level in range(len(pools))]
+        exact = torch.promote_types(hidden[0].dtype, torch.float32)
+        choices = [new(*widths[level:], count, dtype=exact) for level in range(len(pools))]
         state = _as_rows(State(hidden, choices))
         return state | {"begun": torch.zeros(count, dtype=torch.bool, device=tasks.device)}
 

@@ -1,0 +1,138 @@
+"""Option-controller networks as fairseq's models: what is built, and what is refused."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.models.option_controller.compile_policy import (
+    CompilePolicyConfig,
+    CompilePolicyModel,
+)
+from fairseq_struct.models.option_controller.mixture_of_experts import MixtureOfExpertsModel
+from fairseq_struct.models.option_controller.option_controller import (
+    OptionControllerConfig,
+    OptionControllerModel,
+)
+from fairseq_struct.models.option_controller.ordered_memory_policy import (
+    OrderedMemoryPolicyConfig,
+    OrderedMemoryPolicyModel,
+)
+from fairseq_struct.models.shared.option_model import OptionConfig
+from fairseq_struct.modules.option_controller import (
+    CellSizes,
+    Controller,
+    OptionController,
+    OptionPool,
+)
+
+ABOUT = {"tasks": ["AC", "CD"], "kinds": "ACD", "observation": "windows", "observation_size": 9,
+         "actions": 5}  # fmt: skip
+TASK = SimpleNamespace(about=ABOUT, done_action=None)
+SMALL = {"hidden_size": 4, "mlp_size": 6}
+GIVEN = torch.linspace(-1, 1, 2 * 3 * 9).view(2, 3, 9), torch.tensor([3, 2]), torch.tensor([1, 0])
+
+
+def build(**options):
+    torch.manual_seed(1)
+    return OptionControllerModel.build_model(OptionControllerConfig(**SMALL, **options), TASK)
+
+
+def test_one_level_is_the_network_without_levels():
+    """Bit for bit: parameters, their names, and all outputs."""
+    model = build(levels=1, options=3)
+    torch.manual_seed(1)
+    pool = OptionPool.of(3, CellSizes(9, 5, 4, 6))
+    alone = OptionController(pool, Controller(CellSizes(9, 3, 4, 6, ends=False), 2))
+    assert alone.state_dict().keys() == model.network.state_dict().keys()
+    assert all(model.network.state_dict()[name].equal(w) for name, w in alone.state_dict().items())
+    for ours, theirs in zip(model(*GIVEN)[:3], alone(*GIVEN)[:3], strict=True):
+        assert ours.equal(theirs)
+
+
+def test_parameters_of_options_have_readable_names():
+    names = [name for name, _ in build(options=2).named_parameters()]
+    parts = ["act.bias", "act.weight", "end.bias", "end.weight", "hid.bias", "hid.weight",
+             "layers.0.bias", "layers.0.weight", "observed.bias", "observed.weight",
+             "recurrent.weight"]  # fmt: skip
+    assert sorted(name for name in names if "options" in name) == [
+        f"network.options.{number}.{part}" for number in (0, 1) for part in parts
+    ]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        build(),
+        build(levels=3),
+        MixtureOfExpertsModel.build_model(OptionConfig(**SMALL), TASK),
+        OrderedMemoryPolicyModel.build_model(OrderedMemoryPolicyConfig(hidden_size=4), TASK),
+        CompilePolicyModel.build_model(CompilePolicyConfig(hidden_size=4), TASK),
+    ],
+)
+def test_every_parameter_gets_a_gradient(model):
+    """So that several workers need no option for parameters without one."""
+    more = {"actions": torch.tensor([[0, 1, 2], [3, 4, -1]])} if model.reads_actions else {}
+    model.train()
+    found = model(*GIVEN, **more)
+    loss = found.log_probabilities.sum() + (0 if found.extra_loss is None else found.extra_loss)
+    loss.backward()
+    assert not [name for name, weight in model.named_parameters() if weight.grad is None]
+    said, state = model.step(GIVEN[0][:, 0], model.begin(2, GIVEN[2]))
+    assert said.log_probabilities.shape == (2, 5) and all(len(part) == 2 for part in state.values())
+
+
+def test_parameters_of_other_demonstrations_are_refused():
+    model, state = build(), build().state_dict()
+    model.load_state_dict(state)
+    for name, other in (("tasks", ["AC", "DA"]), ("kinds", "ABC"), ("observation", "grid")):
+        task = SimpleNamespace(about=ABOUT | {name: other})
+        config = OptionControllerConfig(**SMALL)
+        with pytest.raises(InputError, match=f"demonstrations with {name} .*but these have"):
+            OptionControllerModel.build_model(config, task).load_state_dict(state)
+    state["about"] = torch.tensor([255, 1, 2], dtype=torch.uint8)
+    with pytest.raises(InputError, match="is damaged"):
+        model.load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"options": 0}, "--options must be 1 or more, not 0"),
+        ({"hidden_size": 0}, "--hidden-size must be 1 or more, not 0"),
+        ({"mlp_size": 0}, "--mlp-size must be 1 or more"),
+        ({"mlp_depth": 0}, "--mlp-depth must be 1 or more"),
+        ({"temperature": 0.0}, "--temperature must be above 0, not 0.0"),
+        ({"levels": 0}, "--levels must be 1 or more"),
+        ({"lower_controllers": 0}, "--lower-controllers must be 1 or more"),
+        ({"train_options": "3"}, "--train-options 3: the options are 0 to 2"),
+        ({"train_options": "0,1,2,3"}, "--train-options 0,1,2,3: the options are 0 to 2"),
+        ({"train_options": "first"}, "--train-options first: the options are 0 to 2"),
+        ({"train_options": "1"}, "--train-options needs --initial-model"),
+        ({"initial_model": "x.pt", "reset_options": True}, "needs --train-options"),
+        ({"initial_model": "no-such.pt"}, "no-such.pt: no such file (--initial-model)"),
+    ],
+)
+def test_networks_that_cannot_be_built(options, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        OptionControllerModel.build_model(OptionControllerConfig(**SMALL | options), TASK)
+
+
+@pytest.mark.parametrize(
+    ("family", "config", "message"),
+    [
+        (OrderedMemoryPolicyModel, OrderedMemoryPolicyConfig(slots=1), "needs 2 slots or more"),
+        (OrderedMemoryPolicyModel, OrderedMemoryPolicyConfig(dropout=1.0), "--dropout 0 or more"),
+        (CompilePolicyModel, CompilePolicyConfig(segments=1), "needs 2 segments"),
+        (CompilePolicyModel, CompilePolicyConfig(latent_weight=-1.0), "must be 0 or more"),
+        (CompilePolicyModel, CompilePolicyConfig(mlp_depth=0), "--mlp-depth must be 1 or more"),
+        (MixtureOfExpertsModel, OptionConfig(options=0), "--options must be 1 or more"),
+    ],
+)
+def test_baselines_that_cannot_be_built(family, config, message):
+    with pytest.raises(InputError, match=message):
+        family.build_model(config, TASK)
+    with pytest.raises(InputError, match="is for --task craft_imitation"):
+        family.build_model(config, SimpleNamespace())
