@@ -21,7 +21,6 @@
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-# shellcheck disable=SC2034 # for the recipes
 imitating=(ocn ocn_t1 moe ompn compile)
 fine_tuned=(ocn ocn_t1 moe ppo bot random)
 actors=64 decisions=16 minibatch=256 rollout_epochs=4
@@ -99,7 +98,8 @@ fine_tuning_of() {
     [[ $1 != ocn* ]] || length=5
     [ "$steps" -ge "$((iteration * length))" ] ||
         fail "STEPS must be $((iteration * length)) or more, one iteration of $1; not $steps"
-    fine_tuning_updates=$((steps / (iteration * length) * rollout_epochs * iteration / minibatch))
+    local iterations=$((steps / (iteration * length)))
+    fine_tuning_updates=$((iterations * rollout_epochs * iteration / minibatch))
     parent=$out/fine_tuning/${2,,}_$3/$1.steps_$steps
     [ "$1" = ppo ] || parent+=.updates_$updates.batch_$batch.demonstrations_$demonstrations
     [ "$hidden" = 128 ] || parent+=.hidden_$hidden
