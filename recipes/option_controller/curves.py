@@ -1,0 +1,96 @@
+"""Draw learning curves from training logs: mean and range over seeds (Shen's thesis, chapter 5).
+
+A ``return`` is that of the episodes that ended in an epoch of training, against the steps of the
+environment; other metrics are those of the validation part, against updates.
+"""
+
+import argparse
+from pathlib import Path
+
+from fairseq_struct.errors import InputError, report_plainly
+from fairseq_struct.files.text_files import read_text
+from fairseq_struct.files.whole_files import whole_file
+from fairseq_struct.pages.learning_curves import Panel, Run, write_learning_curves
+from fairseq_struct.records.training_log import logged
+
+LABELS = {
+    "return": "return",
+    "nmi": "NMI (%)",
+    "f1_tolerance_1": "F1, tolerance 1 (%)",
+    "alignment": "alignment (%)",
+    "action_accuracy": "action accuracy (%)",
+}
+RETURN = "return"
+
+
+def curve_of(log: Path, metric: str) -> Run:
+    """x and y values of a metric in one log, which a resumed run may have written in parts.
+
+    Raises:
+        InputError: the log has no such metric.
+    """
+    split, x = ("train", "environment_steps") if metric == RETURN else ("valid", "num_updates")
+    points = {
+        entry.values[x]: entry.values[metric]
+        for entry in logged(read_text(log).splitlines())
+        if entry.split == split and metric in entry.values and x in entry.values
+    }
+    if not points:
+        raise InputError(f"{log}: no {metric}")
+    places = sorted(points)
+    return places, [points[place] for place in places]
+
+
+def panels_of(curves: list[list[str]]) -> list[Panel]:
+    """Panels of curves, each given as its panel's title, metric, name, and folder of its runs.
+
+    Raises:
+        InputError: a folder has no run, or a log has no such metric.
+    """
+    found: dict[tuple[str, str], dict[str, list[Run]]] = {}
+    for title, metric, name, folder in curves:
+        logs = sorted(Path(folder).glob("seed_*/train.log"))
+        if not logs:
+            raise InputError(f"{folder}: no runs")
+        runs = [curve_of(log, metric) for log in logs]
+        found.setdefault((title, metric), {})[name] = runs
+    return [
+        Panel(title, "steps of the environment" if metric == RETURN else "updates",
+              LABELS[metric], lines)
+        for (title, metric), lines in found.items()
+    ]  # fmt: skip
+
+
+def draw(figure: Path, panels: list[Panel], title: str):
+    """Write the figure.
+
+    Raises:
+        InputError: the seeds of a curve have nothing in common.
+    """
+    with whole_file(figure) as file:
+        try:
+            write_learning_curves(file, panels, title)
+        except ValueError as error:
+            raise InputError(f"{figure}: {error}") from None
+
+
+def main():
+    report_plainly()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("figure", type=Path, help="PNG to write")
+    parser.add_argument("--title", default="", help="above all panels")
+    parser.add_argument(
+        "--curve", nargs=4, action="append", required=True,
+        metavar=("TITLE", "METRIC", "NAME", "FOLDER"),
+        help="a curve: title of its panel; metric; name; folder of the runs, one for each seed",
+    )  # fmt: skip
+    args = parser.parse_args()
+    for _, metric, _, _ in args.curve:
+        if metric not in LABELS:
+            raise InputError(f"unknown metric {metric!r}; choose one of: {', '.join(LABELS)}")
+    draw(args.figure, panels_of(args.curve), args.title)
+    print(args.figure)
+
+
+if __name__ == "__main__":
+    main()
