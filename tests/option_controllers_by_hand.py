@@ -26,9 +26,10 @@ def network(options=3, levels=1, temperature=10.0, tasks=2):
     controller = Controller(sizes(below, ends=False), tasks, temperature)
     made = OptionController(OptionPool.of(options, sizes()), controller, between).double()
     with torch.no_grad():
+        controller.initial.weight.mul_(10)
         for name, weight in made.named_parameters():
             chooses = "act" in name and not name.startswith("options")
-            weight.mul_(3 * temperature if chooses else 3)
+            weight.mul_(2 * temperature if chooses else 3)
     return made
 
 

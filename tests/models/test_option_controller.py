@@ -52,6 +52,15 @@ def test_one_level_is_the_network_without_levels():
         assert ours.equal(theirs)
 
 
+def test_options_may_begin_by_ending():
+    plain, eager = build(), build(end_bias=20.0)
+    assert (eager(*GIVEN).ends[0] > 0.99).all() and (plain(*GIVEN).ends[0, 1:] < 0.9).all()
+    for option, other in zip(plain.network.options, eager.network.options, strict=True):
+        torch.testing.assert_close(other.end.bias, option.end.bias + 20)
+        other.reset_parameters()
+        assert other.end.bias > 15
+
+
 def test_parameters_of_options_have_readable_names():
     names = [name for name, _ in build(options=2).named_parameters()]
     parts = ["act.bias", "act.weight", "end.bias", "end.weight", "hid.bias", "hid.weight",

@@ -19,6 +19,13 @@ from fairseq_struct.modules.option_controller import OptionController, OptionPoo
 class OptionControllerConfig(OptionConfig):
     """Options of the network."""
 
+    end_bias: float = field(
+        default=0.0,
+        metadata={
+            "help": "added to b_end of options when they are drawn; above 0, options end at most "
+            "steps before they have learned to go on (not in the thesis)"
+        },
+    )
     levels: int = field(
         default=1,
         metadata={"help": "levels of controllers; below the highest they are options themselves"},
@@ -45,7 +52,8 @@ class OptionControllerModel(OptionModel):
             if getattr(cfg, name) < 1:
                 raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
         about, below, between = task.about, cfg.options, []
-        options = OptionPool.of(cfg.options, cell_sizes(cfg, about, about["actions"]))
+        sizes = cell_sizes(cfg, about, about["actions"])
+        options = OptionPool.of(cfg.options, sizes, cfg.end_bias)
         for _ in range(cfg.levels - 1):
             between.append(OptionPool.of(cfg.lower_controllers, cell_sizes(cfg, about, below)))
             below = cfg.lower_controllers

@@ -66,11 +66,13 @@ class Cell(nn.Module):
 
     Args:
         sizes: of the cell.
+        end_bias: added to b_end when it is drawn. With a high one, options end at most steps before
+            they have learned to go on.
     """
 
-    def __init__(self, sizes: CellSizes):
+    def __init__(self, sizes: CellSizes, end_bias: float = 0.0):
         super().__init__()
-        self.sizes = sizes
+        self.sizes, self.end_bias = sizes, end_bias
         self.observed = nn.Linear(sizes.observation, sizes.mlp)
         self.layers = nn.ModuleList(nn.Linear(sizes.mlp, sizes.mlp) for _ in range(sizes.depth - 1))
         self.act = nn.Linear(sizes.mlp, sizes.outputs)
@@ -90,6 +92,9 @@ class Cell(nn.Module):
         parts = [self.observed.weight, self.observed.bias]
         for part in [*parts, self.recurrent.weight] if self.sizes.hidden else parts:
             nn.init.uniform_(part, -bound, bound)
+        if self.sizes.ends:
+            with torch.no_grad():
+                self.end.bias.add_(self.end_bias)
 
     def forward(self, observations: Tensor, states: Tensor | None = None) -> CellOutput:
         """One step of this cell alone; the outputs have no axis K.

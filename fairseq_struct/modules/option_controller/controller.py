@@ -4,12 +4,16 @@ from torch import Tensor, nn
 
 from fairseq_struct.modules.option_controller.cell import Cell, CellSizes, StackedCells
 
+# Of the initial states of tasks.
+SPREAD = 0.1
+
 
 class Controller(nn.Module):
     """p_t^c, h_t^c = c(x_t, h_{t-1}^c) with a temperature (Shen's thesis, eqs. 5.2.2 and 5.2.7).
 
     All tasks share the controller; each has its own learned initial state h_{tau,0}^c, the second
-    method of section 5.2.3.
+    method of section 5.2.3. These states are drawn with a standard deviation of 0.1, which the
+    thesis does not give: tasks that begin nearly alike share their options from the beginning.
 
     Args:
         sizes: of its cell; ``outputs`` are the options. Without ``ends`` it has no e_t^c, which
@@ -30,6 +34,7 @@ class Controller(nn.Module):
         self.temperature = temperature
         self.cell = Cell(sizes)
         self.initial = nn.Embedding(tasks, sizes.hidden)
+        nn.init.normal_(self.initial.weight, std=SPREAD)
 
     def begin(self, tasks: Tensor) -> Tensor:
         """Initial states (count, d_hid) of tasks (count,)."""

@@ -37,13 +37,13 @@ class OptionPool(nn.ModuleList):
                 )
 
     @classmethod
-    def of(cls, count: int, sizes: CellSizes) -> "OptionPool":
-        """A pool of ``count`` new options.
+    def of(cls, count: int, sizes: CellSizes, end_bias: float = 0.0) -> "OptionPool":
+        """A pool of ``count`` new options; ``end_bias`` as for :class:`.Cell`.
 
         Raises:
             ValueError: the count is below 1.
         """
-        return cls(Cell(sizes) for _ in range(count))
+        return cls(Cell(sizes, end_bias) for _ in range(count))
 
     @property
     def sizes(self) -> CellSizes:
