@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 import torch
 from fairseq_commands import USER_DIR, run
@@ -185,6 +186,25 @@ def test_latents_of_compile_are_options(skills, tmp_path):
     with pytest.raises(InputError, match="are not of one pool"):
         torch.save(state, paths[0])
         run("train", *ALONE, f"--options-from={paths[0]},{skills}", f"--save-dir={tmp_path}")
+
+
+def test_options_of_a_policy_are_actions_as_before(trained, skills):
+    """In gymnasium's worlds, one call of each option in turn."""
+    gymnasium = pytest.importorskip("gymnasium", reason="needs gymnasium (the extra rl)")
+    from fairseq_struct.inference.option_controller import OptionEnv
+
+    found = []
+    for checkpoint in (skills, trained[0]):
+        worlds = gymnasium.make_vec(
+            "fairseq_struct.environments:fairseq_struct/Craft-v0", num_envs=3, task="CA", size=6,
+            vectorization_mode="vector_entry_point", kinds="AC", time_limit=20,
+        )  # fmt: skip
+        env = OptionEnv(worlds, checkpoint)
+        env.reset(seed=1)
+        found.append([env.step(np.full(3, number % 2)) for number in range(20)])
+    for (one, *_, told), (other, *_, again) in zip(*found, strict=True):
+        assert (one == other).all() and told.keys() == again.keys()
+        assert all((value == again[name]).all() for name, value in told.items())
 
 
 def test_bad_input_is_refused_before_training(skills, trained, tmp_path):
