@@ -16,8 +16,9 @@ NONE = -1  # beyond the end of a demonstration
 class Demonstrations(SizedSentences):
     """A fairseq dataset of demonstrations; in fairseq's terms, a step is a token.
 
-    With ``shuffle``, a batch holds demonstrations of similar length, and every epoch has different
-    batches.
+    With ``shuffle``, batches are drawn at random, anew in every epoch. They are not made of similar
+    lengths: a batch of near objects only would pull the options in a direction of its own, and they
+    come to stand for subtasks less often.
 
     Args:
         data: the demonstrations.
@@ -81,12 +82,11 @@ class Demonstrations(SizedSentences):
         return self.sizes[indices]
 
     def ordered_indices(self) -> np.ndarray:
-        """By length and, with ``shuffle``, at random within a length."""
-        indices = np.arange(len(self))
-        if self.shuffle:
-            with data_utils.numpy_seed(self.seed, self.epoch):
-                indices = np.random.permutation(len(self))
-        return indices[np.argsort(self.sizes[indices], kind="stable")]
+        """At random with ``shuffle``, else by length."""
+        if not self.shuffle:
+            return np.argsort(self.sizes, kind="stable")
+        with data_utils.numpy_seed(self.seed, self.epoch):
+            return np.random.permutation(len(self))
 
     def set_epoch(self, epoch: int):
         """Set the epoch, which changes the order with ``shuffle``."""

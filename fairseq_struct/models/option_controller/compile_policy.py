@@ -14,7 +14,14 @@ from fairseq_struct.modules.option_controller.compile_policy import CompilePolic
 class CompilePolicyConfig(FairseqDataclass):
     """Options of the policy; the defaults are those of its code, with the thesis's size."""
 
-    options: int = field(default=3, metadata={"help": "K: number of latents"})
+    options: int = field(
+        default=3,
+        metadata={
+            "help": "K: number of latents, which --arch option_policy can use as options; they are "
+            "inferred from whole demonstrations, so validation's action_accuracy is that of a "
+            "reconstruction"
+        },
+    )
     segments: int = field(
         default=2, metadata={"help": "S: segments of every demonstration, 2 or more"}
     )
