@@ -7,10 +7,10 @@
 #                  takes the options of the imitation with seed S, whatever it found
 #   SIZE           paper (the default; for a GPU) or cpu: fewer demonstrations, updates and steps
 #   DEMONSTRATIONS of each task, a fifth of them held out (default: 6000, or 2000)
-#   BATCH          demonstrations of an update of imitation (default: 512, or 256)
-#   UPDATES        updates of imitation (default: 10000, or 3000; the thesis does not say)
+#   BATCH          demonstrations of an update of imitation (default: 512)
+#   UPDATES        updates of imitation (default: 10000, or 2000; the thesis does not say)
 #   STEPS          steps of the environment in fine-tuning (default: 5000000, or 1000000; not said)
-#   HIDDEN         d_hid and d_MLP (default: 128)
+#   HIDDEN         d_hid and d_MLP (default: 128, or 64)
 #   EPISODES       episodes of a score (default: 1000)
 #
 # Fine-tuning makes 1024 decisions an iteration (64 actors, 16 decisions each) and learns from them
@@ -22,7 +22,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 imitating=(ocn ocn_t1 moe ompn compile)
-fine_tuned=(ocn ocn_t1 moe ppo bot random)
+fine_tuned=(ocn ocn_t1 moe compile ppo bot random)
 actors=64 decisions=16 minibatch=256 rollout_epochs=4
 
 # settings_of SEED… : set the settings; SEEDs are the recipe's own.
@@ -32,7 +32,7 @@ settings_of() {
     demonstrations=6000 batch=512 updates=10000 steps=5000000 hidden=128 episodes=1000
     if [ "$size" = cpu ]; then
         remember SIZE cpu
-        demonstrations=2000 batch=256 updates=3000 steps=1000000 scale=reduced
+        demonstrations=2000 updates=2000 steps=1000000 hidden=64 scale=reduced
     fi
     numbers DEMONSTRATIONS BATCH UPDATES STEPS HIDDEN EPISODES
     run_seeds "$@"
@@ -95,7 +95,7 @@ imitate() {
 # $fine_tuning_updates.
 fine_tuning_of() {
     local length=1 iteration=$((actors * decisions))
-    [[ $1 != ocn* ]] || length=5
+    [[ $1 != ocn* && $1 != compile ]] || length=5
     [ "$steps" -ge "$((iteration * length))" ] ||
         fail "STEPS must be $((iteration * length)) or more, one iteration of $1; not $steps"
     local iterations=$((steps / (iteration * length)))
