@@ -77,7 +77,8 @@ train_imitation() {
     shift
     train "$folder" "$data_bin" --task craft_imitation "$@" --criterion craft_imitation \
         --optimizer adam --lr 0.001 --validate-interval 1000000 --save-interval 1000000 \
-        --save-interval-updates "$every" --keep-interval-updates 1
+        --save-interval-updates "$every" --validate-interval-updates "$every" \
+        --keep-interval-updates 1
 }
 
 # imitate VARIANT K TASKS : train with all seeds, and set $parent.
