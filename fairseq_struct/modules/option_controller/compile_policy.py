@@ -161,7 +161,8 @@ class CompilePolicy(nn.Module):
             done = functional.pad(actions, (0, 1))
         done = done.masked_fill(outside, self.action.num_embeddings - 1)
         task = self.task(tasks)[:, None].expand(-1, outside.size(1), -1)
-        return self.joint(torch.cat([self.observation(seen), task, self.action(done)], -1))
+        observed = self.observation(seen.to(task.dtype))
+        return self.joint(torch.cat([observed, task, self.action(done)], -1))
 
     def _divergences(self, found: Segments, lengths: Tensor) -> Tensor:
         """beta_z sum_i KL(q(z_i) || uniform) + beta_b S KL(q(b_1) || Poisson), (batch,)."""
