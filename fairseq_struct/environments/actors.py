@@ -210,6 +210,10 @@ class _Run:
         return True
 
     def _choose(self, seen: np.ndarray, choosing: np.ndarray, noise: np.ndarray):
+        # Not when the last episode ends: the policy may learn before the first decision.
+        begins = choosing & self.actors.fresh
+        if begins.any():
+            self.policy.forget(begins)
         options, log_probabilities, values = self.policy.choose(seen, choosing, noise)
         rows = np.flatnonzero(choosing)
         places = rows, self.made[rows]
@@ -246,4 +250,3 @@ class _Run:
         )  # fmt: skip
         self.running[rows] = False
         actors._begin(rows)
-        self.policy.forget(over)
