@@ -275,6 +275,18 @@ def test_probabilities_are_exact_in_half_precision():
         assert logs.dtype == torch.float32 and logs.isfinite().all()
 
 
+def test_recognition_draws_with_exact_noise_in_half_precision(monkeypatch):
+    draw, kinds = functional.gumbel_softmax, []
+    monkeypatch.setattr(
+        functional, "gumbel_softmax",
+        lambda scores, tau: kinds.append(scores.dtype) or draw(scores, tau),
+    )  # fmt: skip
+    recognition = Recognition(SIZE, OPTIONS, SEGMENTS).half()
+    found = recognition(torch.randn(2, 6, SIZE).half(), torch.tensor([5, 3]))
+    assert {*kinds, found.boundary_logs.dtype, found.latent_logs.dtype} == {torch.float32}
+    assert found.masks.dtype == torch.float16
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [({"segments": 1}, "2 segments"), ({"options": 0}, "1 option"), ({"rate": 0.0}, "rate 0.0")],

@@ -105,7 +105,8 @@ class CompilePolicy(nn.Module):
         every = self.options.action_logs(observations, found.latents[:, :, None])
         logs = (masks[..., None] * every).sum(0)
         ends = found.boundaries[..., :-1].sum(0).clamp(max=1.0)
-        latents = torch.einsum("sbt,sbk->btk", masks, found.latent_logs.exp())
+        shares = found.latent_logs.exp()
+        latents = torch.einsum("sbt,sbk->btk", masks.to(shares.dtype), shares)
         extra = self._divergences(found, lengths).sum()
         extra = extra + self._learned_beside(found, observations, tasks, outside)
         return Imitation(
