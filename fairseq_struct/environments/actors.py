@@ -131,6 +131,15 @@ class Actors:
         names = [name for name in state if name.startswith("world_")]
         self.worlds.load_state({name.removeprefix("world_"): state[name] for name in names})
 
+    def go_on_anew(self, states: Sequence[dict[str, np.ndarray]]):
+        """Begin new episodes after the :meth:`state` of all workers, of which there were others.
+
+        Their maps and choices are none of those that were drawn before.
+        """
+        self.rollouts = max(int(state["rollouts"]) for state in states)
+        self.episodes[:] = max(int(state["episodes"].max()) for state in states)
+        self._begin(np.arange(self.count))
+
     def _begin(self, which: Sequence[int]):
         """New maps for some actors."""
         generators = [
