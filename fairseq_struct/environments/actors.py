@@ -131,6 +131,15 @@ class Actors:
         names = [name for name in state if name.startswith("world_")]
         self.worlds.load_state({name.removeprefix("world_"): state[name] for name in names})
 
+    def go_on_anew(self, states: Sequence[dict[str, np.ndarray]]):
+        """Begin new episodes after the :meth:`state` of all workers, of which there were others.
+
+        Their maps and choices are none of those that were drawn before.
+        """
+        self.rollouts = max(int(state["rollouts"]) for state in states)
+        self.episodes[:] = max(int(state["episodes"].max()) for state in states)
+        self._begin(np.arange(self.count))
+
     def _begin(self, which: Sequence[int]):
         """New maps for some actors."""
         generators = [
@@ -210,6 +219,10 @@ class _Run:
         return True
 
     def _choose(self, seen: np.ndarray, choosing: np.ndarray, noise: np.ndarray):
+        # Not when the last episode ends: the policy may learn before the first decision.
+        begins = choosing & self.actors.fresh
+        if begins.any():
+            self.policy.forget(begins)
         options, log_probabilities, values = self.policy.choose(seen, choosing, noise)
         rows = np.flatnonzero(choosing)
         places = rows, self.made[rows]
@@ -246,4 +259,3 @@ class _Run:
         )  # fmt: skip
         self.running[rows] = False
         actors._begin(rows)
-        self.policy.forget(over)

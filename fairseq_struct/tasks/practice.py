@@ -77,6 +77,7 @@ class Practice:
                 f"the checkpoint is of {len(state['workers'])} workers: new episodes begin"
             )
             self.environment_steps = state["steps"]
+            self.actors.go_on_anew([_arrays(one["actors"]) for one in state["workers"]])
             return
         mine = state["workers"][own]
         self.actors.load_state(_arrays(mine["actors"]))

@@ -123,6 +123,19 @@ def test_actors_go_on_from_their_state():
         np.testing.assert_array_equal(expected, found)
 
 
+def test_other_actors_go_on_with_new_maps_and_choices():
+    whole, known = Actors(Corridor(4), seed=5), []
+    for _ in range(3):
+        known.append(whole.run(TwoSteps(4), 6)[0])
+    others = Actors(Corridor(3), seed=5, first=3, total=6)
+    others.go_on_anew([whole.state(), Actors(Corridor(4), seed=5, first=4, total=8).state()])
+    first, _ = others.run(TwoSteps(3), 6)
+    maps = {number for rollout in known for number in rollout.observations[..., 2].flat}
+    assert first.starts[:, 0].all() and maps.isdisjoint(first.observations[..., 2].flat)
+    again = Actors(Corridor(3), seed=5, first=3, total=6).run(TwoSteps(3), 6)[0]
+    assert not np.array_equal(first.options, again.options)
+
+
 @pytest.mark.parametrize("numbers", [[4], [2, 4], [4, 7, 9]])
 def test_an_episode_does_not_depend_on_those_beside_it(numbers):
     def played(numbers):

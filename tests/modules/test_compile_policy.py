@@ -269,9 +269,22 @@ def test_probabilities_are_exact_in_half_precision():
     observations, lengths, tasks, actions = random_demonstrations()
     policy = policy_of().bfloat16()
     said = policy(observations.bfloat16(), lengths, tasks, actions)
-    one, _ = policy.step(observations[:, 0].bfloat16(), policy.begin(3, tasks))
+    # Environments give observations in float32.
+    one, _ = policy.step(observations[:, 0].float(), policy.begin(3, tasks))
     for logs in (said.log_probabilities, one.log_probabilities):
         assert logs.dtype == torch.float32 and logs.isfinite().all()
+
+
+def test_recognition_draws_with_exact_noise_in_half_precision(monkeypatch):
+    draw, kinds = functional.gumbel_softmax, []
+    monkeypatch.setattr(
+        functional, "gumbel_softmax",
+        lambda scores, tau: kinds.append(scores.dtype) or draw(scores, tau),
+    )  # fmt: skip
+    recognition = Recognition(SIZE, OPTIONS, SEGMENTS).half()
+    found = recognition(torch.randn(2, 6, SIZE).half(), torch.tensor([5, 3]))
+    assert {*kinds, found.boundary_logs.dtype, found.latent_logs.dtype} == {torch.float32}
+    assert found.masks.dtype == torch.float16
 
 
 @pytest.mark.parametrize(

@@ -216,11 +216,24 @@ def test_two_subtasks_are_learned():
     assert (logs.argmax(-1) == actions).float().mean() > 0.95
 
 
+def test_certainty_that_all_is_done_leaves_finite_numbers():
+    observations, lengths, tasks, _ = random_demonstrations()
+    policy = policy_of(done_action=1).float()
+    nn.init.zeros_(policy.score[-1].weight)
+    nn.init.constant_(policy.score[-1].bias, -40.0)
+    logs = policy(observations.float(), lengths, tasks).log_probabilities
+    assert logs.isfinite().all() and logs[0, 1, 1] > -1e-6
+    logs[0, 1, 1].backward()
+    assert all(weight.grad.isfinite().all() for weight in policy.parameters()
+               if weight.grad is not None)  # fmt: skip
+
+
 def test_probabilities_are_exact_in_half_precision():
     observations, lengths, tasks, _ = random_demonstrations()
     policy = policy_of(done_action=1).bfloat16()
     said = policy(observations.bfloat16(), lengths, tasks)
-    one, _ = policy.step(observations[:, 0].bfloat16(), policy.begin(3, tasks))
+    # Environments give observations in float32.
+    one, _ = policy.step(observations[:, 0].float(), policy.begin(3, tasks))
     for logs in (said.log_probabilities, one.log_probabilities):
         assert logs.dtype == torch.float32 and logs.isfinite().all()
 

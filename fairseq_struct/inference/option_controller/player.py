@@ -31,7 +31,7 @@ class Trajectory:
         ends: e_t before each step, from 0 to 1.
         options: (steps, K) p_t^c; no columns for policies without options.
         chosen: the option that ran at each step; None for policies that mix options.
-        subtasks: the subtask to be done at each step, as a letter.
+        subtasks: the subtask to be done at each step, as a letter; after all, the last one.
         pictures: (steps + 1, height, width, 3) bytes; the last is the end.
         success: whether all subtasks were done.
     """
@@ -118,7 +118,7 @@ class OptionPlayer:
             for number in range(len(table)):
                 played = _played(
                     options, lambda count, i=number: self.model.single_option(i, count), episodes,
-                    seed, self.batch, most_calls=1,
+                    seed, self.batch, alone=True,
                 )  # fmt: skip
                 table[number, column] = played.successes.mean()
         return table
@@ -143,7 +143,7 @@ class OptionPlayer:
             steps.append((
                 options.actions[actions[0]], float(policy.switch[0]),
                 np.zeros(0) if choice is None else choice[0].copy(), int(running[0]),
-                options.task[worlds.done_subtasks[0]], draw_picture(worlds, 0),
+                (options.task + options.task[-1])[worlds.done_subtasks[0]], draw_picture(worlds, 0),
             ))  # fmt: skip
 
         played = play(worlds, policy, seed, [episode], watch)
@@ -213,13 +213,18 @@ class _Bot(_Random):
         return draw_actions(best_actions(self.worlds, self.worlds.goals), self.generator)
 
 
-def _played(options, make, episodes: int, seed: int, batch: int, most_calls=None) -> Episodes:
-    """Episodes of a policy that ``make(count)`` makes, some worlds at a time."""
+def _played(options, make, episodes: int, seed: int, batch: int, alone: bool = False) -> Episodes:
+    """Episodes of a policy that ``make(count)`` makes, some worlds at a time.
+
+    One that acts ``alone`` is called once. It succeeds in its subtask also where the world wants
+    ``done`` to be said of a task.
+    """
     if episodes < 1:
         raise InputError(f"episodes must be 1 or more, not {episodes}")
     found = []
     for first in range(0, episodes, batch):
         numbers = range(first, min(first + batch, episodes))
         worlds = CraftWorlds(options, len(numbers))
-        found.append(play(worlds, make(len(numbers)), seed, numbers, most_calls=most_calls))
+        played = play(worlds, make(len(numbers)), seed, numbers, most_calls=1 if alone else None)
+        found.append(played._replace(successes=worlds.done_subtasks > 0) if alone else played)
     return Episodes(*map(np.concatenate, zip(*found, strict=True)))

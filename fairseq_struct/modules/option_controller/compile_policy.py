@@ -105,7 +105,8 @@ class CompilePolicy(nn.Module):
         every = self.options.action_logs(observations, found.latents[:, :, None])
         logs = (masks[..., None] * every).sum(0)
         ends = found.boundaries[..., :-1].sum(0).clamp(max=1.0)
-        latents = torch.einsum("sbt,sbk->btk", masks, found.latent_logs.exp())
+        shares = found.latent_logs.exp()
+        latents = torch.einsum("sbt,sbk->btk", masks.to(shares.dtype), shares)
         extra = self._divergences(found, lengths).sum()
         extra = extra + self._learned_beside(found, observations, tasks, outside)
         return Imitation(
@@ -161,7 +162,8 @@ class CompilePolicy(nn.Module):
             done = functional.pad(actions, (0, 1))
         done = done.masked_fill(outside, self.action.num_embeddings - 1)
         task = self.task(tasks)[:, None].expand(-1, outside.size(1), -1)
-        return self.joint(torch.cat([self.observation(seen), task, self.action(done)], -1))
+        observed = self.observation(seen.to(task.dtype))
+        return self.joint(torch.cat([observed, task, self.action(done)], -1))
 
     def _divergences(self, found: Segments, lengths: Tensor) -> Tensor:
         """beta_z sum_i KL(q(z_i) || uniform) + beta_b S KL(q(b_1) || Poisson), (batch,)."""

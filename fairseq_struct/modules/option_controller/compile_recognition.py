@@ -21,7 +21,7 @@ class Segments(NamedTuple):
             They are one-hot in evaluation, relaxed samples in training.
         boundary_logs: (S - 1, batch, places) log q(b_i); -inf at places that are none.
         latents: (S, batch, K) z_i, one-hot or relaxed likewise.
-        latent_logs: (S, batch, K) log q(z_i).
+        latent_logs: (S, batch, K) log q(z_i); both logs are in float32 or more.
         masks: (S, batch, places) how far a step belongs to a segment. They sum to one over
             segments at every step, and to zero at the end and at padding.
     """
@@ -80,10 +80,10 @@ class Recognition(nn.Module):
                 scores = self.boundary(encoded).squeeze(-1).masked_fill(never, -torch.inf)
                 boundary = self._draw(scores)
                 boundaries.append(boundary)
-                boundary_logs.append(scores.log_softmax(-1))
+                boundary_logs.append(_exact(scores).log_softmax(-1))
             scores = self.latent((boundary[:, 1:, None] * encoded[:, :-1]).sum(1))
             latents.append(self._draw(scores))
-            latent_logs.append(scores.log_softmax(-1))
+            latent_logs.append(_exact(scores).log_softmax(-1))
             ended = boundary.cumsum(1)
             masks.append(reached * (1 - ended))
             reached = reached * ended
@@ -101,8 +101,13 @@ class Recognition(nn.Module):
 
     def _draw(self, scores: Tensor) -> Tensor:
         if self.training:
-            return functional.gumbel_softmax(scores, self.temperature)
+            # In half precision, noise may be infinite.
+            return functional.gumbel_softmax(_exact(scores), self.temperature).to(scores.dtype)
         return functional.one_hot(scores.argmax(-1), scores.size(-1)).to(scores.dtype)
+
+
+def _exact(scores: Tensor) -> Tensor:
+    return scores.to(torch.promote_types(scores.dtype, torch.float32))
 
 
 def poisson_logs(lengths: Tensor, places: int, rate: float) -> Tensor:

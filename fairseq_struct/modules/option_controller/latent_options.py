@@ -43,11 +43,11 @@ class LatentOptions(nn.Module):
             observations: (.., observation) x.
             latents: (.., K) z, one-hot or relaxed; leading axes of length 1 are broadcast.
         """
-        return _exact(self.policy(_both(observations, latents))).log_softmax(-1)
+        return _exact(_run(self.policy, observations, latents)).log_softmax(-1)
 
     def end_scores(self, observations: Tensor, latents: Tensor) -> Tensor:
         """Scores (..,) whose sigmoid is the probability of the end; arguments as above."""
-        return _exact(self.termination(_both(observations, latents)).squeeze(-1))
+        return _exact(_run(self.termination, observations, latents).squeeze(-1))
 
     def start(self, observations: Tensor, chosen: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The first step of options: probabilities, and states.
@@ -148,9 +148,10 @@ def _perceptron(given: int, size: int, depth: int, outputs: int) -> nn.Sequentia
     return nn.Sequential(*layers, nn.Linear(given, outputs))
 
 
-def _both(observations: Tensor, latents: Tensor) -> Tensor:
+def _run(layers: nn.Sequential, observations: Tensor, latents: Tensor) -> Tensor:
     shape = torch.broadcast_shapes(observations.shape[:-1], latents.shape[:-1])
-    return torch.cat([observations.expand(*shape, -1), latents.expand(*shape, -1)], -1)
+    both = torch.cat([observations.expand(*shape, -1), latents.expand(*shape, -1)], -1)
+    return layers(both.to(layers[0].weight.dtype))
 
 
 def _exact(scores: Tensor) -> Tensor:

@@ -17,6 +17,8 @@ from fairseq_struct.modules.option_controller.imitation import Imitation, real_s
 
 # The least probability of ending, as in the published code; at the first step it is this.
 _LEAST = 1e-9
+# The least probability of all other actions together, so that their logarithms stay finite.
+_LEAST_LEFT = torch.finfo(torch.float32).eps
 
 
 class GatedUpdate(nn.Module):
@@ -146,7 +148,7 @@ class OrderedMemoryPolicy(nn.Module):
         """
         state = self.begin(len(tasks), tasks)
         steps = []
-        for read in self.observation(observations).unbind(1):
+        for read in self._read(observations).unbind(1):
             step, state = self._step(read, state)
             steps.append(step)
         outside = ~real_steps(lengths, len(steps))
@@ -174,7 +176,10 @@ class OrderedMemoryPolicy(nn.Module):
             observation: (count, observation_size).
             state: of :meth:`begin` or of the step before.
         """
-        return self._step(self.observation(observation), state)
+        return self._step(self._read(observation), state)
+
+    def _read(self, observations: Tensor) -> Tensor:
+        return self.observation(observations.to(self.observation.weight.dtype))
 
     def _step(self, read: Tensor, state: dict[str, Tensor]):
         memory, fresh = state["memory"], ~state["begun"]
@@ -185,7 +190,8 @@ class OrderedMemoryPolicy(nn.Module):
         expansion = torch.where(fresh[:, None], _top(stick[:, 1:]), stick[:, 1:].softmax(-1))
         candidates = torch.where(fresh[:, None, None], memory, candidates)
         memory = self._expand(memory, candidates, expansion.to(memory.dtype), context)
-        left = torch.where(fresh, math.log(_LEAST), stick[:, 0].clamp_min(math.log(_LEAST)))
+        bounds = math.log(_LEAST), math.log1p(-_LEAST_LEFT)
+        left = torch.where(fresh, bounds[0], stick[:, 0].clamp(*bounds))
         log_probabilities = self._actions(torch.cat([memory[:, -1], task, read], -1), left)
         ends = self._height(expansion, left).masked_fill(fresh, 0.0)
         begun = torch.ones_like(state["begun"])
