@@ -138,6 +138,14 @@ def test_an_episode_is_drawn(trained, skills, tmp_path, name, begins, capsys):
         assert path.read_bytes().lower().startswith(begins.lower())
 
 
+def test_an_episode_too_long_for_a_picture_is_refused(trained, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("fairseq_struct.pages.gallery._LONGEST", 10)
+    path = tmp_path / "a.png"
+    assert main(["rollout", str(trained[0]), "--episodes=1", f"--picture={path}"]) == 2
+    assert "too large for one PNG; draw a .gif or .html" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_options_are_merged_experts_act_once_and_plain_policies_have_none(
     skills, experts, tmp_path, capsys
 ):
@@ -152,6 +160,11 @@ def test_options_are_merged_experts_act_once_and_plain_policies_have_none(
     assert plain.model.option_count == 0
     with pytest.raises(InputError, match="no options that act by themselves"):
         plain.option_success()
+    capsys.readouterr()
+    path = tmp_path / "plain" / "checkpoint_last.pt"
+    assert main(["rollout", str(path), "--options-by-subtasks"]) == 2
+    said = capsys.readouterr()
+    assert "needs options that act alone" in said.err and not said.out
     for name in ("experts", "plain"):
         log = run("train", *ALONE, f"--save-dir={tmp_path / name}", "--max-update=2",
                   *([f"--options-from={experts}"] if name == "experts" else []))  # fmt: skip
@@ -208,6 +221,9 @@ def test_options_of_a_policy_are_actions_as_before(trained, skills):
 
 
 def test_bad_input_is_refused_before_training(skills, trained, tmp_path):
+    state = compat.load_state(skills)
+    state["model"]["network.options.1.act.bias"][0] = torch.nan
+    torch.save(state, diverged := tmp_path / "diverged")
     cases = [
         (["--subtasks=CB"], r"no subtask 'B'"),
         (["--subtasks=CC"], r"takes C 2 times, but there is 1 of it"),
@@ -220,6 +236,8 @@ def test_bad_input_is_refused_before_training(skills, trained, tmp_path):
         (["--batch-size=16"], "divide --actors times --decisions, 24"),
         (["--clip=0"], "--clip must be between 0 and 1"),
         (["--temperature=0"], "--temperature must be above 0"),
+        (["--batch-size=0"], "--batch-size 0 must be a multiple"),
+        ([f"--options-from={diverged}"], "options.1.act.bias is not finite"),
         (["--options-from=none.pt"], "none.pt: no such file"),
         ([f"--options-from={trained[0]}"], "no model that imitates"),
         ([f"--options-from={skills}", "--kinds=CA"], "demonstrations with kinds AC"),
@@ -238,6 +256,7 @@ def test_rollouts_refuse_what_the_policy_does_not_know(trained, skills, capsys):
         ([trained[0], "AC"], "this policy knows CA"),
         ([skills, "CC"], "takes C 2 times"),
         ([skills, "CA", "--objects-per-kind=0"], "must be a whole number, at least 1"),
+        ([skills, ""], "must be subtasks in order"),
         ([skills, "--episodes=0"], "--episodes must be 1 or more"),
         ([skills, "--picture=a.svg"], "--picture ends in .gif, .html, .png"),
         ([skills, "--picture=none/a.gif"], "none: no such folder"),
