@@ -6,12 +6,12 @@ import re
 import numpy as np
 import pytest
 import torch
-from fairseq_commands import USER_DIR, run
+from fairseq_commands import USER_DIR, in_this_process, run
 from small_options import imitate
 from two_processes import train as train_together
 
 import fairseq_struct
-from fairseq_struct import compat
+from fairseq_struct import compat, plugin
 from fairseq_struct.cli.main import main
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.imitation_model import ImitationModel
@@ -220,23 +220,41 @@ def test_options_of_a_policy_are_actions_as_before(trained, skills):
         assert all((value == again[name]).all() for name, value in told.items())
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"subtasks": "CC"}, "takes C 2 times, but there is 1 of it"),
+        ({"subtasks": ""}, "must be subtasks in order"),
+        ({"map_size": 3}, "too small"),
+        ({"reward": "some"}, "unknown reward"),
+        ({"actors": 0}, "--actors must be 1 or more"),
+        ({"discount": 1.5}, "--discount must be from 0 to 1"),
+        ({"batch_size": 10}, "--batch-size 10 must be a multiple of --decisions 4"),
+        ({"batch_size": 0}, "--batch-size 0 must be a multiple"),
+    ],
+)
+def test_tasks_out_of_range_are_refused(changes, message):
+    plugin.load()
+    from fairseq_struct.tasks.craft_reinforcement import (
+        CraftReinforcementConfig,
+        CraftReinforcementTask,
+    )
+
+    options = {"subtasks": "CA", "map_size": 6, "kinds": "AC", "actors": 6, "decisions": 4}
+    config = CraftReinforcementConfig(**options | {"batch_size": 8} | changes)
+    with pytest.raises(InputError, match=re.escape(message)):
+        CraftReinforcementTask(config).load_dataset("train")
+
+
 def test_bad_input_is_refused_before_training(skills, trained, tmp_path):
     state = compat.load_state(skills)
     state["model"]["network.options.1.act.bias"][0] = torch.nan
     torch.save(state, diverged := tmp_path / "diverged")
     cases = [
         (["--subtasks=CB"], r"no subtask 'B'"),
-        (["--subtasks=CC"], r"takes C 2 times, but there is 1 of it"),
-        (["--subtasks="], r"must be subtasks in order"),
-        (["--map-size=3"], "too small"),
-        (["--reward=some"], "unknown reward"),
-        (["--actors=0"], "--actors must be 1 or more"),
-        (["--discount=1.5"], "--discount must be from 0 to 1"),
-        (["--batch-size=10"], "--batch-size 10 must be a multiple of --decisions 4"),
         (["--batch-size=16"], "divide --actors times --decisions, 24"),
         (["--clip=0"], "--clip must be between 0 and 1"),
         (["--temperature=0"], "--temperature must be above 0"),
-        (["--batch-size=0"], "--batch-size 0 must be a multiple"),
         ([f"--options-from={diverged}"], "options.1.act.bias is not finite"),
         (["--options-from=none.pt"], "none.pt: no such file"),
         ([f"--options-from={trained[0]}"], "no model that imitates"),
@@ -246,7 +264,7 @@ def test_bad_input_is_refused_before_training(skills, trained, tmp_path):
         (["--arch=option_controller"], "this task is for controllers of options"),
     ]
     for options, message in cases:
-        with pytest.raises(InputError, match=re.escape(message)):
+        with in_this_process(), pytest.raises(InputError, match=re.escape(message)):
             run("train", *ALONE, *options, "--max-update=1", f"--save-dir={tmp_path}")
     assert not list(tmp_path.glob("*.pt"))
 
