@@ -76,7 +76,9 @@ def run(args: argparse.Namespace) -> int:
             raise InputError(f"--{name} must be {least} or more, not {getattr(args, name)}")
     world = {name: getattr(args, name) for name in WORLD if getattr(args, name) is not None}
     tool = load_tool(args, NAME)
-    task = args.task or tool.tasks[0]
+    task = tool.tasks[0] if args.task is None else args.task
+    if args.options_by_subtasks and not tool.model.option_count:
+        raise InputError(f"{args.checkpoint}: --options-by-subtasks needs options that act alone")
     played = tool.rollout(task, args.episodes, args.seed, **world)
     print(
         f"{task}: success {100 * played.successes.mean():.2f} %, return "
@@ -120,4 +122,7 @@ def _draw(one, path: Path):
         elif path.suffix.lower() == ".gif":
             write_gif(file, frames)
         else:
-            write_gallery(file, [Row(title, [("", picture)])], title)
+            try:
+                write_gallery(file, [Row("", [("", picture)])], title)
+            except ValueError as error:
+                raise InputError(f"{path}: {error}; draw a .gif or .html") from None

@@ -172,10 +172,8 @@ def _unset_for_training(cfg: Mapping):
 def _unset(options: MutableMapping | Namespace, name: str):
     if name not in options:
         return
-    if isinstance(options, Namespace):
-        setattr(options, name, None)
-    else:
-        options[name] = None
+    given = vars(options) if isinstance(options, Namespace) else options
+    given[name] = False if isinstance(given[name], bool) else None
 
 
 def made_by(checkpoint: str | Path) -> dict:

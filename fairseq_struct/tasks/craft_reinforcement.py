@@ -136,7 +136,7 @@ class CraftReinforcementTask(OwnCriterion, FairseqTask):
         size, decisions, actors = self.cfg.batch_size, self.cfg.decisions, self.cfg.actors
         if size is None:
             raise InputError("this task needs --batch-size, the decisions of a minibatch")
-        if size % decisions or (actors * decisions) % size:
+        if size < 1 or size % decisions or (actors * decisions) % size:
             raise InputError(
                 f"--batch-size {size} must be a multiple of --decisions {decisions} and divide "
                 f"--actors times --decisions, {actors * decisions}"

@@ -6,12 +6,12 @@ import re
 import numpy as np
 import pytest
 import torch
-from fairseq_commands import USER_DIR, run
+from fairseq_commands import USER_DIR, in_this_process, run
 from small_options import imitate
 from two_processes import train as train_together
 
 import fairseq_struct
-from fairseq_struct import compat
+from fairseq_struct import compat, plugin
 from fairseq_struct.cli.main import main
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.imitation_model import ImitationModel
@@ -139,6 +139,14 @@ def test_an_episode_is_drawn(trained, skills, tmp_path, name, begins, capsys):
         assert path.read_bytes().lower().startswith(begins.lower())
 
 
+def test_an_episode_too_long_for_a_picture_is_refused(trained, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("fairseq_struct.pages.gallery._LONGEST", 10)
+    path = tmp_path / "a.png"
+    assert main(["rollout", str(trained[0]), "--episodes=1", f"--picture={path}"]) == 2
+    assert "too large for one PNG; draw a .gif or .html" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_options_are_merged_experts_act_once_and_plain_policies_have_none(
     skills, experts, tmp_path, capsys
 ):
@@ -153,6 +161,11 @@ def test_options_are_merged_experts_act_once_and_plain_policies_have_none(
     assert plain.model.option_count == 0
     with pytest.raises(InputError, match="no options that act by themselves"):
         plain.option_success()
+    capsys.readouterr()
+    path = tmp_path / "plain" / "checkpoint_last.pt"
+    assert main(["rollout", str(path), "--options-by-subtasks"]) == 2
+    said = capsys.readouterr()
+    assert "needs options that act alone" in said.err and not said.out
     for name in ("experts", "plain"):
         log = run("train", *ALONE, f"--save-dir={tmp_path / name}", "--max-update=2",
                   *([f"--options-from={experts}"] if name == "experts" else []))  # fmt: skip
@@ -208,19 +221,42 @@ def test_options_of_a_policy_are_actions_as_before(trained, skills):
         assert all((value == again[name]).all() for name, value in told.items())
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"subtasks": "CC"}, "takes C 2 times, but there is 1 of it"),
+        ({"subtasks": ""}, "must be subtasks in order"),
+        ({"map_size": 3}, "too small"),
+        ({"reward": "some"}, "unknown reward"),
+        ({"actors": 0}, "--actors must be 1 or more"),
+        ({"discount": 1.5}, "--discount must be from 0 to 1"),
+        ({"batch_size": 10}, "--batch-size 10 must be a multiple of --decisions 4"),
+        ({"batch_size": 0}, "--batch-size 0 must be a multiple"),
+    ],
+)
+def test_tasks_out_of_range_are_refused(changes, message):
+    plugin.load()
+    from fairseq_struct.tasks.craft_reinforcement import (
+        CraftReinforcementConfig,
+        CraftReinforcementTask,
+    )
+
+    options = {"subtasks": "CA", "map_size": 6, "kinds": "AC", "actors": 6, "decisions": 4}
+    config = CraftReinforcementConfig(**options | {"batch_size": 8} | changes)
+    with pytest.raises(InputError, match=re.escape(message)):
+        CraftReinforcementTask(config).load_dataset("train")
+
+
 def test_bad_input_is_refused_before_training(skills, trained, tmp_path):
+    state = compat.load_state(skills)
+    state["model"]["network.options.1.act.bias"][0] = torch.nan
+    torch.save(state, diverged := tmp_path / "diverged")
     cases = [
         (["--subtasks=CB"], r"no subtask 'B'"),
-        (["--subtasks=CC"], r"takes C 2 times, but there is 1 of it"),
-        (["--subtasks="], r"must be subtasks in order"),
-        (["--map-size=3"], "too small"),
-        (["--reward=some"], "unknown reward"),
-        (["--actors=0"], "--actors must be 1 or more"),
-        (["--discount=1.5"], "--discount must be from 0 to 1"),
-        (["--batch-size=10"], "--batch-size 10 must be a multiple of --decisions 4"),
         (["--batch-size=16"], "divide --actors times --decisions, 24"),
         (["--clip=0"], "--clip must be between 0 and 1"),
         (["--temperature=0"], "--temperature must be above 0"),
+        ([f"--options-from={diverged}"], "options.1.act.bias is not finite"),
         (["--options-from=none.pt"], "none.pt: no such file"),
         ([f"--options-from={trained[0]}"], "no model that imitates"),
         ([f"--options-from={skills}", "--kinds=CA"], "demonstrations with kinds AC"),
@@ -229,7 +265,7 @@ def test_bad_input_is_refused_before_training(skills, trained, tmp_path):
         (["--arch=option_controller"], "this task is for controllers of options"),
     ]
     for options, message in cases:
-        with pytest.raises(InputError, match=re.escape(message)):
+        with in_this_process(), pytest.raises(InputError, match=re.escape(message)):
             run("train", *ALONE, *options, "--max-update=1", f"--save-dir={tmp_path}")
     assert not list(tmp_path.glob("*.pt"))
 
@@ -239,6 +275,7 @@ def test_rollouts_refuse_what_the_policy_does_not_know(trained, skills, capsys):
         ([trained[0], "AC"], "this policy knows CA"),
         ([skills, "CC"], "takes C 2 times"),
         ([skills, "CA", "--objects-per-kind=0"], "must be a whole number, at least 1"),
+        ([skills, ""], "must be subtasks in order"),
         ([skills, "--episodes=0"], "--episodes must be 1 or more"),
         ([skills, "--picture=a.svg"], "--picture ends in .gif, .html, .png"),
         ([skills, "--picture=none/a.gif"], "none: no such folder"),

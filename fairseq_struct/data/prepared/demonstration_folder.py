@@ -90,7 +90,7 @@ def read_tasks(data: str | Path) -> list[CraftOptions]:
     try:
         content = json.loads(read_text(path))
         names, shared = content["tasks"], dict(content["options"])
-        if not isinstance(names, list) or not names:
+        if not isinstance(names, list) or not names or len(set(names)) < len(names):
             raise ValueError
     except InputError:
         raise

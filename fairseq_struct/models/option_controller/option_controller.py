@@ -1,5 +1,6 @@
 """Option-controller networks for fairseq (Shen's thesis, section 5.2)."""
 
+import math
 from dataclasses import dataclass, field
 
 from fairseq.models import register_model, register_model_architecture
@@ -51,6 +52,8 @@ class OptionControllerModel(OptionModel):
         for name in ("levels", "lower_controllers"):
             if getattr(cfg, name) < 1:
                 raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
+        if not math.isfinite(cfg.end_bias):
+            raise InputError(f"--end-bias must be a number, not {cfg.end_bias}")
         about, below, between = task.about, cfg.options, []
         sizes = cell_sizes(cfg, about, about["actions"])
         options = OptionPool.of(cfg.options, sizes, cfg.end_bias)

@@ -1,17 +1,15 @@
 """New controllers over frozen options for fairseq (Shen's thesis, section 5.2.3)."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Optional  # fairseq cannot read "str | None"
 
 import numpy as np
-from fairseq import checkpoint_utils
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.models.shared.imitation_model import about_of, check_same
+from fairseq_struct.models.shared.imitation_model import check_same, read_imitation
 from fairseq_struct.modules.option_controller.imitating import SingleOption
 from fairseq_struct.modules.option_controller.options import Pool, merge
 from fairseq_struct.modules.option_controller.policy import (
@@ -138,15 +136,12 @@ def _read(path: str, craft) -> Pool:
         "kinds": craft.kinds, "observation": craft.observation,
         "observation_size": craft.observation_size, "actions": craft.action_count,
     }  # fmt: skip
-    if not Path(path).is_file():
-        raise InputError(f"{path}: no such file (--options-from)")
+    parameters, about = read_imitation(path, "--options-from")
     try:
-        parameters = checkpoint_utils.load_checkpoint_to_cpu(path)["model"]
-        check_same(own, about_of(parameters), "the checkpoint", but=("tasks",))
+        check_same(own, about, "the checkpoint", but=("tasks",))
         return stored_options(parameters, craft.observation_size)
-    except (InputError, KeyError, ValueError) as error:
-        said = "a checkpoint without a model" if isinstance(error, KeyError) else error
-        raise InputError(f"--options-from {path}: {said}") from None
+    except (InputError, ValueError) as error:
+        raise InputError(f"--options-from {path}: {error}") from None
 
 
 @register_model_architecture("option_policy", "option_policy_craft")

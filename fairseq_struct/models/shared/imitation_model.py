@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import torch
+from fairseq import checkpoint_utils
 from fairseq.models import BaseFairseqModel
 from torch import Tensor, nn
 
@@ -99,6 +101,32 @@ def about_of(parameters: Mapping[str, Tensor]) -> dict:
         return dict(json.loads(bytes(parameters[ABOUT].tolist())))
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise InputError("what it says about its demonstrations is damaged") from None
+
+
+def read_imitation(path: str, option: str) -> tuple[Mapping[str, Tensor], dict]:
+    """Parameters of another checkpoint, and what its demonstrations were of.
+
+    Args:
+        path: of the checkpoint.
+        option: that names it, for messages.
+
+    Raises:
+        InputError: it does not exist, is not of a model that imitates, or has diverged.
+    """
+    if not Path(path).is_file():
+        raise InputError(f"{path or repr(path)}: no such file ({option})")
+    try:
+        parameters = checkpoint_utils.load_checkpoint_to_cpu(path)["model"]
+    except KeyError:
+        raise InputError(f"{option} {path}: it is no checkpoint of a model") from None
+    try:
+        about = about_of(parameters)
+    except InputError as error:
+        raise InputError(f"{option} {path}: {error}") from None
+    for name, value in parameters.items():
+        if not torch.as_tensor(value).isfinite().all():
+            raise InputError(f"{option} {path}: {name} is not finite; its training has diverged")
+    return parameters, about
 
 
 def check_same(ours: Mapping, theirs: Mapping, who: str, but: tuple[str, ...] = ()):

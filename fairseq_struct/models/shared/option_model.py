@@ -5,12 +5,16 @@ from dataclasses import dataclass, field
 from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
-from fairseq import checkpoint_utils
 from fairseq.dataclass import FairseqDataclass
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.models.shared.imitation_model import ABOUT, ImitationModel, about_of, check_same
+from fairseq_struct.models.shared.imitation_model import (
+    ABOUT,
+    ImitationModel,
+    check_same,
+    read_imitation,
+)
 from fairseq_struct.modules.option_controller import CellSizes, Controller
 
 INITIAL_STATES = "network.controller.initial.weight"
@@ -54,7 +58,7 @@ class OptionConfig(FairseqDataclass):
 class OptionModel(ImitationModel):
     """A model with ``network.options`` and ``network.controller``, whose parts can be retrained."""
 
-    ONLY_FOR_TRAINING = ("initial_model", "train_options")
+    ONLY_FOR_TRAINING = ("initial_model", "train_options", "reset_options", "freeze_controller")
     has_options = True
 
     def prepare(self, cfg: OptionConfig):
@@ -64,12 +68,13 @@ class OptionModel(ImitationModel):
             InputError: the checkpoint does not fit, or options exclude each other.
         """
         numbers = _numbers(cfg.train_options, len(self.network.options))
-        if cfg.reset_options and numbers is None and cfg.initial_model:
-            raise InputError("--reset-options needs --train-options")
         if not cfg.initial_model:
-            if numbers is not None:
-                raise InputError("--train-options needs --initial-model")
+            for name in self.ONLY_FOR_TRAINING:
+                if getattr(cfg, name):
+                    raise InputError(f"--{name.replace('_', '-')} needs --initial-model")
             return
+        if cfg.reset_options and numbers is None:
+            raise InputError("--reset-options needs --train-options")
         self._take_over(cfg.initial_model, cfg.freeze_controller)
         for number, option in enumerate(self.network.options):
             if numbers is not None and number not in numbers:
@@ -82,18 +87,14 @@ class OptionModel(ImitationModel):
                     part.requires_grad_(False)
 
     def _take_over(self, path: str, frozen: bool):
+        given, about = read_imitation(path, "--initial-model")
         try:
-            given = checkpoint_utils.load_checkpoint_to_cpu(path)["model"]
-            about = about_of(given)
             check_same(self.subject, about, "it", but=("tasks",))
             own = self.state_dict()
             states = _initial_states(own, self.subject["tasks"], given, about["tasks"], frozen)
             _check_shapes(own, given)
-        except FileNotFoundError:
-            raise InputError(f"{path}: no such file (--initial-model)") from None
-        except (InputError, KeyError) as error:
-            said = error if isinstance(error, InputError) else "it is no checkpoint of a model"
-            raise InputError(f"--initial-model {path}: {said}") from None
+        except InputError as error:
+            raise InputError(f"--initial-model {path}: {error}") from None
         nn.Module.load_state_dict(self, {**given, ABOUT: own[ABOUT], INITIAL_STATES: states})
 
 

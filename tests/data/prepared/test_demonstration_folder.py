@@ -137,6 +137,7 @@ def change(path, place, value):
         (lambda at: rewrite(at, observation="grid"), "craft.json says"),
         (lambda at: (at / "valid.steps.npy").unlink(), "valid.steps.npy: no such file"),
         (lambda at: (at / "valid.demonstrations.npy").unlink(), "there is no part 'valid'"),
+        (lambda at: named_twice(at / "craft.json"), "craft.json: damaged"),
         (lambda at: cut(at / "valid.observations.npy"), "valid.observations.npy: damaged"),
         (lambda at: cut(at / "valid.steps.npy"), "valid.steps.npy: damaged"),
         (lambda at: (at / "valid.steps.npy").write_bytes(b""), "valid.steps.npy: damaged"),
@@ -162,6 +163,12 @@ def rewrite(data, **options):
     content = json.loads((data / "craft.json").read_text())
     content["options"] |= options
     (data / "craft.json").write_text(json.dumps(content))
+
+
+def named_twice(path):
+    content = json.loads(path.read_text())
+    content["tasks"] *= 2
+    path.write_text(json.dumps(content))
 
 
 def cut(path):
