@@ -5,8 +5,8 @@
 # Environment of these recipes, beside that of ../common.sh:
 #   SEEDS          1 2 3 4 5 for imitation in s1.sh and s2.sh, else 1 2 3; fine-tuning with seed S
 #                  takes the options of the imitation with seed S, whatever it found
-#   SIZE           paper (the default; for a GPU) or cpu: fewer demonstrations, updates and steps
-#   DEMONSTRATIONS of each task, a fifth of them held out (default: 6000, or 2000)
+#   SIZE           paper (the default; for a GPU) or cpu: a smaller network, fewer updates and steps
+#   DEMONSTRATIONS of each task, a fifth of them held out (default: 6000)
 #   BATCH          demonstrations of an update of imitation (default: 512)
 #   UPDATES        updates of imitation (default: 10000, or 2000; the thesis does not say)
 #   STEPS          steps of the environment in fine-tuning (default: 5000000, or 1000000; not said)
@@ -32,7 +32,7 @@ settings_of() {
     demonstrations=6000 batch=512 updates=10000 steps=5000000 hidden=128 episodes=1000
     if [ "$size" = cpu ]; then
         remember SIZE cpu
-        demonstrations=2000 updates=2000 steps=1000000 hidden=64 scale=reduced
+        updates=2000 steps=1000000 hidden=64 scale=reduced
     fi
     numbers DEMONSTRATIONS BATCH UPDATES STEPS HIDDEN EPISODES
     run_seeds "$@"
