@@ -10,10 +10,10 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
 from fairseq_struct.data.datasets.numbered_steps import NumberedSteps
-from fairseq_struct.environments.actors import Actors
 from fairseq_struct.environments.craft_rules import CraftOptions
 from fairseq_struct.environments.craft_worlds import CraftWorlds
-from fairseq_struct.environments.episodes import play
+from fairseq_struct.environments.rollouts.actors import Actors
+from fairseq_struct.environments.rollouts.episodes import play
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 from fairseq_struct.tasks.practice import Practice, sums_of, worker

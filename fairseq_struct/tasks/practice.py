@@ -10,12 +10,10 @@ import torch
 from fairseq.distributed import utils as distributed
 from torch import Tensor
 
-from fairseq_struct.environments.actors import Actors, Episodes
+from fairseq_struct.environments.rollouts.actors import Actors, Episodes
+from fairseq_struct.environments.rollouts.random_streams import stream
 
 logger = logging.getLogger(__name__)
-
-# Seeds of the actors end in 0 and 1.
-OF_MINIBATCHES = 2
 
 
 class Practice:
@@ -56,8 +54,8 @@ class Practice:
             self._roll(model)
         first = self.position == 0
         epoch, number = divmod(self.position, self.minibatches)
-        seed = self.actors.seed, OF_MINIBATCHES, self.actors.rollouts, epoch
-        order = np.random.default_rng(seed).permutation(self.actors.count)
+        generator = stream("minibatches", self.actors.seed, self.actors.rollouts, epoch)
+        order = generator.permutation(self.actors.count)
         rows = order.reshape(self.minibatches, -1)[number]
         self.position += 1
         self._last = self._batch(rows, next(model.parameters()).device, first)

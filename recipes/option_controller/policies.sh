@@ -113,6 +113,9 @@ fine_tune() {
     shift 3
     fine_tuning_of "$variant" "$task" "$reward"
     local updates=$fine_tuning_updates
+    # Plain PPO has no use for the temperature of controllers.
+    local temperature=()
+    [ "$variant" != ppo ] || temperature=(--temperature 1)
     for seed in "${seeds[@]}"; do
         options=""
         for folder in "$@"; do
@@ -122,7 +125,7 @@ fine_tune() {
             --reward "$reward" --actors "$actors" --decisions "$decisions" \
             --batch-size "$minibatch" --rollout-epochs "$rollout_epochs" \
             --arch option_policy_craft --hidden-size "$hidden" --mlp-size "$hidden" \
-            ${options:+--options-from "$options"} --criterion craft_reinforcement \
+            "${temperature[@]}" ${options:+--options-from "$options"} --criterion craft_reinforcement \
             --optimizer adam --lr 0.0003 --lr-scheduler polynomial_decay \
             --total-num-update "$updates" --clip-norm 0.5
     done

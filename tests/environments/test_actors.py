@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fairseq_struct.environments.actors import Actors
-from fairseq_struct.environments.episodes import play
+from fairseq_struct.environments.rollouts.actors import Actors
+from fairseq_struct.environments.rollouts.episodes import play
 
 
 class Corridor:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairseq_struct.environments.advantages import generalised_advantages
+from fairseq_struct.environments.rollouts.advantages import generalised_advantages
 
 # Two worlds, six steps. In the first, an episode ends by its rules after the third step, and one is
 # cut after the fifth, in a state of value 0.7; the second goes on throughout.

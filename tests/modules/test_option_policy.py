@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from fairseq_struct.environments.actors import Actors
 from fairseq_struct.environments.craft_rules import CraftOptions
 from fairseq_struct.environments.craft_worlds import CraftWorlds
+from fairseq_struct.environments.rollouts.actors import Actors
 from fairseq_struct.modules.option_controller import CellSizes, OptionPool
 from fairseq_struct.modules.option_controller.latent_options import LatentOptions
 from fairseq_struct.modules.option_controller.options import merge

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_struct.environments.actors import Actors
 from fairseq_struct.environments.craft_rules import CraftOptions
 from fairseq_struct.environments.craft_worlds import CraftWorlds
+from fairseq_struct.environments.rollouts.actors import Actors
 from fairseq_struct.modules.option_controller.policy import ActingPolicy, OptionPolicy
 from fairseq_struct.tasks.practice import Practice
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairseq_struct.environments.actors import Episodes, Policy
 from fairseq_struct.environments.craft_bot import best_actions, draw_actions
 from fairseq_struct.environments.craft_picture import draw_picture
 from fairseq_struct.environments.craft_rules import CraftOptions
 from fairseq_struct.environments.craft_worlds import CraftWorlds
-from fairseq_struct.environments.episodes import play
+from fairseq_struct.environments.rollouts.actors import Episodes, Policy
+from fairseq_struct.environments.rollouts.episodes import play
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.reading import BATCH_WORDS
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fairseq_struct.environments.actors import Episodes, Policy
+from fairseq_struct.environments.rollouts.actors import Episodes, Policy
+from fairseq_struct.environments.rollouts.random_streams import stream
 
 
 def play(
@@ -29,7 +30,7 @@ def play(
         The episodes, in the order of ``numbers``.
     """
     count = len(numbers)
-    generators = [np.random.default_rng((seed, number)) for number in numbers]
+    generators = [stream("episodes", seed, number) for number in numbers]
     worlds.reset(np.arange(count), generators)
     goes_on, running = np.ones(count, bool), np.zeros(count, bool)
     options, calls = np.zeros((2, count), np.int64)

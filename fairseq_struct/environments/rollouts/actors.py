@@ -7,7 +7,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from fairseq_struct.environments.advantages import generalised_advantages
+from fairseq_struct.environments.rollouts.advantages import generalised_advantages
+from fairseq_struct.environments.rollouts.random_streams import stream
 
 
 class Policy(Protocol):
@@ -143,7 +144,7 @@ class Actors:
     def _begin(self, which: Sequence[int]):
         """New maps for some actors."""
         generators = [
-            np.random.default_rng((self.seed, 0, self.first + one, self.episodes[one]))
+            stream("maps", self.seed, self.first + one, self.episodes[one])
             for one in which
         ]
         self.worlds.reset(np.asarray(which), generators)
@@ -156,7 +157,7 @@ class _Run:
 
     def __init__(self, actors: Actors, policy: Policy, decisions: int):
         self.actors, self.policy, self.decisions = actors, policy, decisions
-        self.noise = np.random.default_rng((actors.seed, 1, actors.rollouts))
+        self.noise = stream("noise", actors.seed, actors.rollouts)
         actors.rollouts += 1
         shape = actors.count, decisions
         size = actors.worlds.observe().shape[1]

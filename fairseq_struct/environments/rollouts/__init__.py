@@ -1,0 +1,1 @@
+"""Policies in many worlds: rollouts to learn from, and episodes to score."""
