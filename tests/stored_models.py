@@ -41,6 +41,7 @@ TRANSLATION = ["--task=translation", "--source-lang=src", "--target-lang=tgt",
 HEADS = ["--encoder-attention-heads=2", "--decoder-attention-heads=2"]
 CRAFT = ["--task=craft_imitation", "--criterion=craft_imitation", "--hidden-size=6",
          "--batch-size=8"]
+WORLD = ["--subtasks=BA", "--map-size=5", "--kinds=AB", "--time-limit=20"]
 IMAGES = ["--task=image_classification", "--criterion=image_classification", "--batch-size=16"]
 # Architecture: the data it is trained on, and options.
 MODELS = {
@@ -78,6 +79,10 @@ MODELS = {
     "mixture_of_experts": ("demonstrations", [*CRAFT, "--mlp-size=7"]),
     "ordered_memory_policy": ("demonstrations", CRAFT),
     "compile_policy": ("demonstrations", CRAFT),
+    "option_policy": ("", ["--task=craft_reinforcement", "--criterion=craft_reinforcement",
+                           *WORLD, "--hidden-size=6", "--mlp-size=7", "--actors=4",
+                           "--decisions=4", "--batch-size=16", "--valid-episodes=30",
+                           f"--options-from={STORED / 'option_controller.pt'}"]),
     "latent_clusters": ("", ["--task=latent_clusters", "--criterion=latent_clusters",
                              "--batch-size=64"]),
 }  # fmt: skip

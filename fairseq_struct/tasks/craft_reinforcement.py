@@ -125,6 +125,16 @@ class CraftReinforcementTask(OwnCriterion, FairseqTask):
         """Build the task."""
         return cls(cfg)
 
+    def build_model(self, cfg, from_checkpoint: bool = False):
+        """Build the model; one of a checkpoint has its options in its own parameters.
+
+        Raises:
+            InputError: the model is not one for this task, or does not fit it.
+        """
+        if from_checkpoint and "options_from" in cfg:
+            cfg["options_from"] = None
+        return super().build_model(cfg, from_checkpoint)
+
     @property
     def minibatches(self) -> int:
         """Minibatches of one use of the decisions of an iteration, and of each worker.

@@ -67,6 +67,7 @@ def test_what_stands_where_the_old_folder_is_to_step_aside(tmp_path):
 
 
 ARGUMENTS = {
+    "craft_demonstrations": ["AC"],
     "dependency_treebank": ["conllu", "x", "x", "x"],
     "image_classification": ["generate"],
     "labelled_text": ["sst", "x"],
