@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,8 +16,6 @@ from fairseq_struct.environments.rollouts.episodes import play
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.reading import BATCH_WORDS
 
-# Policies that need no model, by which others are measured.
-WITHOUT_MODEL = ("bot", "random")
 BATCH_EPISODES = 256
 
 
@@ -87,8 +85,9 @@ class OptionPlayer:
         options = self._options(task, world)
         number = self.tasks.index(options.task)
         return _played(
-            options, lambda count: self._acting(count, number), episodes, seed, self.batch
-        )
+            options, lambda worlds: self.model.acting(worlds.count, number), episodes, seed,
+            self.batch,
+        )  # fmt: skip
 
     def option_success(
         self, subtasks: str | None = None, episodes: int = 1000, seed: int = 1, **world
@@ -117,8 +116,8 @@ class OptionPlayer:
             options = replace(self.worlds, **world, task=letter)
             for number in range(len(table)):
                 played = _played(
-                    options, lambda count, i=number: self.model.single_option(i, count), episodes,
-                    seed, self.batch, alone=True,
+                    options, lambda worlds, i=number: self.model.single_option(i, worlds.count),
+                    episodes, seed, self.batch, alone=True,
                 )  # fmt: skip
                 table[number, column] = played.successes.mean()
         return table
@@ -135,7 +134,7 @@ class OptionPlayer:
             InputError: as for :meth:`rollout`.
         """
         options = self._options(task, world)
-        policy = self._acting(1, self.tasks.index(options.task))
+        policy = self.model.acting(1, self.tasks.index(options.task))
         worlds, steps = CraftWorlds(options, 1), []
 
         def watch(goes_on, choosing, running, actions):
@@ -153,9 +152,6 @@ class OptionPlayer:
             options.task, actions, ends, np.stack(choices), running if runs else None, subtasks,
             [*pictures, draw_picture(worlds, 0)], bool(played.successes[0]),
         )  # fmt: skip
-
-    def _acting(self, count: int, number: int) -> Policy:
-        return self.model.acting(count, number)
 
     def _options(self, task: str | None, world: dict) -> CraftOptions:
         task = self.tasks[0] if task is None else task
@@ -182,12 +178,7 @@ def rollout_of(name: str, options: CraftOptions, episodes: int = 1000, seed: int
     """
     make = {"bot": _Bot, "random": _Random}[name]
     generator = np.random.default_rng(seed)
-    found = []
-    for first in range(0, episodes, BATCH_EPISODES):
-        numbers = range(first, min(first + BATCH_EPISODES, episodes))
-        worlds = CraftWorlds(options, len(numbers))
-        found.append(play(worlds, make(worlds, generator), seed, numbers))
-    return Episodes(*map(np.concatenate, zip(*found, strict=True)))
+    return _played(options, lambda worlds: make(worlds, generator), episodes, seed)
 
 
 class _Random:
@@ -213,8 +204,11 @@ class _Bot(_Random):
         return draw_actions(best_actions(self.worlds, self.worlds.goals), self.generator)
 
 
-def _played(options, make, episodes: int, seed: int, batch: int, alone: bool = False) -> Episodes:
-    """Episodes of a policy that ``make(count)`` makes, some worlds at a time.
+def _played(
+    options: CraftOptions, make: Callable[[CraftWorlds], Policy], episodes: int, seed: int,
+    batch: int = BATCH_EPISODES, alone: bool = False,
+) -> Episodes:  # fmt: skip
+    """Episodes of a policy that ``make(worlds)`` makes, some worlds at a time.
 
     One that acts ``alone`` is called once. It succeeds in its subtask also where the world wants
     ``done`` to be said of a task.
@@ -225,6 +219,6 @@ def _played(options, make, episodes: int, seed: int, batch: int, alone: bool = F
     for first in range(0, episodes, batch):
         numbers = range(first, min(first + batch, episodes))
         worlds = CraftWorlds(options, len(numbers))
-        played = play(worlds, make(len(numbers)), seed, numbers, most_calls=1 if alone else None)
+        played = play(worlds, make(worlds), seed, numbers, most_calls=1 if alone else None)
         found.append(played._replace(successes=worlds.done_subtasks > 0) if alone else played)
     return Episodes(*map(np.concatenate, zip(*found, strict=True)))
