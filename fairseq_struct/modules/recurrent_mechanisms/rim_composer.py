@@ -17,7 +17,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, logsigmoid
 
-from fairseq_struct.modules.recurrent_mechanisms.layer import RecurrentMechanisms, UnitStates
+from fairseq_struct.modules.recurrent_mechanisms.layer import (
+    Reading,
+    RecurrentMechanisms,
+    UnitStates,
+)
 from fairseq_struct.modules.recurrent_mechanisms.positions import places_from_right, sinusoids
 from fairseq_struct.modules.recurrent_mechanisms.symbols import (
     Composed,
@@ -116,7 +120,7 @@ class RimComposer(Composer):
             reading = layer.step(projected, live, before)
             states.append(reading.states)
             log_shares, heard = reading.log_shares, reading.states.hidden
-            inside, outside = self._span_logarithms(reading)
+            inside, outside = self._span_logarithms(reading, live)
             log_inside = (log_shares[..., None] + inside).logsumexp(1)
             shares = log_shares.exp()
             if len(states) < len(self.layers):
@@ -141,13 +145,14 @@ class RimComposer(Composer):
             states=tuple(new.where(going, before) for new, before in states),
         )  # fmt: skip
 
-    def _span_logarithms(self, reading) -> tuple[Tensor, Tensor]:
-        """Logarithms of attn_k and of 1 - attn_k, (batch, units, n)."""
+    def _span_logarithms(self, reading: Reading, read: Tensor) -> tuple[Tensor, Tensor]:
+        """Logarithms of attn_k and of 1 - attn_k, (batch, units, n), finite everywhere."""
+        empty = ~read[:, None]
         if self.span_attention == "sigmoid":
-            scores = reading.scores.float()
+            scores = reading.scores.float().masked_fill(empty, 0.0)
             return logsigmoid(scores), logsigmoid(-scores)
         # Below 1, so that a symbol that has all the attention leaves a finite loss for others.
-        inside = reading.log_attention.clamp(max=-1e-6)
+        inside = reading.log_attention.masked_fill(empty, -1.0).clamp(max=-1e-6)
         return inside, torch.log(-torch.expm1(inside))
 
     def _padded(self, state: RimSymbols) -> tuple[Tensor, tuple[Tensor, ...]]:
