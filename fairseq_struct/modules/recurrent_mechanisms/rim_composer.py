@@ -169,5 +169,3 @@ class RimComposer(Composer):
 
     def _sinusoids(self, like: Tensor) -> Tensor:
         return sinusoids(like.size(1), self.size, like.device).to(like.dtype)
-
-
