@@ -2,7 +2,7 @@
 
 ``window_W`` is the share of steps whose largest combined attention is unique, and within the gold
 span or at most W symbols outside it; before each step, all earlier ones are the gold ones.
-``_single`` is over steps of one word, ``_multi`` over the others, ``_NP`` over phrases of this kind;
+``_single`` is over steps of one word, ``_multi`` over the others, ``_NP`` over noun phrases, …;
 ``_sentence`` is the mean over sentences. The network is that of the last epoch.
 """
 
