@@ -11,7 +11,7 @@ from fairseq_struct.cli.pictures import marginals, trees
 from fairseq_struct.cli.pictures.kinds import KINDS, Kind
 from fairseq_struct.cli.shared.paths import require, require_room
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tools
-from fairseq_struct.data.readers.formula_trees import KINDS as FORMULAS
+from fairseq_struct.data.readers.formulas.formula_trees import KINDS as FORMULAS
 from fairseq_struct.errors import InputError
 
 NAME = "draw"

@@ -24,7 +24,7 @@ from fairseq_struct.data.datasets.labelled_sentences import LabelledSentences
 from fairseq_struct.data.prepared.labelled_folder import OPTIONS, TREES
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.data.readers.conllu import read_conllu
-from fairseq_struct.data.readers.formula_trees import KINDS
+from fairseq_struct.data.readers.formulas.formula_trees import KINDS
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.files.text_files import read_text
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS, DEPENDENCIES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairseq_struct.data.readers.formula_trees import constituents, leaves
+from fairseq_struct.data.readers.formulas.formula_trees import constituents, leaves
 from fairseq_struct.errors import InputError
 
 

@@ -1,4 +1,4 @@
-"""Base and shared options of the models that compose sentences, for ``--task grammar_induction``."""
+"""Base and options of the models that compose sentences, for ``--task grammar_induction``."""
 
 import logging
 from dataclasses import dataclass, field

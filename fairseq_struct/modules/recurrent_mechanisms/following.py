@@ -20,6 +20,7 @@ from fairseq_struct.modules.recurrent_mechanisms.free_spans import (
 )
 from fairseq_struct.modules.recurrent_mechanisms.next_step import GoldSteps
 from fairseq_struct.modules.recurrent_mechanisms.symbols import Composed, Composer, gold_span
+from fairseq_struct.structure.surrogate import at_least_float32
 
 
 @dataclass
@@ -53,7 +54,10 @@ class Followed:
         if self.scores is None or self.categories is None:
             return None
         losses = cross_entropy(
-            self.scores.float().transpose(1, 2), self.categories, ignore_index=-1, reduction="none"
+            at_least_float32(self.scores).transpose(1, 2),
+            self.categories,
+            ignore_index=-1,
+            reduction="none",
         )
         return losses.masked_fill(~self.going, 0.0)
 

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_struct.modules.recurrent_mechanisms.units import UnitLinear, UnitLSTM
+from fairseq_struct.structure.surrogate import at_least_float32
 
 INPUT_WEIGHTS = ("sigmoid", "softmax")
 
@@ -144,7 +145,7 @@ class RecurrentMechanisms(nn.Module):
         scores = torch.bmm(self.query(states.hidden), keys.transpose(1, 2))
         scores = (scores / math.sqrt(self.key_size)).masked_fill(~mask[:, None], -math.inf)
         with_null = torch.cat([scores, scores.new_zeros(*scores.shape[:2], 1)], -1)
-        log_attention = with_null.float().log_softmax(-1)
+        log_attention = at_least_float32(with_null).log_softmax(-1)
         null = log_attention[..., -1].exp()
         active, log_shares = self._selected(null)
         log_attention = log_attention[..., :-1]
@@ -167,4 +168,4 @@ class RecurrentMechanisms(nn.Module):
         sizes = [self.key_size, self.key_size, self.hidden_size]
         queries, keys, values = self.talk(hidden).split(sizes, -1)
         scores = torch.bmm(queries, keys.transpose(1, 2)) / math.sqrt(self.key_size)
-        return torch.bmm(scores.float().softmax(-1).to(values.dtype), values)
+        return torch.bmm(at_least_float32(scores).softmax(-1).to(values.dtype), values)

@@ -15,6 +15,7 @@ from fairseq_struct.modules.recurrent_mechanisms.symbols import (
     first_of,
     live_after,
 )
+from fairseq_struct.structure.surrogate import at_least_float32
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class LstmComposer(Composer):
             self.lstm(packed)[0], batch_first=True, total_length=order.size(1)
         )
         outputs = torch.zeros_like(state.vectors, dtype=read.dtype).scatter(1, sides, read)
-        scores = self.score(outputs)[..., 0].float()
+        scores = at_least_float32(self.score(outputs)[..., 0])
         inside = scores.sigmoid().masked_fill(~state.live, 0.0)
         weights = (inside / inside.sum(1, keepdim=True)).to(outputs.dtype)
         symbols = torch.bmm(weights[:, None], outputs)[:, 0]

@@ -30,6 +30,7 @@ from fairseq_struct.modules.recurrent_mechanisms.symbols import (
     first_of,
     live_after,
 )
+from fairseq_struct.structure.surrogate import at_least_float32
 
 SPAN_ATTENTION = ("sigmoid", "softmax")
 POSITIONS = ("none", "from_right")
@@ -149,7 +150,7 @@ class RimComposer(Composer):
         """Logarithms of attn_k and of 1 - attn_k, (batch, units, n), finite everywhere."""
         empty = ~read[:, None]
         if self.span_attention == "sigmoid":
-            scores = reading.scores.float().masked_fill(empty, 0.0)
+            scores = at_least_float32(reading.scores).masked_fill(empty, 0.0)
             return logsigmoid(scores), logsigmoid(-scores)
         # Below 1, so that a symbol that has all the attention leaves a finite loss for others.
         inside = reading.log_attention.masked_fill(empty, -1.0).clamp(max=-1e-6)
@@ -169,5 +170,3 @@ class RimComposer(Composer):
 
     def _sinusoids(self, like: Tensor) -> Tensor:
         return sinusoids(like.size(1), self.size, like.device).to(like.dtype)
-
-

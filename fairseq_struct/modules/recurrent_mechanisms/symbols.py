@@ -50,7 +50,7 @@ class Composed:
 
     Args:
         log_inside: (batch, n) logarithm of the combined attention, the probability that a symbol is
-            in the span to be composed; float32, meaningless where no symbol is live.
+            in the span to be composed; in float32 or float64, meaningless where no symbol is live.
         log_outside: (batch, n) logarithm of one minus it.
         read: (batch, n) places that are read: those of symbols, and of padding that is not masked.
         symbols: (batch, size) vector of the new symbol.
@@ -84,7 +84,7 @@ class Composer(nn.Module, ABC):
     """
 
     size: int
-    categories: nn.Linear | None = None
+    categories: nn.Linear | None
 
     @abstractmethod
     def begin(self, tokens: Tensor, lengths: Tensor) -> Symbols:

@@ -28,7 +28,7 @@ class UnitLinear(nn.Module):
 
 
 class UnitLSTM(nn.Module):
-    """An LSTM cell per unit, with PyTorch's equations and order of gates (input, forget, cell, out).
+    """An LSTM cell per unit, by PyTorch's equations, with its order of gates.
 
     Args:
         units: number of units.
