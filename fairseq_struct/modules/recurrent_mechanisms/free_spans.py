@@ -44,13 +44,14 @@ def best_phrase(odds: Tensor, done: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     upto = odds.cumsum(1)
     before = (odds - upto).masked_fill(~done, -math.inf)  # minus the sum of all places before it
     # Symbols that a span ending here may start with: all done ones before this place.
-    gain, start = before[:, :-1].cummax(1)
+    gain = before[:, :-1].cummax(1).values
     sums = (upto[:, 1:] + gain).masked_fill(~done[:, 1:], -math.inf)
     if not sums.size(1):
         none = odds.new_full((len(odds),), -math.inf)
         return none, *done.new_zeros(2, len(odds), dtype=torch.long)
     best, end = sums.max(1)
-    return best, start.gather(1, end[:, None])[:, 0], end + 1
+    start = (before[:, :-1] == gain.gather(1, end[:, None])).int().argmax(1)
+    return best, start, end + 1
 
 
 def best_span(odds: Tensor, live: Tensor, untagged: Tensor) -> Tensor:

@@ -27,8 +27,12 @@ class Symbols:
 
     def rows(self, index: Tensor):
         """The sentences at ``index`` (m,), also several times."""
-        own = {field.name: _rows(getattr(self, field.name), index) for field in fields(self)}
-        return replace(self, **own)
+        return _rows_of(self, index)
+
+
+def _rows_of(whole: Any, index: Tensor) -> Any:
+    own = {field.name: _rows(getattr(whole, field.name), index) for field in fields(whole)}
+    return replace(whole, **own)
 
 
 def _rows(value: Any, index: Tensor) -> Any:
@@ -65,6 +69,10 @@ class Composed:
     def attention(self) -> Tensor:
         """(batch, n) combined attention."""
         return self.log_inside.exp()
+
+    def rows(self, index: Tensor) -> Composed:
+        """What is said of the sentences at ``index`` (m,), also several times."""
+        return _rows_of(self, index)
 
 
 class Composer(nn.Module, ABC):
