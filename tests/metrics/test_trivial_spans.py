@@ -50,7 +50,7 @@ def test_places():
 
 
 def test_the_best_constant_by_hand():
-    """The last symbol is within 5 of the 11 spans, the second from the right within 7, and so on."""
+    """The last symbol is within 5 of the 11 spans, the second within 7, and so on."""
     hits = [place_hits(places_from_right(STEPS.lengths, d), STEPS, [0]).sum() for d in (1, 2, 3, 4)]
     assert hits == [5, 7, 5, 5]
     assert constant_from_right(STEPS, 0) == 2

@@ -1,4 +1,4 @@
-"""The prepared folder of transformation lists, what reads it, and its batches."""
+"""The prepared folder of transformation lists, and what reads it."""
 
 import json
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from preparers import check_fails, contents
 
-from fairseq_struct.data.datasets.transformation_lists import TransformationLists
 from fairseq_struct.data.prepared.list_folder import divided, write_list_folder
 from fairseq_struct.data.prepared.listed_part import (
     read_categories,
@@ -215,44 +214,6 @@ def test_parts_are_drawn_at_random():
     assert all(part == sorted(part) for part in parts.values())
     assert divided(numbers, 0.25, 0.1, 2) != parts == divided(numbers, 0.25, 0.1, 1)
     assert parts["test"] != numbers[:25]
-
-
-def test_batches(folder):
-    part = read_part(folder / "data-bin", "train")
-    dataset = TransformationLists(part, 1)
-    ids = dataset.ordered_indices()[::-3]
-    batch = dataset.collater(ids)
-    given = batch["net_input"]
-    assert batch["id"].tolist() == ids.tolist() and batch["nsentences"] == len(ids)
-    assert batch["ntokens"] == int(given["step_counts"].sum())
-    for row, index in enumerate(ids):
-        (words, steps), (first, at) = part.sizes[index], part.sizes[:index].sum(0)
-        assert [given["lengths"][row], given["step_counts"][row]] == [words, steps]
-        assert dataset.num_tokens(index) == dataset.size(index) == words
-        for found, values, size, padding in (
-            (given["tokens"], part.words[first : first + words], words, 1),
-            (given["starts"], part.spans[at : at + steps, 0], steps, 0),
-            (given["ends"], part.spans[at : at + steps, 1], steps, 0),
-            (batch["categories"], part.steps[at : at + steps, 2], steps, -1),
-        ):
-            assert found[row, :size].tolist() == values.tolist()
-            assert (found[row, size:] == padding).all()
-    assert given["tokens"].shape == (len(ids), part.sizes[ids, 0].max())
-    assert given["starts"].shape == (len(ids), part.sizes[ids, 1].max())
-    assert dataset.collater([]) == {}
-
-
-def test_every_epoch_has_its_own_order_which_the_seed_decides(folder):
-    part = read_part(folder / "data-bin", "train")
-    first, same, other = (TransformationLists(part, 1, True, seed) for seed in (1, 1, 2))
-    orders = [dataset.ordered_indices().tolist() for dataset in (first, same, other)]
-    assert orders[0] == orders[1] != orders[2]
-    assert all((np.diff(part.sizes[order, 0]) >= 0).all() for order in orders)
-    assert TransformationLists(part, 1).ordered_indices().tolist() == [*range(8)]
-    first.set_epoch(2)
-    assert first.ordered_indices().tolist() != orders[0]
-    assert not first.can_reuse_epoch_itr_across_epochs
-    assert TransformationLists(part, 1).can_reuse_epoch_itr_across_epochs
 
 
 def change(path, place, value):
