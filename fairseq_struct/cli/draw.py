@@ -30,8 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="models with trees, a memory, or undirected networks",
     )  # fmt: skip
     parser.add_argument(
-        "--what",
-        choices=list(KINDS),
+        "--what", choices=list(KINDS),
         help="; ".join(f"{name}: {kind.help}" for name, kind in KINDS.items())
         + f" (default: the first of {', '.join(of_sentences)} that all models have)",
     )

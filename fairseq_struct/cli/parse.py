@@ -115,7 +115,7 @@ def _constituents() -> Writer:
     from fairseq_struct.structure.spans import mean_depth
 
     def row(tree) -> str:
-        if tree.labels is None and tree.tags is None:
+        if not tree.labelled:
             return bracket_picture(tree.words, tree.spans, tree.distances).svg()
         return labelled_tree_picture(tree.tree()).svg()
 

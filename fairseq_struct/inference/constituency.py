@@ -36,6 +36,11 @@ class Constituents:
     labels: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
 
+    @property
+    def labelled(self) -> bool:
+        """Whether anything is known beside words and spans that a tree shows: labels or tags."""
+        return self.labels is not None or self.tags is not None
+
     def tree(self) -> Tree:
         """The tree as ``nltk`` has it; joined categories are constituents inside each other."""
         return tree_of(self.words, self.spans, self.labels, self.tags)

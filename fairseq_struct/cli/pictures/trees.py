@@ -63,7 +63,7 @@ def of_constituents(tree):
     Args:
         tree: a ``Constituents``.
     """
-    if tree.labels is None and tree.tags is None:
+    if not tree.labelled:
         return of_spans(tree.words, tree.spans)
     from fairseq_struct.pages.composition.labelled_tree import labelled_tree_picture
 

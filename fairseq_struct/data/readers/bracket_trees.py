@@ -215,7 +215,7 @@ def taken_apart(tree: Tree) -> Tree:
     waiting: list[tuple[Tree | str, Tree]] = [(tree, top)]
     while waiting:
         node, parent = waiting.pop()
-        if isinstance(node, str):
+        if not isinstance(node, Tree):
             parent.append(node)
             continue
         labels = node.label().split(JOINED)
