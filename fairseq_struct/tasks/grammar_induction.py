@@ -7,6 +7,7 @@ from typing import Optional  # fairseq cannot read "str | None"
 
 from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
 from fairseq.tasks import register_task
 from omegaconf import II
 
@@ -14,8 +15,13 @@ from fairseq_struct.data.datasets.transformation_lists import TransformationList
 from fairseq_struct.data.prepared.list_folder import WORDS
 from fairseq_struct.data.prepared.listed_part import read_categories, read_list_options, read_part
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
+from fairseq_struct.data.readers.transformation_lists import tag_of
 from fairseq_struct.errors import InputError
+from fairseq_struct.metrics.window_accuracy import WINDOWS, WindowAccuracy
 from fairseq_struct.tasks.sentence_task import SentenceTask
+
+# The tags of table TC4.1.
+TAGS = ("NP", "VP", "PP", "SBAR", "ADJP", "ADVP")
 
 
 @dataclass
@@ -74,3 +80,20 @@ class GrammarInductionTask(SentenceTask):
         self.datasets[split] = TransformationLists(
             read_part(self.cfg.data, split), self.words.pad(), split == "train", self.cfg.seed
         )
+
+    def reduce_metrics(self, logging_outputs: list[dict], criterion):
+        """Log window accuracies besides what the criterion logs."""
+        super().reduce_metrics(logging_outputs, criterion)
+        if "window_counts" not in logging_outputs[0]:
+            return
+        names = [f"window_{w}{end}" for end in ("", "_single", "_multi", "_sentence")
+                 for w in WINDOWS]  # fmt: skip
+        for name in (*names, *(f"window_{WINDOWS[-1]}_{tag}" for tag in TAGS)):
+            metrics.log_derived(name, lambda meters, name=name: self._percentage(meters, name))
+
+    def _percentage(self, meters, name: str) -> float:
+        """A window accuracy of what was summed up; 0 if no step counts."""
+        counts, sentences = meters["_window_counts"].sum, meters["_window_sentences"].sum
+        tags = [(tag_of(one, True), tag_of(one, False)) for one in self.categories]
+        found = WindowAccuracy(WINDOWS, counts, sentences).percentages(tags)
+        return round(found.get(name, 0.0), 2)
