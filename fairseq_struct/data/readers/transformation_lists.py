@@ -34,6 +34,7 @@ from typing import NamedTuple
 from nltk import Tree
 
 from fairseq_struct.data.readers.bracket_trees import (
+    JOINED,
     NO_LABEL,
     leaves_of,
     nodes_of,
@@ -46,7 +47,7 @@ NULL_ELEMENT = "-NONE-"
 # Currency symbols ($, #) are words here.
 PUNCTUATION = frozenset("`` '' , . : -LRB- -RRB-".split())
 UNARY = ("merge", "own")
-JOINED, NOT_JOINED = "+", "&"
+NOT_JOINED = "&"
 _FUNCTION = re.compile(r"[-=|]")
 
 

@@ -10,7 +10,13 @@ from fairseq.models import BaseFairseqModel
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.modules.recurrent_mechanisms import Composer, Followed, follow
+from fairseq_struct.modules.recurrent_mechanisms import (
+    Composer,
+    Composition,
+    Followed,
+    compose_freely,
+    follow,
+)
 from fairseq_struct.modules.schedules import SCHEDULES, make_schedule
 from fairseq_struct.modules.word_vectors import read_word_vectors
 
@@ -104,6 +110,12 @@ class ComposerModel(BaseFairseqModel):
         return follow(
             self.network, tokens, lengths, starts, ends, step_counts, categories, self.own_share
         )
+
+    def compose(
+        self, tokens: Tensor, lengths: Tensor, beam: int = 1, keep: bool = False
+    ) -> Composition:
+        """Compose sentences by the model's own spans: see :func:`.compose_freely`."""
+        return compose_freely(self.network, tokens, lengths, beam, keep)
 
 
 def schedule_of(cfg: ComposerConfig):
