@@ -13,6 +13,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/composers.sh"
 variant=${1:-}
 usage="main.sh VARIANT DATA"
 one_of variant "$variant" one_layer softmax_span positions lstm published_batch trivial
+[ "$variant" != published_batch ] || [ "${SIZE:-paper}" = cpu ] ||
+    fail "published_batch is for SIZE=cpu; with SIZE=paper, one_layer is the same"
 case "$variant" in
     one_layer) settings_of "${2:-}" 1 2 3 ;;
     *) settings_of "${2:-}" 1 ;;

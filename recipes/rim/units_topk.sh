@@ -8,6 +8,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/composers.sh"
 
 cell=${1:-}
 usage="units_topk.sh N_K DATA"
-one_of N_K "$cell" 1_1 3_1 5_1 7_1 3_3 5_3 7_3
+one_of N_K "$cell" "${cells[@]}"
 settings_of "${2:-}" 1
 score_windows units_topk "$cell"
