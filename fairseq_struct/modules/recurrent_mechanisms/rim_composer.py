@@ -134,10 +134,11 @@ class RimComposer(Composer):
         self, state: RimSymbols, composed: Composed, span: Tensor, going: Tensor
     ) -> RimSymbols:
         """See :meth:`Composer.replace`."""
-        first = (first_of(span) & going[:, None])[..., None]
+        # Only one place of a sentence changes: its number is that of the span's first symbol.
+        places = span.int().argmax(1), torch.arange(len(span), device=span.device)
         symbols = self.dropout(composed.symbols)
         projected = tuple(
-            torch.where(first, layer.read(symbols)[:, None], before)
+            _with_rows(before, layer.read(symbols), *places, going)
             for layer, before in zip(self.layers, state.projected, strict=True)
         )
         states = zip(composed.after, state.states, strict=True)
@@ -170,3 +171,12 @@ class RimComposer(Composer):
 
     def _sinusoids(self, like: Tensor) -> Tensor:
         return sinusoids(like.size(1), self.size, like.device).to(like.dtype)
+
+
+def _with_rows(before: Tensor, new: Tensor, place: Tensor, row: Tensor, going: Tensor) -> Tensor:
+    """``before`` (batch, n, size) with ``new`` (batch, size) at a place of each row that goes on.
+
+    This copies all once; torch.where takes three times as long.
+    """
+    new = torch.where(going[:, None], new, before[row, place])
+    return before.index_put((row, place), new)
