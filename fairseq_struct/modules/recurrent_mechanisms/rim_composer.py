@@ -27,7 +27,6 @@ from fairseq_struct.modules.recurrent_mechanisms.symbols import (
     Composed,
     Composer,
     Symbols,
-    first_of,
     live_after,
 )
 from fairseq_struct.structure.surrogate import at_least_float32
