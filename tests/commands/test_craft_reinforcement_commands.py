@@ -119,7 +119,8 @@ def test_a_controller_over_good_options_solves_a_task_with_one_reward_at_its_end
     torch.save(state, taught)
     log = run("train", *SMALL, "--reward=sparse", "--optimizer=adam", "--lr=0.01", "--actors=32",
               "--batch-size=64", f"--options-from={taught}", "--max-update=60", "--no-save",
-              f"--save-dir={tmp_path}/run", "--valid-episodes=200", "--temperature=1", "--map-size=5")  # fmt: skip
+              f"--save-dir={tmp_path}/run", "--valid-episodes=200", "--temperature=1",
+              "--map-size=5")  # fmt: skip
     assert logged(log, "valid")[-1]["valid_return"] >= 0.9
 
 
