@@ -55,7 +55,8 @@ def test_a_labelled_tree():
 
 
 def test_a_tree_of_one_word_and_a_deep_one():
-    assert [label.text for label in of(Label, labelled_tree_picture(Tree("N", ["a"])))] == ["a", "N"]
+    single = labelled_tree_picture(Tree("N", ["a"]))
+    assert [label.text for label in of(Label, single)] == ["a", "N"]
     tree = Tree("X", ["w"])
     for _ in range(3000):
         tree = Tree("Y", [tree, "v"])
