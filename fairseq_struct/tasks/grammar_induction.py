@@ -1,5 +1,6 @@
 """Composition of sentences along transformation lists."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,8 +93,8 @@ class GrammarInductionTask(SentenceTask):
             metrics.log_derived(name, lambda meters, name=name: self._percentage(meters, name))
 
     def _percentage(self, meters, name: str) -> float:
-        """A window accuracy of what was summed up; 0 if no step counts."""
+        """A window accuracy of what was summed up; NaN if no step counts."""
         counts, sentences = meters["_window_counts"].sum, meters["_window_sentences"].sum
         tags = [(tag_of(one, True), tag_of(one, False)) for one in self.categories]
         found = WindowAccuracy(WINDOWS, counts, sentences).percentages(tags)
-        return round(found.get(name, 0.0), 2)
+        return round(found.get(name, math.nan), 2)

@@ -15,8 +15,9 @@ NO_CATEGORY = -1  # beyond the end of a list, or not in the training part
 
 
 class TransformationLists(SizedSentences):
-    """Sentences and their transformation lists; in fairseq's terms, a word is a token of a batch.
+    """Sentences and their transformation lists.
 
+    Batches are made by numbers of words; what is averaged over is steps, ``ntokens``.
     With ``shuffle``, a batch holds sentences of similar length, and every epoch has different
     batches.
 

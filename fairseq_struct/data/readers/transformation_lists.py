@@ -1,6 +1,6 @@
 """Transformation lists: the steps in which a constituency tree is built over its words.
 
-From a thesis on compositional grammars from recurrent independent mechanisms, section 3.1.2: a
+Verma (2022, "Towards compositional learning for natural language understanding", section 3.1.2): a
 tree is built from right to left and bottom up. Each step joins a span of the current sequence,
 which earlier steps made shorter, into one symbol of a category. Every word first becomes its part
 of speech by a step of one word. A phrase is formed when its leftmost child is ready. So all words
@@ -93,10 +93,11 @@ class ListOptions:
         """
         if self.unary not in UNARY:
             raise InputError(f"unary {self.unary!r}: must be one of {', '.join(UNARY)}")
-        if self.shortest < 1 or (self.longest is not None and self.longest < self.shortest):
-            raise InputError(
-                f"sentences of {self.shortest} to {self.longest} words: there are none"
-            )
+        if self.shortest < 1:
+            raise InputError(f"sentences of {self.shortest} words: must be 1 or more")
+        if self.longest is not None and self.longest < self.shortest:
+            raise InputError(f"no sentence has {self.shortest} words or more, but {self.longest} "
+                             "at most")  # fmt: skip
 
 
 def read_lists(path: str | Path, options: ListOptions = ListOptions()) -> list[ListedTree]:
