@@ -149,7 +149,7 @@ def test_what_cannot_be_drawn(checkpoint, draw, monkeypatch, tmp_path, options, 
 @pytest.mark.parametrize(
     ("arch", "data", "options", "message"),
     [
-        ("on_lstm_lm", "language", ["--what=memory"], "has no memory, attention, steps or marginals"),
+        ("on_lstm_lm", "language", ["--what=memory"], "has no memory, attention, steps or"),
         ("recurrent_classifier", "pairs", ["--slots=3"], "classifiers with memory slots"),
         ("recurrent_classifier", "pairs", [], "infers no trees"),
     ],
