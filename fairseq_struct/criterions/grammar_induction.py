@@ -12,7 +12,6 @@ from fairseq_struct.metrics.window_accuracy import (
     step_counts,
     window_hits,
 )
-from fairseq_struct.modules.recurrent_mechanisms import Followed
 
 # Logged sums of tables, under these names with a _ before them.
 TABLES = ("window_counts", "window_sentences")
@@ -52,8 +51,8 @@ class GrammarInductionCriterion(OwnTask, FairseqCriterion):
             logged |= self._scores(found)
         return losses.sum() if reduce else losses, steps, logged
 
-    def _scores(self, found: Followed) -> dict[str, Tensor]:
-        """Sums over a batch, for the percentages of a subset."""
+    def _scores(self, found) -> dict[str, Tensor]:
+        """Sums over a batch, for the percentages of a subset; ``found`` is a ``Followed``."""
         real, single = found.going, found.spans.sum(2) == 1
         rows = (found.attention.flatten(0, 1), found.live.flatten(0, 1), found.spans.flatten(0, 1))
         hits = window_hits(*rows).unflatten(0, real.shape)

@@ -187,13 +187,14 @@ def tree_parser(model, task, **options):
 )  # fmt: skip
 def grammar_composer(model, task, **options):
     """Tool of models with ``composes``: they build trees step by step."""
-    from fairseq_struct.data.prepared.listed_part import read_list_options
+    from fairseq_struct.data.prepared.listed_part import read_list_settings
     from fairseq_struct.inference.recurrent_mechanisms.grammar_composer import GrammarComposer
 
-    lists, _ = read_list_options(task.cfg.data)
+    settings = read_list_settings(task.cfg.data)
     return GrammarComposer(
-        model, task.source_dictionary, task.categories, task.lower, lists, **options
-    )
+        model, task.source_dictionary, task.categories, task.lower, settings.options,
+        settings.word_categories, **options,
+    )  # fmt: skip
 
 
 @register_tool(

@@ -14,7 +14,7 @@ from omegaconf import II
 
 from fairseq_struct.data.datasets.transformation_lists import TransformationLists
 from fairseq_struct.data.prepared.list_folder import WORDS
-from fairseq_struct.data.prepared.listed_part import read_categories, read_list_options, read_part
+from fairseq_struct.data.prepared.listed_part import read_categories, read_list_settings, read_part
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.data.readers.transformation_lists import tag_of
 from fairseq_struct.errors import InputError
@@ -69,7 +69,7 @@ class GrammarInductionTask(SentenceTask):
         if not cfg.data:
             raise InputError("the task needs a folder of transformation lists")
         folder = Path(cfg.data)
-        _, lower = read_list_options(folder)
+        lower = read_list_settings(folder).lower
         return cls(cfg, load_dictionary(folder / WORDS), read_categories(folder), lower)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import torch
 from fairseq_commands import USER_DIR, in_this_process, run
-from small_options import imitate, skills_of
+from small_options import imitate
 from two_processes import train as train_together
 
 import fairseq_struct
 from fairseq_struct import compat, plugin
 from fairseq_struct.cli.main import main
-from fairseq_struct.environments.craft_rules import CraftOptions
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.imitation_model import ImitationModel
 from fairseq_struct.modules.option_controller.compile_policy import CompilePolicy
@@ -41,14 +40,6 @@ def skills(places):
 @pytest.fixture(scope="module")
 def experts(places):
     return imitate(places, "experts", "--arch=mixture_of_experts", "--options=3")
-
-
-# A network whose options have the sizes of those that the bot teaches.
-TAUGHT = [
-    f"--user-dir={USER_DIR}", "--task=craft_imitation", "--criterion=craft_imitation",
-    "--arch=option_controller", "--options=2", "--hidden-size=4", "--mlp-size=48",
-    "--optimizer=adam", "--lr=0.01", "--batch-size=20", "--max-update=1", "--no-epoch-checkpoints",
-]  # fmt: skip
 
 
 def logged(log: str, name: str) -> list[dict[str, float]]:
@@ -102,26 +93,6 @@ def test_a_run_that_stops_within_a_rollout_goes_on_as_if_it_had_not(trained, ski
     assert first["steps"] == second["steps"] and first["position"] == second["position"] == 4
     for name, value in first["workers"][0]["actors"].items():
         assert torch.equal(value, second["workers"][0]["actors"][name]), name
-
-
-def test_a_controller_over_good_options_solves_a_task_with_one_reward_at_its_end(tmp_path):
-    """The options take one kind of object each."""
-    pool, taught = skills_of(CraftOptions("CA", 5, "AC", time_limit=1000)), tmp_path / "taught.pt"
-    assert main(["prepare", "craft_demonstrations", "AC,CA", f"{tmp_path}/data", "--number=10",
-                 "--size=5", "--kinds=AC"]) == 0  # fmt: skip
-    run("train", f"{tmp_path}/data/data-bin", *TAUGHT, f"--save-dir={tmp_path}/network")
-    state = compat.load_state(tmp_path / "network" / "checkpoint_last.pt")
-    parts = pool.state_dict()
-    names = [name for name in state["model"] if name.startswith("network.options.")]
-    assert {name.removeprefix("network.options.") for name in names} == set(parts)
-    for name in names:
-        state["model"][name] = parts[name.removeprefix("network.options.")]
-    torch.save(state, taught)
-    log = run("train", *SMALL, "--reward=sparse", "--optimizer=adam", "--lr=0.01", "--actors=32",
-              "--batch-size=64", f"--options-from={taught}", "--max-update=60", "--no-save",
-              f"--save-dir={tmp_path}/run", "--valid-episodes=200", "--temperature=1",
-              "--map-size=5")  # fmt: skip
-    assert logged(log, "valid")[-1]["valid_return"] >= 0.9
 
 
 def test_two_workers_do_what_one_does_with_all_their_actors(skills, tmp_path):

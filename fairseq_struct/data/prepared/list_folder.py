@@ -7,7 +7,8 @@
     OUT/tagged/{train,valid,test}.txt       their words with parts of speech, word/TAG
     OUT/data-bin/dict.txt                   words of the training part
     OUT/data-bin/dict.categories.txt        categories of the training part, most frequent first
-    OUT/data-bin/lists.json                 options of the trees, and whether words are lower-cased
+    OUT/data-bin/lists.json                 options of the trees, whether words are lower-cased, and
+                                            the categories of words
     OUT/data-bin/PART.sentences.npy         (n, 2) words and steps of each sentence
     OUT/data-bin/PART.words.npy             (words,) numbers of the dictionary
     OUT/data-bin/PART.steps.npy             (steps, 3) start and end over the current sequence,
@@ -24,11 +25,12 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from nltk import Tree
 
 from fairseq_struct import compat
 from fairseq_struct.data.prepared.binarise import SPLITS
@@ -92,7 +94,9 @@ def write_list_folder(
         for name in ("trees", "text", "tagged", "data-bin"):
             (folder / name).mkdir()
         data = folder / "data-bin"
-        content = {"options": dataclasses.asdict(options), "lower": lower}
+        of_words = {node.label() for tree, _ in parts["train"] for node in _tagged(tree)}
+        content = {"options": dataclasses.asdict(options), "lower": lower,
+                   "word_categories": sorted(of_words)}  # fmt: skip
         (data / OPTIONS).write_text(f"{json.dumps(content, indent=2)}\n", encoding="utf-8")
         numbers = [_save(data / WORDS, words, least_count), _save(data / CATEGORIES, categories, 1)]
         for name, part in parts.items():
@@ -161,12 +165,16 @@ def _write_text(folder: Path, name: str, part: Sequence[Listed]):
     for tree, _ in part:
         lines["trees"].append(to_line(tree.tree))
         lines["text"].append(" ".join(tree.words))
-        tagged = (node for node in nodes_of(tree.tree) if isinstance(node[0], str))
-        pairs = (f"{node[0]}/{tag_of(node.label(), True)}" for node in tagged)
+        pairs = (f"{node[0]}/{tag_of(node.label(), True)}" for node in _tagged(tree))
         lines["tagged"].append(" ".join(pairs))
     for kind, content in lines.items():
         text = "".join(f"{line}\n" for line in content)
         (folder / kind / f"{name}.txt").write_text(text, encoding="utf-8")
+
+
+def _tagged(tree: ListedTree) -> Iterator[Tree]:
+    """The nodes above the words."""
+    return (node for node in nodes_of(tree.tree) if isinstance(node[0], str))
 
 
 def _write_arrays(data: Path, name: str, part: Sequence[Listed], words, categories, lower: bool):

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -54,8 +55,22 @@ class ListedPart:
         return np.repeat(words + before[firsts], counts) - before
 
 
-def read_list_options(data: str | Path) -> tuple[ListOptions, bool]:
-    """The options of a folder's trees, and whether its words are lower-cased.
+class ListSettings(NamedTuple):
+    """What a folder says of its lists.
+
+    Args:
+        options: of the trees.
+        lower: whether words are lower-cased.
+        word_categories: those of steps that tag a word, in the training part.
+    """
+
+    options: ListOptions
+    lower: bool
+    word_categories: frozenset[str]
+
+
+def read_list_settings(data: str | Path) -> ListSettings:
+    """What a folder says of its lists.
 
     Args:
         data: the folder ``data-bin``.
@@ -72,11 +87,12 @@ def read_list_options(data: str | Path) -> tuple[ListOptions, bool]:
         options, lower = ListOptions(**content["options"]), content["lower"]
         if not isinstance(lower, bool) or not isinstance(options.punctuation, bool):
             raise ValueError
+        of_words = frozenset(content["word_categories"])
     except InputError:
         raise
     except (ValueError, LookupError, TypeError, RecursionError):
         raise InputError(f"{path}: damaged; prepare the data again") from None
-    return options, lower
+    return ListSettings(options, lower, of_words)
 
 
 def read_categories(data: str | Path) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -66,6 +66,8 @@ class GrammarComposer:
         lower: whether words are lower-cased before they are looked up.
         lists: how gold trees are normalised, as those of the training part were; the defaults if
             None.
+        word_categories: names of the categories of words, which phrases cannot have; no bound if
+            there are none.
         beam: sequences of steps that are kept (:func:`.compose_freely`).
         tags: ``none``: raw text, whose words the model tags, if it predicts categories; ``given``:
             words are written word/TAG, and these are the parts of speech of the trees. The model
@@ -82,8 +84,8 @@ class GrammarComposer:
 
     def __init__(
         self, model, words, categories: Sequence[str] = (), lower: bool = True,
-        lists: ListOptions | None = None, beam: int = 1, tags: str = "none",
-        longest: int = LONGEST, batch_words: int = BATCH_WORDS,
+        lists: ListOptions | None = None, word_categories: Collection[str] = (), beam: int = 1,
+        tags: str = "none", longest: int = LONGEST, batch_words: int = BATCH_WORDS,
     ):  # fmt: skip
         if tags not in TAGS:
             raise InputError(unknown_name("--tags", tags, TAGS))
@@ -91,6 +93,9 @@ class GrammarComposer:
             raise InputError(f"--beam must be 1 or more, not {beam}")
         self.model, self.words, self.categories = model.eval(), words, tuple(categories)
         self.lower, self.beam = lower, beam
+        self._of_words = None
+        if word_categories:
+            self._of_words = torch.tensor([name in word_categories for name in self.categories])
         read = partial(_tagged_words if tags == "given" else _raw_words, longest=longest)
         self._by_length = partial(
             by_length, read=read, length=lambda one: len(one.words),
@@ -189,7 +194,7 @@ class GrammarComposer:
         return list(self._composed(batch).symbols.float().cpu())
 
     def _composed(self, batch: list[_Sentence], keep: bool = False):
-        return self.model.compose(*self._read(batch), beam=self.beam, keep=keep)
+        return self.model.compose(*self._read(batch), self.beam, keep, self._of_words)
 
     def _followed(self, batch: list[_GoldSentence]):
         tokens, lengths = self._read(batch)

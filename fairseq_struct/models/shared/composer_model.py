@@ -112,10 +112,11 @@ class ComposerModel(BaseFairseqModel):
         )
 
     def compose(
-        self, tokens: Tensor, lengths: Tensor, beam: int = 1, keep: bool = False
-    ) -> Composition:
+        self, tokens: Tensor, lengths: Tensor, beam: int = 1, keep: bool = False,
+        word_categories: Tensor | None = None,
+    ) -> Composition:  # fmt: skip
         """Compose sentences by the model's own spans: see :func:`.compose_freely`."""
-        return compose_freely(self.network, tokens, lengths, beam, keep)
+        return compose_freely(self.network, tokens, lengths, beam, keep, word_categories)
 
 
 def schedule_of(cfg: ComposerConfig):

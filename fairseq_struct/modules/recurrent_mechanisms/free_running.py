@@ -76,8 +76,9 @@ class _Taken(NamedTuple):
 
 @torch.no_grad()
 def compose_freely(
-    composer: Composer, tokens: Tensor, lengths: Tensor, beam: int = 1, keep: bool = False
-) -> Composition:
+    composer: Composer, tokens: Tensor, lengths: Tensor, beam: int = 1, keep: bool = False,
+    word_categories: Tensor | None = None,
+) -> Composition:  # fmt: skip
     """Compose sentences by the composer's own spans.
 
     With ``beam`` 1 the best allowed step is taken each time (:func:`.best_span`). Otherwise the
@@ -91,6 +92,8 @@ def compose_freely(
         lengths: (batch,) at least 1.
         beam: sequences that are kept.
         keep: also return attention, places and shares of every step.
+        word_categories: (categories,) true for those that words can have, and phrases cannot; None
+            if both can have all.
 
     Raises:
         ValueError: ``beam`` is below 1.
@@ -119,7 +122,8 @@ def compose_freely(
             taken.parents, going, taken.firsts.where(going, 0),
             _end(state.live, taken.lasts, lengths).where(going, 0),
             None if composer.categories is None
-            else composer.categories(composed.symbols).argmax(1).where(going, -1),
+            else _category(composer, composed.symbols, taken.firsts < untagged, word_categories)
+            .where(going, -1),
             *((composed.attention, state.live, composed.shares) if keep else (None, None, None)),
         ))  # fmt: skip
         new = composed.symbols
@@ -128,6 +132,17 @@ def compose_freely(
         untagged = untagged_after(untagged, span, going)
         going = going & ~is_finished(state.live, untagged)
     return _best_composition(trail, symbols, scores, beam)
+
+
+def _category(
+    composer: Composer, symbols: Tensor, tagging: Tensor, word_categories: Tensor | None
+) -> Tensor:
+    """(rows,) the most likely category of new symbols, of words where ``tagging`` (rows,)."""
+    scores = composer.categories(symbols)
+    if word_categories is not None:
+        foreign = word_categories.to(scores.device) != tagging[:, None]
+        scores = scores.masked_fill(foreign, -math.inf)
+    return scores.argmax(1)
 
 
 def _best_steps(

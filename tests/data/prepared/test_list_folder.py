@@ -9,7 +9,7 @@ from preparers import check_fails, contents
 from fairseq_struct.data.prepared.list_folder import divided, write_list_folder
 from fairseq_struct.data.prepared.listed_part import (
     read_categories,
-    read_list_options,
+    read_list_settings,
     read_part,
 )
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
@@ -129,7 +129,7 @@ def test_what_is_written_is_read(folder, name):
 def test_dictionaries(folder):
     """Lower case; words that occur once are unknown; categories without fairseq's symbols."""
     data = folder / "data-bin"
-    assert read_list_options(data) == (ListOptions(), True)
+    assert read_list_settings(data)[:2] == (ListOptions(), True)
     words = load_dictionary(data / "dict.txt")
     assert words.index("the") != words.unk() == words.index("n1") == words.index("The")
     categories = read_categories(data)
@@ -146,7 +146,7 @@ def test_options_of_the_command(run, trees, tmp_path):
     assert found["sentences"] == {"train": 3, "valid": 3, "test": 4}
     assert found["one_word_sentences_left_out"] == 0
     data = tmp_path / "out" / "data-bin"
-    assert read_list_options(data) == (ListOptions(False, "own", 3, 4), False)
+    assert read_list_settings(data) == (ListOptions(False, "own", 3, 4), False, {"NN", "DT", "VBZ"})
     assert set(read_categories(data)) == {"S", "NP", "VP", "DT", "NN", "VBZ"}
     words = load_dictionary(data / "dict.txt")
     assert "The" in words and "the" not in words and len(words) == 4 + 3 + 3
@@ -274,4 +274,4 @@ def test_damaged_options_are_refused(data, content, message):
     path = data / "lists.json"
     path.unlink() if content is None else path.write_text(content)
     with pytest.raises(InputError, match=message):
-        read_list_options(data)
+        read_list_settings(data)
