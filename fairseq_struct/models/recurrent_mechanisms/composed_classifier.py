@@ -38,7 +38,7 @@ class ComposedClassifierConfig(FairseqDataclass):
     )
     composer_data: Optional[str] = field(  # noqa: UP045
         default=None,
-        metadata={"help": "folder data-bin of the composer's words (default: that of its training)"},
+        metadata={"help": "data-bin of the composer (default: that of its training)"},
     )
     sentence_vector: ChoiceEnum((ROOT, MEAN)) = field(
         default=ROOT,
