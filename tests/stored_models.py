@@ -89,6 +89,8 @@ MODELS = {
                                "--positions=from_right"]),
     "rim_composer_wsj": ("lists", [*LISTS, "--predict-category"]),
     "lstm_composer": ("lists", LISTS),
+    "composed_classifier": ("single", [*LABELS, "--composer-data=" + str(STORED / "lists/data-bin"),
+                                       f"--composer-from={STORED / 'rim_composer.pt'}"]),
     "latent_clusters": ("", ["--task=latent_clusters", "--criterion=latent_clusters",
                              "--batch-size=64"]),
 }  # fmt: skip

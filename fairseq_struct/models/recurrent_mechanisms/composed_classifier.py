@@ -32,9 +32,13 @@ class ComposedClassifierConfig(FairseqDataclass):
     composer_from: Optional[str] = field(  # noqa: UP045
         default=None,
         metadata={
-            "help": "checkpoint of a trained composer, which is frozen; its data must be where they"
-            " were; only training reads it, because what is needed of it is stored again"
+            "help": "checkpoint of a trained composer, which is frozen; only training reads it, "
+            "because what is needed of it is stored again"
         },
+    )
+    composer_data: Optional[str] = field(  # noqa: UP045
+        default=None,
+        metadata={"help": "data-bin of the composer (default: that of its training)"},
     )
     sentence_vector: ChoiceEnum((ROOT, MEAN)) = field(
         default=ROOT,
@@ -72,7 +76,7 @@ class ComposedClassifierModel(ClassifierModel):
         complete: whether it has its composer, or its word vectors.
     """
 
-    ONLY_FOR_TRAINING = ("composer_from", "embed_path")
+    ONLY_FOR_TRAINING = ("composer_from", "composer_data", "embed_path")
 
     def __init__(self, network: RootClassifier | MeanClassifier, complete: bool):
         super().__init__(network)
@@ -141,7 +145,7 @@ class ComposedClassifierModel(ClassifierModel):
 
 def _composer(cfg: ComposedClassifierConfig, words):
     """The composer of ``--composer-from``."""
-    composer = read_composer(cfg.composer_from, "--composer-from", words)
+    composer = read_composer(cfg.composer_from, "--composer-from", words, cfg.composer_data)
     if composer.size != cfg.embed_dim:
         raise InputError(
             f"--composer-from {cfg.composer_from}: its vectors have size {composer.size}, not "

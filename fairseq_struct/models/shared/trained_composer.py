@@ -14,16 +14,19 @@ from fairseq_struct.models.shared.composer_model import ComposerModel
 from fairseq_struct.modules.recurrent_mechanisms import Composer
 
 
-def read_composer(path: str, option: str, words: Dictionary) -> Composer:
+def read_composer(
+    path: str, option: str, words: Dictionary, data: str | None = None
+) -> Composer:  # fmt: skip
     """The composer of a checkpoint, whose word vectors are those of another dictionary's words.
 
     Words are the same if their forms are, lower-cased if the composer's were. Those that the
     composer does not know have the vector of its unknown words.
 
     Args:
-        path: of the checkpoint; the prepared folder that it was trained on must be there.
+        path: of the checkpoint.
         option: that names it, for messages.
         words: the dictionary of the composer's new words.
+        data: folder of the composer's dictionary; by default the one that it was trained on.
 
     Raises:
         InputError: the file or its data do not exist, it is not of a composer, or has diverged.
@@ -38,6 +41,8 @@ def read_composer(path: str, option: str, words: Dictionary) -> Composer:
         is_composer = False
     if not is_composer:
         raise InputError(f"{option} {path}: it is not a checkpoint of a composer")
+    if data:
+        cfg["task"]["data"] = data
     try:
         task = setup_task(cfg["task"])
     except InputError as error:
