@@ -8,7 +8,7 @@
 #   EMBEDDINGS  text file of 100-dimensional word vectors, such as glove.6B.100d.txt, which training
 #               goes on from; without it, embeddings are learned
 #   EPOCHS      epochs of a run (default: 11; the deeper model has a variant of 20)
-#   LR          learning rate of Adam (default: 0.00002, with SIZE=cpu 0.001)
+#   LR          learning rate of Adam (default: 0.00002, with SIZE=cpu 0.003)
 #   BATCH       sentences of an update (default: 1, with SIZE=cpu 32)
 #
 # DATA is a folder of bracketed trees with parts of speech, such as the sample of the Penn Treebank
@@ -32,7 +32,7 @@ settings_of() {
     epochs=11 lr=0.00002 batch=1
     if [ "$size" = cpu ]; then
         remember SIZE cpu
-        lr=0.001 batch=32 scale=reduced
+        lr=0.003 batch=32 scale=reduced
     fi
     if [ -n "$embeddings" ]; then
         remember EMBEDDINGS "$embeddings"
