@@ -42,6 +42,8 @@ HEADS = ["--encoder-attention-heads=2", "--decoder-attention-heads=2"]
 CRAFT = ["--task=craft_imitation", "--criterion=craft_imitation", "--hidden-size=6",
          "--batch-size=8"]
 WORLD = ["--subtasks=BA", "--map-size=5", "--kinds=AB", "--time-limit=20"]
+LISTS = ["--task=grammar_induction", "--criterion=grammar_induction", "--batch-size=16",
+         "--embed-dim=8"]  # fmt: skip
 IMAGES = ["--task=image_classification", "--criterion=image_classification", "--batch-size=16"]
 # Architecture: the data it is trained on, and options.
 MODELS = {
@@ -83,6 +85,12 @@ MODELS = {
                            *WORLD, "--hidden-size=6", "--mlp-size=7", "--actors=4",
                            "--decisions=4", "--batch-size=16", "--valid-episodes=30",
                            f"--options-from={STORED / 'option_controller.pt'}"]),
+    "rim_composer": ("lists", [*LISTS, "--units=3", "--top-k=2", "--key-size=4", "--layers=2",
+                               "--positions=from_right"]),
+    "rim_composer_wsj": ("lists", [*LISTS, "--predict-category"]),
+    "lstm_composer": ("lists", LISTS),
+    "composed_classifier": ("single", [*LABELS, "--composer-data=" + str(STORED / "lists/data-bin"),
+                                       f"--composer-from={STORED / 'rim_composer.pt'}"]),
     "latent_clusters": ("", ["--task=latent_clusters", "--criterion=latent_clusters",
                              "--batch-size=64"]),
 }  # fmt: skip
@@ -186,6 +194,16 @@ def make_data():
     write_treebank(STORED / "treebank" / "data-bin", train=16, held_out=6)
     make_sequences()
     make_demonstrations()
+    make_lists()
+
+
+def make_lists():
+    """Trees of the invented grammar."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "out")
+        options = ["--sentences=40", "--least-count=1"]
+        assert main(["prepare", "transformation_lists", "generated", str(out), *options]) == 0
+        shutil.copytree(out / "data-bin", STORED / "lists" / "data-bin")
 
 
 def make_demonstrations():

@@ -16,7 +16,8 @@ WARM = ["torch._dynamo", "fairseq_cli.train", "fairseq_struct.models.on_lstm_lm"
         "fairseq_struct.models.udgn", "fairseq_struct.models.latent_tree_transformer",
         "fairseq_struct.tasks.structured_classification",
         "fairseq_struct.models.undirected.undirected_convnet",
-        "fairseq_struct.models.option_controller.option_controller"]  # fmt: skip
+        "fairseq_struct.models.option_controller.option_controller",
+        "fairseq_struct.models.recurrent_mechanisms.rim_composer"]  # fmt: skip
 
 
 class Trained(NamedTuple):

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq_struct.cli.pictures import marginals, trees
+from fairseq_struct.cli.pictures import trees
 from fairseq_struct.cli.pictures.kinds import KINDS, Kind
 from fairseq_struct.cli.shared.paths import require, require_room
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tools
-from fairseq_struct.data.readers.formula_trees import KINDS as FORMULAS
+from fairseq_struct.data.readers.formulas.formula_trees import KINDS as FORMULAS
 from fairseq_struct.errors import InputError
 
 NAME = "draw"
@@ -40,8 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--gold", type=Path, metavar="FILE",
-        help="dependency trees: draw the sentences of this CoNLL-U file, not of standard input, "
-        "and its trees first; wrong arcs are red (--what trees, unless marginals are asked for)",
+        help="draw the sentences of this file of gold trees, not of standard input; --what trees "
+        "(the default then) and marginals: of a CoNLL-U file, whose trees come first, and wrong "
+        "arcs are red; --what steps and units: bracketed, with a part of speech above every word",
     )  # fmt: skip
     parser.add_argument(
         "--images", type=Path, metavar="FILE",
@@ -80,6 +81,8 @@ def run(args: argparse.Namespace) -> int:
     kind = KINDS.get(args.what)
     if kind is not None and kind.row:
         rows = _of_images(args, folders, kind)
+    elif kind is not None and kind.of_treebank:
+        rows = _of_treebank(args, folders, kind)
     else:
         kind, rows = _of_sentences(args, folders, kind)
     return _write(args.output, rows, kind.title, kind.explain())
@@ -114,9 +117,11 @@ def _check_what(args: argparse.Namespace):
         args.what = "trees"
     if args.gold and args.what is None:
         args.what = "trees"
-    with_gold = [name for name, kind in KINDS.items() if kind.takes_gold]
+    with_gold = [name for name, kind in KINDS.items() if kind.gold]
     if args.gold and (args.gold_trees or args.what not in with_gold):
         raise InputError(f"--gold is for --what {' or '.join(with_gold)}, without --gold-trees")
+    if not args.gold and args.what and KINDS[args.what].of_treebank:
+        raise InputError(f"--what {args.what} needs --gold FILE")
     if (args.what == "completions") != (args.images is not None):
         raise InputError("--what completions and --images FILE go together")
 
@@ -164,6 +169,19 @@ def _of_images(args: argparse.Namespace, folders: Sequence[Path | None], kind: K
     return rows
 
 
+def _of_treebank(args: argparse.Namespace, folders: Sequence[Path | None], kind: Kind) -> list:
+    """A row for each checkpoint, about all gold trees."""
+    from fairseq_struct.pages.gallery import Row
+
+    gold, rows = kind.gold.read(args.gold), []
+    for checkpoint, tool in zip(args.checkpoints, _tools(args, folders, kind), strict=True):
+        try:
+            rows.append(Row(str(checkpoint), [kind.of_treebank(tool, gold)]))
+        except InputError as error:
+            raise InputError(f"{checkpoint}: {error}") from None
+    return rows
+
+
 def _of_sentences(
     args: argparse.Namespace, folders: Sequence[Path | None], kind: Kind | None
 ) -> tuple[Kind, list]:
@@ -171,16 +189,16 @@ def _of_sentences(
     from fairseq_struct.inference import read_lines
     from fairseq_struct.pages.gallery import Row
 
-    gold = _treebank(args.gold)
-    sentences = [" ".join(tree.words) for tree in gold] or list(read_lines(sys.stdin))
+    gold = kind.gold.read(args.gold) if args.gold else []
+    sentences = [" ".join(kind.gold.words(tree)) for tree in gold] or list(read_lines(sys.stdin))
     if not sentences:
         raise InputError(
             "there is no sentence to draw; sentences come from standard input, and --what "
             f"{OF_IMAGES} need none"
         )
     columns = [trees.of_formulas(sentences, args.gold_trees)] if args.gold_trees else []
-    if gold:
-        columns = [(trees if args.what == "trees" else marginals).of_treebank(gold)]
+    if gold and kind.gold.column:
+        columns = [kind.gold.column(gold)]
     tools = _tools(args, folders, kind)
     kind = kind or _common(tools)
     for checkpoint, tool in zip(args.checkpoints, tools, strict=True):
@@ -198,12 +216,6 @@ def _common(tools: list) -> Kind:
         "no kind of picture of sentences serves all models; draw them one by one, and networks of "
         f"images with --what {OF_IMAGES}"
     )
-
-
-def _treebank(path: Path | None) -> list:
-    from fairseq_struct.data.readers.dependency_treebank import read_treebank
-
-    return [] if path is None else read_treebank(path)
 
 
 def _write(output: Path | None, rows: list, title: str, note: str) -> int:

@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the scores of predicted trees and the scoring policy.
 
-    Scores of brackets are sentence and corpus F1, precision, recall, recall of some labels, and
-    the mean depth. Scores of dependencies are UAS, UUAS, and
+    Scores of brackets are sentence and corpus F1, precision, recall, recall of some labels, the
+    mean depth, and labelled F1 if both files have labels. Scores of dependencies are UAS, UUAS, and
     the shares of right lists of modifiers and of right trees.
 
     Raises:
@@ -89,9 +89,11 @@ def _brackets(args: argparse.Namespace) -> tuple[dict[str, float], str]:
         raise InputError("--keep-punctuation is for dependency trees; brackets stay as they are")
     from fairseq_struct.evaluation.brackets import compare_brackets
     from fairseq_struct.metrics.bracketing import POLICY
+    from fairseq_struct.metrics.labelled_bracketing import LABELLED_POLICY, LabelledScores
 
+    labelled = LabelledScores()
     scores, depth = compare_brackets(
-        args.gold, args.predicted, args.longest, args.seed, args.unlabelled
+        args.gold, args.predicted, args.longest, args.seed, args.unlabelled, labelled
     )
     values = {
         "sentences": len(scores.f1), "f1_sentence": scores.f1_sentence,
@@ -99,4 +101,7 @@ def _brackets(args: argparse.Namespace) -> tuple[dict[str, float], str]:
         "depth": depth,
     }  # fmt: skip
     recalls = {f"recall_{label}": scores.recall_of(label) for label in LABELS}
-    return values | {name: value for name, value in recalls.items() if value is not None}, POLICY
+    values |= {name: value for name, value in recalls.items() if value is not None}
+    if not labelled.gold:
+        return values, POLICY
+    return values | {"f1_labelled": labelled.f1_labelled}, f"{POLICY}; labelled: {LABELLED_POLICY}"

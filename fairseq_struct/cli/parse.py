@@ -108,15 +108,22 @@ class Writer(NamedTuple):
 
 
 def _constituents() -> Writer:
-    from fairseq_struct.data.readers.bracket_trees import line_of
-    from fairseq_struct.pages.bracket_page import bracket_page
+    from fairseq_struct.data.readers.bracket_trees import to_line
+    from fairseq_struct.pages.bracket_page import bracket_picture
+    from fairseq_struct.pages.composition.labelled_tree import labelled_tree_picture
+    from fairseq_struct.pages.html_page import html_page
     from fairseq_struct.structure.spans import mean_depth
+
+    def row(tree) -> str:
+        if not tree.labelled:
+            return bracket_picture(tree.words, tree.spans, tree.distances).svg()
+        return labelled_tree_picture(tree.tree()).svg()
 
     return Writer(
         lines="brackets",
-        line=lambda number, tree: f"{line_of(tree.words, tree.spans)}\n",
-        row=lambda tree: (tree.words, tree.spans, tree.distances),
-        page=bracket_page,
+        line=lambda number, tree: f"{to_line(tree.tree())}\n",
+        row=row,
+        page=lambda rows, title: html_page(title, rows),
         depth=lambda tree: mean_depth(tree.spans, len(tree.words)),
     )
 

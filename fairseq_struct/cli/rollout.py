@@ -114,7 +114,11 @@ def _draw(one, path: Path):
         for step, (action, subtask) in enumerate(zip(one.actions, one.subtasks, strict=True), 1)
     ]
     last = "all subtasks are done" if one.success else "not all subtasks are done"
-    frames = list(map(Frame, one.pictures, [*titles, last]))
+    levels = [
+        [("e", end), *zip(names, probabilities, strict=True)]
+        for end, probabilities in zip(one.ends, options or [()] * len(titles), strict=True)
+    ]
+    frames = list(map(Frame, one.pictures, [*titles, last], [*levels, []]))
     title = f"{one.task}: {last}"
     with whole_file(path) as file:
         if path.suffix.lower() == ".html":

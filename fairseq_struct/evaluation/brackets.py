@@ -8,17 +8,24 @@ from pathlib import Path
 import torch
 from nltk import Tree
 
-from fairseq_struct.data.readers.bracket_trees import has_label, leaves_of, read_trees, spans_of
+from fairseq_struct.data.readers.bracket_trees import (
+    NO_LABEL,
+    has_label,
+    leaves_of,
+    read_trees,
+    spans_of,
+)
 from fairseq_struct.errors import InputError
 from fairseq_struct.evaluation.predictions import TRIVIAL_BRACKETS, file_of
 from fairseq_struct.metrics.bracketing import BracketingScores
+from fairseq_struct.metrics.labelled_bracketing import LabelledScores
 from fairseq_struct.structure import spans as constituency
 from fairseq_struct.structure.spans import Span, mean_depth
 
 
 def compare_brackets(
     gold: Path, predicted: Path | str, longest: int | None = None, seed: int = 1,
-    unlabelled: Sequence[str] = (),
+    unlabelled: Sequence[str] = (), labelled: LabelledScores | None = None,
 ) -> tuple[BracketingScores, float]:  # fmt: skip
     """Scores of predicted trees, and their mean depth (:func:`.spans.mean_depth`).
 
@@ -29,6 +36,7 @@ def compare_brackets(
         longest: maximum number of words of a sentence; longer sentences are left out.
         seed: seed of random trees.
         unlabelled: files with unlabelled brackets: ``gold``, ``predicted`` or both.
+        labelled: labelled scores to update, if both files have labels.
 
     Raises:
         InputError: a file is missing or malformed, the files hold different sentences, or no
@@ -49,6 +57,8 @@ def compare_brackets(
         ours = read_trees(path, labels[1])
         if len(ours) != len(theirs):
             raise InputError(f"{path}: {len(ours)} trees, but {gold} has {len(theirs)}")
+        if not (_have_labels(ours) and _have_labels(theirs)):
+            labelled = None
     scores, depths = BracketingScores(), []
     for number, (line, tree) in enumerate(theirs):
         words = leaves_of(tree)
@@ -64,6 +74,8 @@ def compare_brackets(
                     "same sentences (and --unlabelled, if brackets have no labels)"
                 )
             spans = [span for _, span in spans_of(other)]
+            if labelled is not None:
+                labelled.add(spans_of(other), spans_of(tree), len(words))
         depths.append(add_tree(scores, spans, tree, len(words)))
     if not depths:
         raise InputError(f"{gold}: no sentence is left to evaluate")
@@ -96,6 +108,12 @@ def trivial_spans(name: str, seed: int = 1) -> Callable[[int], list[Span]]:
         generator = torch.Generator().manual_seed(seed)
         return lambda n: constituency.random_tree(n, generator)
     return getattr(constituency, name)
+
+
+def _have_labels(trees: Sequence[tuple[int, Tree]]) -> bool:
+    """Whether any constituent has a label that is more than a placeholder."""
+    every = (label for _, tree in trees for label, _ in spans_of(tree))
+    return any(label not in ("", NO_LABEL) for label in every)
 
 
 def _same_words(tree: Tree, words: Sequence[str]) -> bool:

@@ -22,13 +22,28 @@ class Constituents:
 
     Attributes:
         words: words of the sentence.
-        spans: (start, end) of its n - 1 constituents, from 0, the end excluded.
+        spans: (start, end) of its constituents of two or more words, from 0, the end excluded.
         distances: distances of its words (ON-LSTM paper, eq. 15); None if the model has none.
+        labels: category of each constituent, or several, from the outside in, joined by ``+``;
+            None if the model has none.
+        tags: part of speech of each word, after the categories of phrases of this word alone,
+            joined by ``+``; None if none are known.
     """
 
     words: tuple[str, ...]
     spans: tuple[Span, ...]
     distances: tuple[float, ...] | None = None
+    labels: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
+
+    @property
+    def labelled(self) -> bool:
+        """Whether anything is known beside words and spans that a tree shows: labels or tags."""
+        return self.labels is not None or self.tags is not None
+
+    def tree(self) -> Tree:
+        """The tree as ``nltk`` has it; joined categories are constituents inside each other."""
+        return tree_of(self.words, self.spans, self.labels, self.tags)
 
 
 class ConstituencyParser:
@@ -69,7 +84,7 @@ class ConstituencyParser:
 
     def parse(self, sentences: Iterable[str]) -> list[Tree]:
         """Parse sentences into ``nltk`` trees without labels."""
-        return [tree_of(one.words, one.spans) for one in self.trees(sentences)]
+        return [one.tree() for one in self.trees(sentences)]
 
     def trees(self, sentences: Iterable[str]) -> Iterator[Constituents]:
         """Yield the trees of sentences, in order; spaces separate the words.

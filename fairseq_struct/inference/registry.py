@@ -21,9 +21,10 @@ from fairseq_struct.errors import InputError, unknown_name
 #   classify: the tool has ``analyse(instances)``, which yields an ``Analysis`` per instance.
 #   score: the tool has ``log_probabilities(sentences)`` and a ``vocabulary``.
 #   complete: the tool has ``completed(sequences)``, which yields a ``Completed`` per sequence.
-#   draw: the tool has ``memories(sentences)``, ``attentions(sentences)`` or
-#       ``marginals(sentences)``, which yield a ``MemorySteps``, an ``AttentionSteps`` or an
-#       ``ArcMarginals`` per sentence.
+#   draw: the tool has ``memories(sentences)``, ``attentions(sentences)``, ``steps(sentences)`` or
+#       ``marginals(sentences)``, which yield a ``MemorySteps``, an ``AttentionSteps``, a
+#       ``CompositionSteps`` or an ``ArcMarginals`` per sentence; or ``units(trees)``, which
+#       returns a ``UnitUse``.
 #   images: the tool has ``classify_images(images)``, ``prototypes(passes)`` and
 #       ``complete(images, hidden, passes)``.
 #   rollout: the tool has ``rollout(task, …)``, ``trajectory(task, …)`` and ``option_success(…)``.
@@ -33,7 +34,7 @@ ABILITIES = {
     "classify": "is not a classifier, so it gives no labels",
     "score": "is not a language model that reads from left to right",
     "complete": "completes no sequences",
-    "draw": "has no memory, attention or marginals of arcs to draw",
+    "draw": "has no memory, attention, steps or marginals of arcs to draw",
     "images": "is no network of images",
     "rollout": "is no policy that acts",
     "channels": "is not a masked language model",

@@ -37,6 +37,15 @@ BFLOAT16 = Option(
     "bfloat16", "masked language models: half the time on processors that have it, less exact "
     "scores", bool, False,
 )  # fmt: skip
+BEAM = Option(
+    "beam", "composers: sequences of steps that are kept (default: 1, the best step each time)",
+    int, 1, least=1, metavar="N",
+)  # fmt: skip
+TAGS = Option(
+    "tags", "composers: none: raw text, whose words are tagged by models that predict categories; "
+    "given: words are written word/TAG, and the trees have these tags (default: none)",
+    default="none", choices=("none", "given"),
+)  # fmt: skip
 
 
 @register_tool(
@@ -169,6 +178,23 @@ def tree_parser(model, task, **options):
     from fairseq_struct.inference.undirected.parser import TreeParser
 
     return TreeParser(model, **options)
+
+
+@register_tool(
+    "grammar_composer", kind="composers", abilities=("parse", "draw"),
+    serves=lambda model: getattr(model, "composes", False),
+    options=(BEAM, TAGS, LONGEST_SENTENCE),
+)  # fmt: skip
+def grammar_composer(model, task, **options):
+    """Tool of models with ``composes``: they build trees step by step."""
+    from fairseq_struct.data.prepared.listed_part import read_list_settings
+    from fairseq_struct.inference.recurrent_mechanisms.grammar_composer import GrammarComposer
+
+    settings = read_list_settings(task.cfg.data)
+    return GrammarComposer(
+        model, task.source_dictionary, task.categories, task.lower, settings.options,
+        settings.word_categories, **options,
+    )  # fmt: skip
 
 
 @register_tool(

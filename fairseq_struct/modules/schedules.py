@@ -1,5 +1,5 @@
 """Public path of :mod:`fairseq_struct.modules.scheduled_sampling.schedules`."""
 
-from fairseq_struct.modules.scheduled_sampling.schedules import make_schedule
+from fairseq_struct.modules.scheduled_sampling.schedules import SCHEDULES, make_schedule
 
-__all__ = ["make_schedule"]
+__all__ = ["SCHEDULES", "make_schedule"]

@@ -18,7 +18,9 @@ _STYLE = (
     " .frame img { image-rendering: pixelated; min-width: 20em; }"
     " #place { width: 20em; vertical-align: middle; }"
 )
-_TITLE = 16  # dots below a frame
+_TITLE = 16  # dots below a frame, and those of each level
+_LONGEST_BAR = 60
+_BLUE, _RED = (66, 103, 172), (200, 60, 50)
 # Without scripts, all frames are shown one below the other and the controls are not.
 _CONTROLS = """<p id="controls" hidden><label for="place">Step</label>
 <input id="place" type="range" min="0" max="{last}" value="0" step="1">
@@ -50,16 +52,24 @@ show();
 
 
 class Frame(NamedTuple):
-    """What is seen at one step: (height, width, 3) bytes of red, green and blue, and a text."""
+    """What is seen at one step.
+
+    Args:
+        pixels: (height, width, 3) bytes of red, green and blue.
+        title: a text.
+        levels: names and values from 0 to 1, which an animation shows as bars below the title: the
+            first one is red, such as e_t, the others are blue, such as p_t of each option.
+    """
 
     pixels: np.ndarray
     title: str
+    levels: Sequence[tuple[str, float]] = ()
 
 
 def write_gif(
     file: BinaryIO, frames: Sequence[Frame], seconds: float = 0.3, scale: int = 1
 ) -> None:
-    """Write an animated GIF that repeats for ever; each title stands below its frame.
+    """Write an animated GIF that repeats for ever; titles and levels stand below their frames.
 
     Args:
         file: open for writing.
@@ -144,19 +154,35 @@ def _png(pixels: np.ndarray) -> str:
 
 
 def _with_titles(frames: Sequence[Frame], scale: int) -> list:
-    """The enlarged frames, above white strips with their titles, as wide as the longest needs."""
+    """The enlarged frames, above white strips with their titles and levels, all of one size."""
     from PIL import Image, ImageDraw, ImageFont
 
     font = ImageFont.load_default()
-    needed = max(font.getbbox(frame.title, mode="1")[2] for frame in frames) + 5
+
+    def width_of(text: str) -> int:
+        return int(font.getbbox(text, mode="1")[2]) + 5
+
+    names = max((width_of(name) for frame in frames for name, _ in frame.levels), default=0)
+    numbers = width_of("0.00") if names else 0
+    needed = max(names + _LONGEST_BAR + numbers + 4, *(width_of(frame.title) for frame in frames))
+    rows = 1 + max(len(frame.levels) for frame in frames)
     drawn = []
     for frame in frames:
         pixels = frame.pixels.repeat(scale, 0).repeat(scale, 1)
         height, width = pixels.shape[:2]
-        image = Image.new("RGB", (max(width, int(needed)), height + _TITLE), "white")
+        image = Image.new("RGB", (max(width, needed), height + rows * _TITLE), "white")
         image.paste(Image.fromarray(pixels))
         draw = ImageDraw.Draw(image)
         draw.fontmode = "1"  # letters without greys leave the palette to the frames
         draw.text((2, height + 2), frame.title, fill="black", font=font)
+        for place, (name, value) in enumerate(frame.levels, 1):
+            top = height + place * _TITLE + 2
+            draw.text((2, top), name, fill="black", font=font)
+            end = names + round(_LONGEST_BAR * min(max(value, 0.0), 1.0))
+            if end > names:
+                colour = _RED if place == 1 else _BLUE
+                draw.rectangle((names, top, end, top + _TITLE - 5), fill=colour)
+            right = names + _LONGEST_BAR + 4
+            draw.text((right, top), f"{value:.2f}", fill="black", font=font)
         drawn.append(image)
     return drawn

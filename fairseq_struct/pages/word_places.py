@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
 
 from fairseq_struct.pages.picture import LETTER, Line
 
@@ -19,6 +20,24 @@ def columns_of(words: Sequence[str]) -> list[tuple[float, float]]:
         columns.append((x, x + width))
         x += width
     return columns
+
+
+def columns_for(
+    words: Sequence[str], labels: Iterable[tuple[tuple[int, int], str]]
+) -> list[tuple[float, float]]:
+    """Columns of words like :func:`columns_of`, wide enough for labels of spans of words.
+
+    Args:
+        words: of the sentence.
+        labels: spans (start, end) of words, the end excluded, and the label of each.
+    """
+    widths = [right - left for left, right in columns_of(words)]
+    for (start, end), label in sorted(labels, key=lambda one: one[0][1] - one[0][0]):
+        lacking = len(label) * LETTER + GAP - sum(widths[start:end])
+        if lacking > 0:
+            widths[start:end] = [width + lacking / (end - start) for width in widths[start:end]]
+    ends = list(accumulate(widths, initial=0.0))
+    return list(pairwise(ends))
 
 
 def branches(

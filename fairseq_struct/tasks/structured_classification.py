@@ -24,7 +24,7 @@ from fairseq_struct.data.datasets.labelled_sentences import LabelledSentences
 from fairseq_struct.data.prepared.labelled_folder import OPTIONS, TREES
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.data.readers.conllu import read_conllu
-from fairseq_struct.data.readers.formula_trees import KINDS
+from fairseq_struct.data.readers.formulas.formula_trees import KINDS
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.files.text_files import read_text
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS, DEPENDENCIES
@@ -140,6 +140,8 @@ class StructuredClassificationTask(SentenceTask):
             InputError: the model is not a classifier of sentences, or it cannot infer one of the
                 gold trees.
         """
+        if from_checkpoint and "composer_from" in cfg:
+            cfg.composer_from = None  # what is needed of it is in the checkpoint
         model = super().build_model(cfg, from_checkpoint)
         if self.gold and model.gold_kind != DEPENDENCIES:
             raise InputError("--heads-path is for models with latent dependency trees")

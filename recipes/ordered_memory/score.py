@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 import fairseq_struct
-from fairseq_struct.data.readers.formula_trees import LOGICAL_OPERATORS, constituents
+from fairseq_struct.data.readers.formulas.formula_trees import LOGICAL_OPERATORS, constituents
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.metrics.bracketing import BracketingScores, bracket_counts, f1_of_counts
 from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of

@@ -8,7 +8,7 @@ import sys
 from fairseq_commands import ROOT, run, start
 from formula_models import write_formulas
 
-from fairseq_struct.data.readers.listops import value_of
+from fairseq_struct.data.readers.formulas.listops import value_of
 
 
 def said(*command):

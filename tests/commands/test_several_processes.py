@@ -119,6 +119,13 @@ def craft(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def lists(tmp_path_factory):
+    out = tmp_path_factory.mktemp("lists") / "data"
+    assert main(["prepare", "transformation_lists", "generated", str(out), "--sentences=70"]) == 0
+    return out / "data-bin"
+
+
+@pytest.fixture(scope="module")
 def completion(tmp_path_factory):
     folder = tmp_path_factory.mktemp("completion") / "data"
     write_completion_folder(folder, symbols=9)
@@ -167,6 +174,11 @@ def options(request):
             return [data("craft"), "--task=craft_imitation", "--criterion=craft_imitation",
                     "--arch=option_controller", "--hidden-size=8", "--mlp-size=8", "--levels=2",
                     "--batch-size=8", *SGD]  # fmt: skip
+        case "grammar_induction":
+            return [data("lists"), "--task=grammar_induction", "--criterion=grammar_induction",
+                    "--arch=rim_composer", "--embed-dim=8", "--units=3", "--top-k=2",
+                    "--key-size=4", "--layers=2", "--predict-category", "--batch-size=11",
+                    *SGD]  # fmt: skip
         case "dependency_parsing":
             return [data("trees"), *PARSER, "--passes=2", "--dropout=0", "--encoder-dropout=0",
                     "--unknown-rate=0", "--test-passes=converge", "--most-passes=3", *SGD,
@@ -177,7 +189,7 @@ BACKENDS = ["legacy_ddp", "pytorch_ddp"]
 TASKS = ["scheduled_sampling", "latent_tree_translation", "latent_clusters",
          "structured_classification", "structured_masked_lm", "semantic_similarity",
          "image_classification", "sequence_completion", "dependency_parsing",
-         "craft_imitation"]  # fmt: skip
+         "craft_imitation", "grammar_induction"]  # fmt: skip
 
 
 def assert_close(first, second, tolerance=1e-6):

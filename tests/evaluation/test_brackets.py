@@ -4,6 +4,7 @@ import pytest
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.evaluation.brackets import compare_brackets, trivial_spans
+from fairseq_struct.metrics.labelled_bracketing import LabelledScores
 
 
 def test_files_are_compared_word_by_word(tmp_path):
@@ -40,3 +41,14 @@ def test_random_trees_are_those_of_their_seed():
     first, again, other = (trivial_spans("random", seed) for seed in (1, 1, 2))
     drawn = [[make(9) for _ in range(3)] for make in (first, again, other)]
     assert drawn[0] == drawn[1] != drawn[2] and drawn[0][0] != drawn[0][1]
+
+
+def test_labels_are_scored_if_both_files_have_them(tmp_path):
+    gold, ours, bare = (tmp_path / name for name in ("gold", "ours", "bare"))
+    gold.write_text("(S+VP (A a) (NP (B b) (C c)))\n")
+    ours.write_text("(S (PP (A a) (NP (B b) (C c))))\n")
+    bare.write_text("(X a (X b c))\n")
+    for other, expected in ((ours, (2, 3, 3)), (bare, (0, 0, 0)), ("balanced", (0, 0, 0))):
+        labelled = LabelledScores()
+        compare_brackets(gold, other, labelled=labelled)
+        assert (labelled.matched, labelled.predicted, labelled.gold) == expected

@@ -46,12 +46,14 @@ SMALLER = {
     r"fairseq-train.* --arch undirected_(attention|parser)": "--hidden-size 16",
     r"fairseq-train.* --arch option_(controller|policy)": "--hidden-size 8 --mlp-size 12",
     r"fairseq-train.* --arch option_policy": "--valid-episodes 9",
+    r"fairseq-train.* --arch rim_composer": "--embed-dim 16",
     r"fairseq-generate": "--beam 1 --max-len-b 9",
     r"python preprocess/parallel": "--subwords 9",
     r"python preprocess/(synthetic_translation|dependency_treebank)": "--sentences 40 8 8",
     r"python preprocess/listops": "--instances 60",
     r"python preprocess/image_classification": "--images 40 10",
     r"python preprocess/sequence_completion": "--share 0.002",
+    r"python preprocess/transformation_lists": "--sentences 40",
     r"python preprocess/craft_demonstrations": "--number 10",
 }
 WRAPPER = """

@@ -13,7 +13,7 @@ from stored_models import STORED
 from fairseq_struct import load
 from fairseq_struct.cli.main import main
 from fairseq_struct.data.readers.bracket_trees import spans_of
-from fairseq_struct.data.readers.formula_trees import constituents, leaves
+from fairseq_struct.data.readers.formulas.formula_trees import constituents, leaves
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference import MemoryClassifier
 from fairseq_struct.structure.spans import tree_of_stack, without_words
@@ -149,7 +149,7 @@ def test_what_cannot_be_drawn(checkpoint, draw, monkeypatch, tmp_path, options, 
 @pytest.mark.parametrize(
     ("arch", "data", "options", "message"),
     [
-        ("on_lstm_lm", "language", ["--what=memory"], "has no memory, attention or marginals"),
+        ("on_lstm_lm", "language", ["--what=memory"], "has no memory, attention, steps or"),
         ("recurrent_classifier", "pairs", ["--slots=3"], "classifiers with memory slots"),
         ("recurrent_classifier", "pairs", [], "infers no trees"),
     ],

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from fairseq_struct.data.generators.listops import Expressions
-from fairseq_struct.data.readers.formula_trees import constituents
-from fairseq_struct.data.readers.listops import value_of
+from fairseq_struct.data.readers.formulas.formula_trees import constituents
+from fairseq_struct.data.readers.formulas.listops import value_of
 from fairseq_struct.metrics.bracketing import bracket_counts, f1_of_counts
 from fairseq_struct.modules.ordered_memory import OrderedMemory, OrderedMemoryClassifier
 

@@ -112,6 +112,21 @@ def gif_of(frames, **options):
     return Image.open(io.BytesIO(file.getvalue()))
 
 
+def test_an_animation_shows_ends_and_options_as_bars():
+    """The first level is red, others are blue, and a bar is as long as its value says."""
+    blank = np.full((20, 90, 3), 255, np.uint8)
+    levels = [("e", 0.5), ("option 0", 1.0), ("option 1", 0.0)]
+    image = gif_of([Frame(blank, "1: go", levels), Frame(blank, "end")])
+    assert image.height == 20 + 4 * 16
+    pixels = np.asarray(image.convert("RGB")).astype(int)
+    red = (pixels[..., 0] - pixels[..., 2] > 80).any(0).sum()
+    blue = (pixels[..., 2] - pixels[..., 0] > 60).any(0).sum()
+    assert (red, blue) == (31, 61)
+    image.seek(1)
+    later = np.asarray(image.convert("RGB")).astype(int)
+    assert abs(later[..., 0] - later[..., 2]).max() < 40
+
+
 def test_a_gif_shows_every_frame_exactly():
     frames = frames_of()
     image = gif_of(frames, seconds=0.25, scale=4)

@@ -18,7 +18,7 @@ from fairseq_struct.criterions.structured_classification import (
 from fairseq_struct.data.datasets.gold_trees import formula_tree
 from fairseq_struct.data.datasets.labelled_sentences import LabelledSentences, side_by_side
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
-from fairseq_struct.data.readers.formula_trees import constituents
+from fairseq_struct.data.readers.formulas.formula_trees import constituents
 from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.bracketing import bracket_counts, f1_of_counts

@@ -4,8 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from fairseq_struct.cli.pictures import attention, images, marginals, memory, trees
+from fairseq_struct.cli.pictures import attention, images, marginals, memory, steps, trees, units
+
+
+class Gold(NamedTuple):
+    """Gold trees that a kind of picture takes.
+
+    Args:
+        read: a function from a path to a list of them.
+        words: a function from one to its words.
+        column: a function from all of them to their own pictures, captions and pictures for each;
+            None if they are not drawn by themselves.
+    """
+
+    read: Callable[[Path], list]
+    words: Callable[[Any], list[str]]
+    column: Callable | None = None
 
 
 @dataclass(frozen=True)
@@ -19,9 +36,10 @@ class Kind:
         method: of the tool that gives what is drawn; a tool without it has no such pictures.
         column: of sentences: a function from a checkpoint's name, its tool, the sentences and their
             gold trees to a list of captions and pictures for each sentence. Of other kinds, None.
-        row: of other kinds: a function from a tool, the most passes, and images or None, to a
-            picture.
-        takes_gold: whether gold dependency trees can be drawn beside it.
+        row: of images: a function from a tool, the most passes, and images or None, to a picture.
+        of_treebank: of all gold trees together: a function from a tool and the trees to a caption
+            and a picture.
+        gold: the gold trees that it takes; None if it takes none.
         explain: a function to the text below the title.
     """
 
@@ -31,9 +49,22 @@ class Kind:
     method: str
     column: Callable | None = None
     row: Callable | None = None
-    takes_gold: bool = False
+    of_treebank: Callable | None = None
+    gold: Gold | None = None
     explain: Callable[[], str] = str
 
+
+def _read_treebank(path: Path) -> list:
+    from fairseq_struct.data.readers.dependency_treebank import read_treebank
+
+    return read_treebank(path)
+
+
+def _dependencies(column: Callable) -> Gold:
+    return Gold(_read_treebank, lambda tree: tree.words, column)
+
+
+CONSTITUENTS = Gold(steps.read_gold, steps.words_of)
 
 # If --what is not given, the first kind that all models have; kinds of images must be named.
 KINDS = {
@@ -46,13 +77,25 @@ KINDS = {
         "its weights in each pass of an undirected network (figure 5.4 of Mihaylova's thesis)",
         "Attention weights", "draw", "attentions", attention.column, explain=attention.explain,
     ),
+    "steps": Kind(
+        "how a composer builds the trees of sentences by itself, or along gold trees (figure FC4.2 "
+        "of the thesis on grammar induction with RIMs)", "Attention and span of each step", "draw",
+        "steps", steps.column, gold=CONSTITUENTS, explain=steps.explain,
+    ),
+    "units": Kind(
+        "how often each unit of a composer is active for each tag of gold trees",
+        "Active units by tags", "draw", "units", of_treebank=units.of_treebank, gold=CONSTITUENTS,
+        explain=units.explain,
+    ),
     "trees": Kind(
         "those of all checkpoints side by side, constituents (figure 6 of Shen's thesis) without "
-        "the round brackets of formulas", "Trees", "parse", "trees", trees.column, takes_gold=True,
+        "the round brackets of formulas", "Trees", "parse", "trees", trees.column,
+        gold=_dependencies(trees.of_treebank),
     ),
     "marginals": Kind(
         "probabilities of arcs (figure 5.7 of Mihaylova's thesis)", "Marginals of arcs", "draw",
-        "marginals", marginals.column, takes_gold=True, explain=marginals.explain,
+        "marginals", marginals.column, gold=_dependencies(marginals.of_treebank),
+        explain=marginals.explain,
     ),
     "prototypes": Kind(
         "an image of each label, after 1, 2, … passes (figure 5.3 of Mihaylova's thesis)",

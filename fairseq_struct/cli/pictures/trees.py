@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairseq_struct.data.readers.formula_trees import constituents, leaves
+from fairseq_struct.data.readers.formulas.formula_trees import constituents, leaves
 from fairseq_struct.errors import InputError
 
 
@@ -24,7 +24,7 @@ def column(name: str, tool, sentences: Sequence[str], gold: Sequence = ()) -> li
     if tool.tree_kind == "constituents":
         if gold:
             raise InputError(f"{name}: infers constituents; --gold is for dependency trees")
-        return [[(name, of_spans(one.words, one.spans))] for one in tool.trees(sentences)]
+        return [[(name, of_constituents(one))] for one in tool.trees(sentences)]
     from fairseq_struct.pages.tree_page import tree_picture
 
     right = [tree.heads for tree in gold] or [None] * len(sentences)
@@ -55,6 +55,19 @@ def of_treebank(gold: Sequence) -> list[list[tuple]]:
     from fairseq_struct.pages.tree_page import tree_picture
 
     return [[("gold", tree_picture(tree.words, tree.heads, tree.heads))] for tree in gold]
+
+
+def of_constituents(tree):
+    """Constituents that a model found, with labels or tags if it has any.
+
+    Args:
+        tree: a ``Constituents``.
+    """
+    if not tree.labelled:
+        return of_spans(tree.words, tree.spans)
+    from fairseq_struct.pages.composition.labelled_tree import labelled_tree_picture
+
+    return labelled_tree_picture(tree.tree())
 
 
 def of_spans(words: Sequence[str], spans: Sequence[tuple[int, int]]):

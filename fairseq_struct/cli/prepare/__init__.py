@@ -26,6 +26,7 @@ PREPARERS = {
     "sentence_similarity": "the data sets of semantic textual similarity",
     "sequence_completion": "runs of consecutive numbers, some of them hidden",
     "synthetic_translation": "a generated parallel corpus with gold trees on both sides",
+    "transformation_lists": "the steps that build constituency trees, read or generated",
 }
 
 

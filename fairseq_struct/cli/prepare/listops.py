@@ -21,9 +21,9 @@ from random import Random
 from fairseq_struct.data.generators.listops import Expressions
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.prepared.preparation_script import at_least, say
-from fairseq_struct.data.readers.formula_trees import DIGITS
+from fairseq_struct.data.readers.formulas.formula_trees import DIGITS
+from fairseq_struct.data.readers.formulas.listops import read_listops, value_of
 from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus
-from fairseq_struct.data.readers.listops import read_listops, value_of
 from fairseq_struct.errors import InputError
 
 LEAST_INSTANCES = 10

@@ -31,8 +31,12 @@ from random import Random
 from fairseq_struct.data.generators.propositional_logic import RELATIONS, RELEASED, draw_pairs
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.prepared.preparation_script import at_least, say
+from fairseq_struct.data.readers.formulas.propositional_logic import (
+    SPLITS,
+    held_by_split,
+    read_pairs,
+)
 from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus
-from fairseq_struct.data.readers.propositional_logic import SPLITS, held_by_split, read_pairs
 from fairseq_struct.errors import InputError
 
 LEAST_INSTANCES = 10

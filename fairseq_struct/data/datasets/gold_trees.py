@@ -14,7 +14,7 @@ from torch import Tensor
 
 from fairseq_struct.data.datasets.labelled_sentences import UNKNOWN
 from fairseq_struct.data.readers.conllu import Sentence
-from fairseq_struct.data.readers.formula_trees import constituents
+from fairseq_struct.data.readers.formulas.formula_trees import constituents
 from fairseq_struct.data.readers.labelled_brackets import read_line
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_lines

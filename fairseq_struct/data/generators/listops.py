@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from fairseq_struct.data.readers.formula_trees import DIGITS, LIST_OPERATORS
+from fairseq_struct.data.readers.formulas.formula_trees import DIGITS, LIST_OPERATORS
 from fairseq_struct.errors import InputError
 
 PATIENCE = 10_000  # draws in a row without a new expression

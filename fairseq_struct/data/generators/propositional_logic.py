@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from random import Random
 
-from fairseq_struct.data.readers.formula_trees import constituents
+from fairseq_struct.data.readers.formulas.formula_trees import constituents
 from fairseq_struct.data.readers.labelled_text import Instance
 
 VARIABLES = "abcdef"

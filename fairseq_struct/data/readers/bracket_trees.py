@@ -8,7 +8,7 @@ limit, and nltk's own functions fail on them. So the functions here use loops, n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from nltk import Tree
@@ -20,6 +20,8 @@ Span = tuple[int, int]
 _TOKEN = re.compile(r"\(|\)|[^\s()]+")
 # Written in place of a missing label, so that readers recognise the file as labelled.
 NO_LABEL = "X"
+# Joins the labels of a constituent and its only child, from the outside in: S+VP.
+JOINED = "+"
 
 
 def read_trees(path: Path, labels: bool | None = None) -> list[tuple[int, Tree]]:
@@ -153,43 +155,75 @@ def has_label(tree: Tree, label: str) -> bool:
     return any(node.label() == label for node in nodes_of(tree))
 
 
-def tree_of(words: Sequence[str], spans: Sequence[Span]) -> Tree:
-    """Make a tree without labels from spans that do not cross.
+def tree_of(
+    words: Sequence[str], spans: Sequence[Span], labels: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+) -> Tree:  # fmt: skip
+    """Make a tree from spans that do not cross; joined labels become nested constituents.
 
     Args:
         words: the words of the sentence.
         spans: spans of its constituents; the span of the whole sentence is added if missing.
+        labels: of the spans; None for a tree without labels.
+        tags: of the words; None for words without tags. A single word with a tag is a whole tree.
 
     Raises:
         ValueError: two spans cross.
     """
-    root = (0, len(words))
+    leaves = words
+    if tags is not None:
+        leaves = [Tree(tag, [word]) for tag, word in zip(tags, words, strict=True)]
+        if len(leaves) == 1:
+            return taken_apart(leaves[0])
+    names = {} if labels is None else dict(zip(spans, labels, strict=True))
+    return taken_apart(_nested(leaves, spans, names))
+
+
+def _nested(leaves: Sequence, spans: Sequence[Span], names: Mapping[Span, str]) -> Tree:
+    root = (0, len(leaves))
     ordered = sorted({root, *(span for span in spans if span[1] - span[0] > 1)},
                      key=lambda span: (span[0], -span[1]))  # fmt: skip
     stack: list[tuple[Span, Tree]] = []
     at = 0
-    top = Tree("", [])
+    top = Tree(names.get(root, ""), [])
 
     def close_until(start: int):
         nonlocal at
         while stack and stack[-1][0][1] <= start:
             span, tree = stack.pop()
-            tree.extend(words[at : span[1]])
+            tree.extend(leaves[at : span[1]])
             at = max(at, span[1])
 
     for span in ordered:
         close_until(span[0])
-        tree = top if span == root else Tree("", [])
+        tree = top if span == root else Tree(names.get(span, ""), [])
         if stack:
             (_, end), parent = stack[-1]
             if span[1] > end:
                 raise ValueError(f"spans {stack[-1][0]} and {span} cross")
-            parent.extend(words[at : span[0]])
+            parent.extend(leaves[at : span[0]])
             parent.append(tree)
         at = span[0]
         stack.append((span, tree))
-    close_until(len(words))
+    close_until(len(leaves))
     return top
+
+
+def taken_apart(tree: Tree) -> Tree:
+    """A copy with nested constituents instead of joined labels: (S (VP ..)) for (S+VP ..)."""
+    top = Tree("", [])
+    waiting: list[tuple[Tree | str, Tree]] = [(tree, top)]
+    while waiting:
+        node, parent = waiting.pop()
+        if not isinstance(node, Tree):
+            parent.append(node)
+            continue
+        labels = node.label().split(JOINED)
+        for label in labels if all(labels) else [node.label()]:
+            parent.append(Tree(label, []))
+            parent = parent[-1]
+        waiting += [(child, parent) for child in reversed(node)]
+    return top[0]
 
 
 def line_of(words: Sequence[str], spans: Sequence[Span]) -> str:

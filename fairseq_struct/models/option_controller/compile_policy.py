@@ -79,3 +79,9 @@ class CompilePolicyModel(ImitationModel):
 @register_model_architecture("compile_policy", "compile_policy_craft")
 def craft(args):
     """Two segments, as the tasks of section 5.3 of Shen's thesis have: the defaults."""
+
+
+@register_model_architecture("compile_policy", "compile_policy_craft_cpu")
+def craft_cpu(args):
+    """Half the sizes, for one CPU thread."""
+    args.hidden_size = getattr(args, "hidden_size", 64)

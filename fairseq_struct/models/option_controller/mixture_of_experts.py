@@ -38,3 +38,10 @@ class MixtureOfExpertsModel(OptionModel):
 @register_model_architecture("mixture_of_experts", "mixture_of_experts_craft")
 def craft(args):
     """As many experts of the same sizes as ``option_controller_craft`` has: the defaults."""
+
+
+@register_model_architecture("mixture_of_experts", "mixture_of_experts_craft_cpu")
+def craft_cpu(args):
+    """Half the sizes, for one CPU thread."""
+    args.hidden_size = getattr(args, "hidden_size", 64)
+    args.mlp_size = getattr(args, "mlp_size", 64)

@@ -69,3 +69,10 @@ class OptionControllerModel(OptionModel):
 @register_model_architecture("option_controller", "option_controller_craft")
 def craft(args):
     """The thesis's network, with as many options as its first setting has: the defaults."""
+
+
+@register_model_architecture("option_controller", "option_controller_craft_cpu")
+def craft_cpu(args):
+    """Half the sizes, for one CPU thread."""
+    args.hidden_size = getattr(args, "hidden_size", 64)
+    args.mlp_size = getattr(args, "mlp_size", 64)

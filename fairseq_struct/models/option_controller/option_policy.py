@@ -147,3 +147,10 @@ def _read(path: str, craft) -> Pool:
 @register_model_architecture("option_policy", "option_policy_craft")
 def craft(args):
     """The settings of Shen's thesis, which are the defaults."""
+
+
+@register_model_architecture("option_policy", "option_policy_craft_cpu")
+def craft_cpu(args):
+    """Half the sizes, for one CPU thread."""
+    args.hidden_size = getattr(args, "hidden_size", 64)
+    args.mlp_size = getattr(args, "mlp_size", 64)

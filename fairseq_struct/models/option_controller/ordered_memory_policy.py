@@ -49,3 +49,9 @@ class OrderedMemoryPolicyModel(ImitationModel):
 @register_model_architecture("ordered_memory_policy", "ordered_memory_policy_craft")
 def craft(args):
     """The policy of section 5.3 of Shen's thesis: the defaults."""
+
+
+@register_model_architecture("ordered_memory_policy", "ordered_memory_policy_craft_cpu")
+def craft_cpu(args):
+    """Half the sizes, for one CPU thread."""
+    args.hidden_size = getattr(args, "hidden_size", 64)

@@ -16,8 +16,8 @@ from fairseq_struct.data.generators.propositional_logic import (
     relation,
     truth_table,
 )
-from fairseq_struct.data.readers.formula_trees import LOGICAL_OPERATORS
-from fairseq_struct.data.readers.propositional_logic import read_pairs
+from fairseq_struct.data.readers.formulas.formula_trees import LOGICAL_OPERATORS
+from fairseq_struct.data.readers.formulas.propositional_logic import read_pairs
 
 DATA = Path(os.environ.get("DATA") or "absent") / "proplogic"
 WITH_DATA = pytest.mark.skipif(

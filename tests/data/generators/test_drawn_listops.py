@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from fairseq_struct.data.generators.listops import Expressions, SizedExpressions
-from fairseq_struct.data.readers.formula_trees import DIGITS, LIST_OPERATORS
-from fairseq_struct.data.readers.listops import read_listops, value_of
+from fairseq_struct.data.readers.formulas.formula_trees import DIGITS, LIST_OPERATORS
+from fairseq_struct.data.readers.formulas.listops import read_listops, value_of
 from fairseq_struct.errors import InputError
 
 DATA = Path(os.environ.get("DATA") or "absent") / "listops"

@@ -7,7 +7,7 @@ from fairseq.data import indexed_dataset
 from preparers import check_fails, contents
 
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
-from fairseq_struct.data.readers.listops import value_of
+from fairseq_struct.data.readers.formulas.listops import value_of
 
 RELEASED = "".join(
     f"{(a + b) % 10}\t( ( ( [SM {a} ) {b} ) ] )\n" for a in range(10) for b in range(4)

@@ -78,6 +78,7 @@ ARGUMENTS = {
     "sentence_similarity": ["x", "x"],
     "sequence_completion": [],
     "synthetic_translation": [],
+    "transformation_lists": ["generated"],
 }
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_struct.data.readers.formula_trees import KINDS, constituents
+from fairseq_struct.data.readers.formulas.formula_trees import KINDS, constituents
 
 DATA = Path(os.environ.get("DATA") or "absent")
 WITH_DATA = pytest.mark.skipif(

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fairseq_struct.data.readers.formula_trees import DIGITS, constituents
+from fairseq_struct.data.readers.formulas.formula_trees import DIGITS, constituents
 from fairseq_struct.data.readers.labelled_text import Instance
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_lines

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_struct.data.readers.listops import read_listops, value_of
+from fairseq_struct.data.readers.formulas.listops import read_listops, value_of
 from fairseq_struct.errors import InputError
 
 DATA = Path(os.environ.get("DATA") or "absent") / "listops"

@@ -1,0 +1,61 @@
+"""Pictures of how sentences are composed, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairseq_struct.errors import InputError
+
+if TYPE_CHECKING:
+    from nltk import Tree
+
+
+def explain() -> str:
+    """What cells and colours mean."""
+    from fairseq_struct.pages.composition.step_grid import LEGEND
+
+    return LEGEND
+
+
+def read_gold(path: Path) -> list[tuple[str, Tree]]:
+    """Bracketed gold trees of a file, each with its place.
+
+    Raises:
+        InputError: the file is missing or malformed, or has no tree.
+    """
+    from fairseq_struct.data.readers.bracket_trees import read_trees
+
+    found = [(f"{path}:{line}", tree) for line, tree in read_trees(path)]
+    if not found:
+        raise InputError(f"{path}: contains no tree")
+    return found
+
+
+def words_of(gold: tuple[str, Tree]) -> list[str]:
+    """The words of a gold tree, without null elements."""
+    from fairseq_struct.data.readers.bracket_trees import leaves_of, prune
+    from fairseq_struct.data.readers.transformation_lists import NULL_ELEMENT
+
+    kept = prune(gold[1], lambda tag, _: tag != NULL_ELEMENT)
+    return [] if kept is None else leaves_of(kept)
+
+
+def column(
+    name: str, tool, sentences: Sequence[str], gold: Sequence[tuple[str, Tree]] = ()
+) -> list[list[tuple]]:
+    """A caption and a picture of each sentence, along gold steps where there are gold trees."""
+    from fairseq_struct.pages.composition.step_grid import DrawnStep, step_grid
+
+    found = []
+    for one in tool.steps_along(gold) if gold else tool.steps(sentences):
+        if one is None:  # nothing but punctuation
+            found.append([])
+            continue
+        count = len(one.spans)
+        names = one.categories or [""] * count
+        shares = [()] * count if one.shares is None else one.shares.tolist()
+        steps = list(map(DrawnStep, one.sequences(), one.spans, names, shares))
+        found.append([(name, step_grid(one.words, steps, one.gold))])
+    return found

@@ -1,0 +1,1 @@
+"""Formulas whose brackets tell their trees: ListOps and propositional logic."""

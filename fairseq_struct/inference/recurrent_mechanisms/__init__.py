@@ -1,0 +1,1 @@
+"""Trained composers of sentences."""

@@ -1,0 +1,1 @@
+"""Composers of sentences by recurrent independent mechanisms, and what they are compared with."""

@@ -1,0 +1,40 @@
+"""An LSTM that composes sentences, for fairseq."""
+
+from dataclasses import dataclass
+
+from fairseq.models import register_model
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.models.shared.composer_model import (
+    ComposerConfig,
+    ComposerModel,
+    check_options,
+    words_of,
+)
+from fairseq_struct.modules.recurrent_mechanisms import LstmComposer
+
+
+@dataclass
+class LstmComposerConfig(ComposerConfig):
+    """Options of the model."""
+
+
+@register_model("lstm_composer", dataclass=LstmComposerConfig)
+class LstmComposerModel(ComposerModel):
+    """:class:`.LstmComposer` on ``--task grammar_induction``; it is no model of the thesis."""
+
+    @classmethod
+    def build_model(cls, cfg: LstmComposerConfig, task) -> "LstmComposerModel":
+        """Build the model for the task's dictionary and categories.
+
+        Raises:
+            InputError: another task, an option out of range, or word vectors that do not fit.
+        """
+        check_options(cfg, task)
+        words = words_of(cfg, task.source_dictionary)
+        categories = len(task.categories) if cfg.predict_category else 0
+        try:
+            network = LstmComposer(words, cfg.layers, categories, cfg.dropout)
+        except ValueError as error:
+            raise InputError(f"--embed-dim: {error}") from None
+        return cls(network, cfg)

@@ -1,0 +1,84 @@
+"""Reads the composer of another checkpoint, for models that build on its symbols."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from fairseq import checkpoint_utils
+from fairseq.data import Dictionary
+from fairseq.tasks import setup_task
+from torch import Tensor, nn
+
+from fairseq_struct.errors import InputError
+from fairseq_struct.models.shared.composer_model import ComposerModel
+from fairseq_struct.modules.recurrent_mechanisms import Composer
+
+
+def read_composer(
+    path: str, option: str, words: Dictionary, data: str | None = None
+) -> Composer:  # fmt: skip
+    """The composer of a checkpoint, whose word vectors are those of another dictionary's words.
+
+    Words are the same if their forms are, lower-cased if the composer's were. Those that the
+    composer does not know have the vector of its unknown words.
+
+    Args:
+        path: of the checkpoint.
+        option: that names it, for messages.
+        words: the dictionary of the composer's new words.
+        data: folder of the composer's dictionary; by default the one that it was trained on.
+
+    Raises:
+        InputError: the file or its data do not exist, it is not of a composer, or has diverged.
+    """
+    if not Path(path).is_file():
+        raise InputError(f"{path or repr(path)}: no such file ({option})")
+    state = checkpoint_utils.load_checkpoint_to_cpu(path)
+    cfg, parameters = state.get("cfg"), state.get("model")
+    try:
+        is_composer = cfg["task"]["_name"] == "grammar_induction" and parameters is not None
+    except (KeyError, TypeError):
+        is_composer = False
+    if not is_composer:
+        raise InputError(f"{option} {path}: it is not a checkpoint of a composer")
+    if data:
+        cfg["task"]["data"] = data
+    try:
+        task = setup_task(cfg["task"])
+    except InputError as error:
+        raise InputError(f"{option} {path}: it needs its data ({error})") from None
+    _check_finite(parameters, f"{option} {path}")
+    for name in ComposerModel.ONLY_FOR_TRAINING:
+        cfg["model"][name] = None
+    model = task.build_model(cfg["model"])
+    model.load_state_dict(parameters, strict=True, model_cfg=cfg["model"])
+    composer = model.network
+    composer.categories = None  # nobody asks for them
+    rows = rows_of(words, task.source_dictionary, task.lower)
+    vectors = composer.words.weight.detach()[rows]
+    composer.words = nn.Embedding.from_pretrained(vectors, padding_idx=words.pad())
+    return composer
+
+
+def rows_of(words: Dictionary, known: Dictionary, lower: bool) -> Tensor:
+    """(words,) the number in ``known`` of each word of ``words``.
+
+    Args:
+        words: some words.
+        known: other words.
+        lower: whether ``known`` has lower-cased words.
+    """
+    rows = []
+    for word in words.symbols[words.nspecial :]:
+        number = known.index(word.lower() if lower else word)
+        # A word that looks like a symbol of fairseq's is unknown.
+        rows.append(known.unk() if number < known.nspecial else number)
+    special = [known.unk()] * words.nspecial
+    special[words.pad()] = known.pad()
+    return torch.tensor(special + rows)
+
+
+def _check_finite(parameters: Mapping[str, Tensor], place: str):
+    for name, value in parameters.items():
+        if not torch.as_tensor(value).isfinite().all():
+            raise InputError(f"{place}: {name} is not finite; its training has diverged")

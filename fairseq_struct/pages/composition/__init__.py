@@ -1,0 +1,1 @@
+"""Pictures of labelled trees, and of how sentences are composed to trees."""
