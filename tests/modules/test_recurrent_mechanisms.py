@@ -256,7 +256,7 @@ def test_softmax_attention_is_that_without_the_null_vector():
     assert expected.tolist() == pytest.approx([1 / 5] * 4)  # zero states
 
 
-@pytest.mark.parametrize("options", OPTIONS[:4], ids=str)
+@pytest.mark.parametrize("options", [{"layers": 2}, {"span_attention": "softmax"}], ids=str)
 def test_one_sentence_is_learnt_by_heart(options):
     torch.manual_seed(3)
     network = RimComposer(nn.Embedding(9, 16, 0), 3, 3, **options)
