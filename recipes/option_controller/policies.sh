@@ -8,7 +8,7 @@
 #   SIZE           paper (the default; for a GPU) or cpu: a smaller network, fewer updates and steps
 #   DEMONSTRATIONS of each task, a fifth of them held out (default: 6000)
 #   BATCH          demonstrations of an update of imitation (default: 512)
-#   UPDATES        updates of imitation (default: 10000, or 2000; the thesis does not say)
+#   UPDATES        updates of imitation (default: 10000, or 3000; the thesis does not say)
 #   STEPS          steps of the environment in fine-tuning (default: 5000000, or 1000000; not said)
 #   HIDDEN         d_hid and d_MLP (default: 128, or 64)
 #   EPISODES       episodes of a score (default: 1000)
@@ -32,7 +32,7 @@ settings_of() {
     demonstrations=6000 batch=512 updates=10000 steps=5000000 hidden=128 episodes=1000
     if [ "$size" = cpu ]; then
         remember SIZE cpu
-        updates=2000 steps=1000000 hidden=64 scale=reduced
+        updates=3000 steps=1000000 hidden=64 scale=reduced
     fi
     numbers DEMONSTRATIONS BATCH UPDATES STEPS HIDDEN EPISODES
     run_seeds "$@"

@@ -4,7 +4,8 @@
 #
 # Environment of these recipes, beside that of ../common.sh:
 #   SIZE        paper (the default; one sentence in an update, as in the thesis) or cpu: 32 in an
-#               update, at a larger rate for the same number of epochs
+#               update, at a larger rate for the same number of epochs, and gradients are clipped at
+#               a norm of 0.25, without which this rate diverges
 #   EMBEDDINGS  text file of 100-dimensional word vectors, such as glove.6B.100d.txt, which training
 #               goes on from; without it, embeddings are learned
 #   EPOCHS      epochs of a run (default: 11; the deeper model has a variant of 20)
@@ -29,10 +30,10 @@ settings_of() {
     one_of SIZE "$size" paper cpu
     embeddings=${EMBEDDINGS:-}
     [ -z "$embeddings" ] || [ -f "$embeddings" ] || fail "$embeddings: no such file (EMBEDDINGS)"
-    epochs=11 lr=0.00002 batch=1
+    epochs=11 lr=0.00002 batch=1 clip=0
     if [ "$size" = cpu ]; then
         remember SIZE cpu
-        lr=0.003 batch=32 scale=reduced
+        lr=0.003 batch=32 clip=0.25 scale=reduced
     fi
     if [ -n "$embeddings" ]; then
         remember EMBEDDINGS "$embeddings"
@@ -58,7 +59,7 @@ architecture_of() {
         lstm) architecture=(--arch lstm_composer) ;;
         softmax_span) architecture+=(--span-attention softmax) ;;
         positions) architecture+=(--positions from_right) ;;
-        published_batch) batch=1 lr=0.00002 ;;
+        published_batch) batch=1 lr=0.00002 clip=0 ;;
         own_spans) architecture+=(--own-spans linear --own-spans-end-update "$(all_updates)") ;;
         *_*[0-9]) architecture+=(--units "${1%_*}" --top-k "${1#*_}") ;;
     esac
@@ -84,7 +85,7 @@ train_composers() {
     for seed in "${seeds[@]}"; do
         train "$parent/seed_$seed" "$prepared/data-bin" --task grammar_induction \
             "${architecture[@]}" "$@" --criterion grammar_induction --optimizer adam --lr "$lr" \
-            --batch-size "$batch" --required-batch-size-multiple 1 \
+            --clip-norm "$clip" --batch-size "$batch" --required-batch-size-multiple 1 \
             --lr-scheduler reduce_lr_on_plateau --lr-patience 3 --lr-threshold 0.001 \
             --lr-shrink 0.5 --best-checkpoint-metric window_2 --maximize-best-checkpoint-metric
         folders+=("$parent/seed_$seed")

@@ -66,7 +66,7 @@ class Cell(nn.Module):
 
     Args:
         sizes: of the cell.
-        end_bias: b_end as it is drawn. With a high one, options end at most steps before
+        end_bias: added to b_end when it is drawn. With a high one, options end at most steps before
             they have learned to go on.
     """
 
@@ -84,25 +84,17 @@ class Cell(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Draw all parameters anew: Xavier's distribution, with the gain of tanh below tanh.
-
-        The thesis does not say how they are drawn. Those of torch's layers are so small that
-        options begin alike, and in some runs stay alike. The two parts of the first layer are drawn
-        as one layer.
-        """
-        gain, sizes = nn.init.calculate_gain("tanh"), self.sizes
-        bound = gain * math.sqrt(6 / (sizes.observation + sizes.hidden + sizes.mlp))
-        nn.init.uniform_(self.observed.weight, -bound, bound)
-        nn.init.zeros_(self.observed.bias)
-        if sizes.hidden:
-            nn.init.uniform_(self.recurrent.weight, -bound, bound)
-            _draw(self.hid, gain)
-        for layer in self.layers:
-            _draw(layer, gain)
-        _draw(self.act)
-        if sizes.ends:
-            _draw(self.end)
-            nn.init.constant_(self.end.bias, self.end_bias)
+        """Draw all parameters anew, the two parts of the first layer as torch draws one layer."""
+        for layer in self.children():
+            for each in layer if isinstance(layer, nn.ModuleList) else [layer]:
+                each.reset_parameters()
+        bound = 1 / math.sqrt(self.sizes.observation + self.sizes.hidden)
+        parts = [self.observed.weight, self.observed.bias]
+        for part in [*parts, self.recurrent.weight] if self.sizes.hidden else parts:
+            nn.init.uniform_(part, -bound, bound)
+        if self.sizes.ends:
+            with torch.no_grad():
+                self.end.bias.add_(self.end_bias)
 
     def forward(self, observations: Tensor, states: Tensor | None = None) -> CellOutput:
         """One step of this cell alone; the outputs have no axis K.
@@ -114,11 +106,6 @@ class Cell(nn.Module):
         alone = StackedCells([self])
         found = alone.run(alone.observe(observations), None if states is None else states[None])
         return CellOutput(*(None if each is None else each[0] for each in found))
-
-
-def _draw(layer: nn.Linear, gain: float = 1.0):
-    nn.init.xavier_uniform_(layer.weight, gain)
-    nn.init.zeros_(layer.bias)
 
 
 class StackedCells:
