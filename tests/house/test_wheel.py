@@ -1,6 +1,7 @@
 """An installed wheel prepares, trains and parses, without a checkout."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -85,21 +86,30 @@ for arch, more in (("scheduled_sampling_transformer", ["--criterion=cross_entrop
 
 train("", "clusters", "latent_clusters", "--task=latent_clusters", "--criterion=latent_clusters")
 
-def undirected(data, task, arch, *options):
+def of_one_name(data, task, arch, *options):
     return train(data, task, arch, f"--task={task}", f"--criterion={task}", *options)
 
 struct("prepare", "image_classification", "generate", "digits", "--images", "40", "10",
        "--size", "12")
-digits = undirected("digits", "image_classification", "undirected_convnet", "--first-channels=4",
+digits = of_one_name("digits", "image_classification", "undirected_convnet", "--first-channels=4",
                     "--second-channels=6")
 struct("draw", digits, "--what=prototypes", "--output=prototypes.png")
 struct("prepare", "sequence_completion", "numbers", "--symbols=10")
-completer = undirected("numbers/data-bin", "sequence_completion", "undirected_attention",
+completer = of_one_name("numbers/data-bin", "sequence_completion", "undirected_attention",
                        "--hidden-size=8")
 print(struct("complete", completer, given="3 4 _ 6 7 8 9 10\\n"))
-parser = undirected("trees/data-bin", "dependency_parsing", "undirected_parser", "--passes=2",
+parser = of_one_name("trees/data-bin", "dependency_parsing", "undirected_parser", "--passes=2",
                     "--hidden-size=8", "--embed-dim=8", "--encoder-size=8")
 print(struct("parse", parser, "--format=conllu", given="a b c\\n"))
+struct("prepare", "craft_demonstrations", "AB,BA", "skills", "--size=5", "--kinds=AB",
+       "--number=10")
+skills = of_one_name("skills/data-bin", "craft_imitation", "option_controller", "--mlp-size=8",
+                    "--hidden-size=8")
+print(struct("rollout", skills, "AB", "--episodes=5"))
+struct("prepare", "transformation_lists", "generated", "lists", "--sentences=40")
+composer = of_one_name("lists/data-bin", "grammar_induction", "rim_composer", "--embed-dim=8",
+                      "--predict-category")
+print(struct("parse", composer, given="dt1 nn2\\n"))
 
 import fairseq_struct
 
@@ -153,7 +163,8 @@ def test_every_task_is_prepared_trained_and_used_from_the_wheel(wheel, tmp_path)
     assert Path(user_dir).is_relative_to(installed)
     assert "UAS" in done.stdout and "1\ta" in done.stdout
     assert "3 4 " in done.stdout and (away / "prototypes.png").stat().st_size
-    assert "yes=0." in done.stdout
+    assert "yes=0." in done.stdout and "AB: success " in done.stdout
+    assert re.search(r"^\(\S+ \(\S+ dt1\) \(\S+ nn2\)\)$", done.stdout, re.M)
     assert "\n(" in done.stdout
     for arch in ("scheduled_sampling_transformer", "latent_tree_transformer"):
         assert f"{arch} 8" in done.stdout
