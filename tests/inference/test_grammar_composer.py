@@ -242,6 +242,11 @@ def test_parse_evaluate_and_draw(trained, command):
         (["draw", "--what=attention"], "has no attention to draw"),
         (["draw", "--what=steps", "--gold={}/bad.txt"], "bad.txt:1: this tree is not closed"),
         (["draw", "--what=units", "--gold={}/empty.txt"], "empty.txt: contains no tree"),
+        (
+            ["draw", "--what=steps", "--gold={}/untagged.txt"],
+            "untagged.txt:2: a word without a part-of-speech tag",
+        ),
+        (["draw", "--what=steps", "--gold={}/null.txt"], "null.txt:1: a tree without words"),
         (["parse", "--beam=0"], "--beam must be 1 or more, not 0"),
         (["parse", "--layer=1"], "--layer does not apply to this model"),
     ],
@@ -249,6 +254,8 @@ def test_parse_evaluate_and_draw(trained, command):
 def test_refused(trained, command, arguments, message):
     (trained / "bad.txt").write_text("(S (A a)\n")
     (trained / "empty.txt").write_text("\n")
+    (trained / "untagged.txt").write_text("(S (A a))\n(S (NP the dog) barks)\n")
+    (trained / "null.txt").write_text("(S (NP (-NONE- *)))\n")
     verb, *options = (one.format(trained) for one in arguments)
     status, _, said = command(verb, trained / "checkpoint_last.pt", *options, lines=["a b"])
     assert status != 0 and message in said
