@@ -82,8 +82,8 @@ def test_given_tags_replace_the_models(words):
     assert spans_of(given) == spans_of(raw[0])
     (bare,) = tool_of(words, categories=0, tags="given").parse(["the/D cat/N"])
     assert to_line(bare) == "(X (D the) (N cat))"
-    (marks,) = tool_of(words, categories=0, tags="given").parse(["(/( cat/N)N"])
-    assert to_line(marks) == "(X (-LRB- -LRB-) (N-RRB-N cat))"
+    (marks,) = tool_of(words, categories=0, tags="given").parse(["(/( cat/N+)"])
+    assert to_line(marks) == "(X (-LRB- -LRB-) (N&-RRB- cat))"
     (one,) = tool_of(words, categories=0).parse(["cat"])
     assert to_line(one) == "(X cat)"
     for line, missing in (("a/D cat", "cat"), ("a/D cat/", "cat"), ("/D", "D")):
