@@ -82,6 +82,8 @@ def test_given_tags_replace_the_models(words):
     assert spans_of(given) == spans_of(raw[0])
     (bare,) = tool_of(words, categories=0, tags="given").parse(["the/D cat/N"])
     assert to_line(bare) == "(X (D the) (N cat))"
+    (marks,) = tool_of(words, categories=0, tags="given").parse(["(/( cat/N+)"])
+    assert to_line(marks) == "(X (-LRB- -LRB-) (N&-RRB- cat))"
     (one,) = tool_of(words, categories=0).parse(["cat"])
     assert to_line(one) == "(X cat)"
     for line, missing in (("a/D cat", "cat"), ("a/D cat/", "cat"), ("/D", "D")):
@@ -242,6 +244,11 @@ def test_parse_evaluate_and_draw(trained, command):
         (["draw", "--what=attention"], "has no attention to draw"),
         (["draw", "--what=steps", "--gold={}/bad.txt"], "bad.txt:1: this tree is not closed"),
         (["draw", "--what=units", "--gold={}/empty.txt"], "empty.txt: contains no tree"),
+        (
+            ["draw", "--what=steps", "--gold={}/untagged.txt"],
+            "untagged.txt:2: a word without a part-of-speech tag",
+        ),
+        (["draw", "--what=steps", "--gold={}/null.txt"], "null.txt:1: a tree without words"),
         (["parse", "--beam=0"], "--beam must be 1 or more, not 0"),
         (["parse", "--layer=1"], "--layer does not apply to this model"),
     ],
@@ -249,6 +256,8 @@ def test_parse_evaluate_and_draw(trained, command):
 def test_refused(trained, command, arguments, message):
     (trained / "bad.txt").write_text("(S (A a)\n")
     (trained / "empty.txt").write_text("\n")
+    (trained / "untagged.txt").write_text("(S (A a))\n(S (NP the dog) barks)\n")
+    (trained / "null.txt").write_text("(S (NP (-NONE- *)))\n")
     verb, *options = (one.format(trained) for one in arguments)
     status, _, said = command(verb, trained / "checkpoint_last.pt", *options, lines=["a b"])
     assert status != 0 and message in said

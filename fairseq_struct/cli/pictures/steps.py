@@ -34,12 +34,16 @@ def read_gold(path: Path) -> list[tuple[str, Tree]]:
 
 
 def words_of(gold: tuple[str, Tree]) -> list[str]:
-    """The words of a gold tree, without null elements."""
-    from fairseq_struct.data.readers.bracket_trees import leaves_of, prune
-    from fairseq_struct.data.readers.transformation_lists import NULL_ELEMENT
+    """The words of a gold tree, without null elements.
 
-    kept = prune(gold[1], lambda tag, _: tag != NULL_ELEMENT)
-    return [] if kept is None else leaves_of(kept)
+    Raises:
+        InputError: a word without a part of speech, or a tree without words.
+    """
+    from fairseq_struct.data.readers.bracket_trees import leaves_of
+    from fairseq_struct.data.readers.transformation_lists import without_null_elements
+
+    place, tree = gold
+    return leaves_of(without_null_elements(tree, place))
 
 
 def column(

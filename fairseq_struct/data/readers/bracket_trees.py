@@ -231,8 +231,15 @@ def line_of(words: Sequence[str], spans: Sequence[Span]) -> str:
     return to_line(tree_of(words, spans))
 
 
+def _without_brackets(symbol: str) -> str:
+    return symbol.replace("(", "-LRB-").replace(")", "-RRB-")
+
+
 def to_line(tree: Tree | str) -> str:
-    """Write a tree in one line, ``(NP (DT the) (NN cat))``; a missing label becomes X."""
+    """Write a tree in one line, ``(NP (DT the) (NN cat))``; a missing label becomes X.
+
+    Brackets within words and labels become -LRB- and -RRB-.
+    """
     parts: list[str] = []
     waiting: list[Tree | str | None] = [tree]
     while waiting:
@@ -240,8 +247,8 @@ def to_line(tree: Tree | str) -> str:
         if node is None:
             parts[-1] += ")"
         elif isinstance(node, str):
-            parts.append(node.replace("(", "-LRB-").replace(")", "-RRB-"))
+            parts.append(_without_brackets(node))
         else:
-            parts.append(f"({node.label() or NO_LABEL}")
+            parts.append(f"({_without_brackets(node.label()) or NO_LABEL}")
             waiting += [None, *reversed(node)]
     return " ".join(parts)

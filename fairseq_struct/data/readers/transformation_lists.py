@@ -149,6 +149,22 @@ def normalised_tree(tree: Tree, options: ListOptions, place: str) -> Tree | None
     Raises:
         InputError: a word without a part of speech, or a tree without words.
     """
+    words = without_null_elements(tree, place)
+    if not options.punctuation:
+        words = prune(words, lambda tag, _: tag not in PUNCTUATION)
+    return None if words is None else _relabelled(words, options.unary == "merge")
+
+
+def without_null_elements(tree: Tree, place: str) -> Tree:
+    """A tree without its null elements, and without phrases of nothing else.
+
+    Args:
+        tree: a tree with a part of speech above every word; unchanged.
+        place: file and line, for errors.
+
+    Raises:
+        InputError: a word without a part of speech, or a tree without words.
+    """
     for node in nodes_of(tree):
         bare = any(isinstance(child, str) for child in node)
         if bare and (len(node) > 1 or not node.label()):
@@ -156,9 +172,7 @@ def normalised_tree(tree: Tree, options: ListOptions, place: str) -> Tree | None
     words = prune(tree, lambda tag, _: tag != NULL_ELEMENT)
     if words is None:
         raise InputError(f"{place}: a tree without words")
-    if not options.punctuation:
-        words = prune(words, lambda tag, _: tag not in PUNCTUATION)
-    return None if words is None else _relabelled(words, options.unary == "merge")
+    return words
 
 
 def _relabelled(tree: Tree, merge: bool) -> Tree:

@@ -15,6 +15,7 @@ from fairseq_struct.data.datasets.parsed_sentences import padded
 from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of
 from fairseq_struct.data.readers.bracket_trees import JOINED, leaves_of, taken_apart
 from fairseq_struct.data.readers.transformation_lists import (
+    NOT_JOINED,
     ListOptions,
     Step,
     normalised_tree,
@@ -236,7 +237,9 @@ def _tagged_words(number: int, sentence: str, longest: int) -> _Sentence:
                 f"line {number}: {word or tag!r} has no tag; with --tags given, words are written "
                 "word/TAG"
             )
-    return _Sentence(tuple(word for word, *_ in pairs), tuple(tag for *_, tag in pairs))
+    # As in prepared trees: + joins categories.
+    tags = tuple(tag.replace(JOINED, NOT_JOINED) for *_, tag in pairs)
+    return _Sentence(tuple(word for word, *_ in pairs), tags)
 
 
 def _gold_sentence(

@@ -83,12 +83,13 @@ class RimComposerModel(ComposerModel):
                 f"--hidden-size {cfg.hidden_size} must be that of --embed-dim, {cfg.embed_dim}: "
                 "symbols take the places of words"
             )
+        for name in ("units", "key_size"):
+            if getattr(cfg, name) < 1:
+                raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
         if not 1 <= cfg.top_k <= cfg.units:
             raise InputError(
                 f"--top-k must be 1 to {cfg.units}, the number of --units, not {cfg.top_k}"
             )
-        if cfg.key_size < 1:
-            raise InputError("--key-size must be 1 or more")
         if cfg.pad_value is not None and not math.isfinite(cfg.pad_value):
             raise InputError(f"--pad-value must be a number, not {cfg.pad_value}")
         network = RimComposer(

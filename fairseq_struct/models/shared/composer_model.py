@@ -131,6 +131,8 @@ def schedule_of(cfg: ComposerConfig):
             if getattr(cfg, option):
                 raise InputError(f"--{option.replace('_', '-')} needs --own-spans")
         return None
+    if name == "linear" and cfg.own_spans_end_update is None:
+        raise InputError("--own-spans linear needs --own-spans-end-update")
     try:
         return make_schedule(name, cfg.own_spans_k, None, cfg.own_spans_end_update,
                              cfg.own_spans_floor)  # fmt: skip

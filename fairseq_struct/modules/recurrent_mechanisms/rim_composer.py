@@ -52,9 +52,9 @@ class RimComposer(Composer):
     """A composer of one or more layers of units.
 
     The thesis stacks two layers, but does not say what the second one reads, and whose attention is
-    the span. Here, each layer reads the symbols, to which the layers below have added what their
-    units say of them: x_i + sum_k w_k attn_k,i h_k. So every layer attends to symbols, and the span
-    and the new symbol are those of the last one, which has seen the most.
+    the span. Here, the first layer reads the symbols x_i, and every other one x_i + sum_k w_k
+    attn_k,i h_k, where the layer right below has added what its units say of them. So every layer
+    attends to symbols, and the span and the new symbol are those of the last one.
 
     Args:
         words: embeddings of the words; their size is that of the units' states, because symbols
