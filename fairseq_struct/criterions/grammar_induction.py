@@ -8,13 +8,11 @@ from torch import Tensor
 
 from fairseq_struct.criterions.own_task import OwnTask
 from fairseq_struct.metrics.window_accuracy import (
+    TABLES,
     sentence_sums,
     step_counts,
     window_hits,
 )
-
-# Logged sums of tables, under these names with a _ before them.
-TABLES = ("window_counts", "window_sentences")
 
 
 @register_criterion("grammar_induction", dataclass=FairseqDataclass)

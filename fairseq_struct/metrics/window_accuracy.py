@@ -15,6 +15,8 @@ from torch import Tensor
 
 WINDOWS = (0, 1, 2)
 SINGLE, MULTI = 0, 1
+# Names under which the two tables of :class:`WindowAccuracy` are logged and summed up.
+TABLES = ("window_counts", "window_sentences")
 
 
 def window_hits(

@@ -1,6 +1,5 @@
 """Composition of sentences along transformation lists."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from fairseq.tasks import register_task
 from omegaconf import II
+from torch import Tensor
 
 from fairseq_struct.data.datasets.transformation_lists import TransformationLists
 from fairseq_struct.data.prepared.list_folder import WORDS
@@ -18,7 +18,7 @@ from fairseq_struct.data.prepared.listed_part import read_categories, read_list_
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.data.readers.transformation_lists import tag_of
 from fairseq_struct.errors import InputError
-from fairseq_struct.metrics.window_accuracy import WINDOWS, WindowAccuracy
+from fairseq_struct.metrics.window_accuracy import TABLES, WINDOWS, WindowAccuracy
 from fairseq_struct.tasks.sentence_task import SentenceTask
 
 # The tags of table TC4.1.
@@ -83,18 +83,22 @@ class GrammarInductionTask(SentenceTask):
         )
 
     def reduce_metrics(self, logging_outputs: list[dict], criterion):
-        """Log window accuracies besides what the criterion logs."""
+        """Log window accuracies of steps that occur, besides what the criterion logs."""
         super().reduce_metrics(logging_outputs, criterion)
         if "window_counts" not in logging_outputs[0]:
             return
-        names = [f"window_{w}{end}" for end in ("", "_single", "_multi", "_sentence")
-                 for w in WINDOWS]  # fmt: skip
-        for name in (*names, *(f"window_{WINDOWS[-1]}_{tag}" for tag in TAGS)):
+        sums = (sum(log[name] for log in logging_outputs) for name in TABLES)
+        ends = ("", "_single", "_multi", "_sentence")
+        wanted = [f"window_{w}{end}" for end in ends for w in WINDOWS]
+        wanted += [f"window_{WINDOWS[-1]}_{tag}" for tag in TAGS]
+        found = self._percentages(*sums)
+        for name in (name for name in wanted if name in found):
             metrics.log_derived(name, lambda meters, name=name: self._percentage(meters, name))
 
     def _percentage(self, meters, name: str) -> float:
-        """A window accuracy of what was summed up; NaN if no step counts."""
-        counts, sentences = meters["_window_counts"].sum, meters["_window_sentences"].sum
+        """A window accuracy of what was summed up."""
+        return round(self._percentages(*(meters[f"_{table}"].sum for table in TABLES))[name], 2)
+
+    def _percentages(self, counts: Tensor, sentences: Tensor) -> dict[str, float]:
         tags = [(tag_of(one, True), tag_of(one, False)) for one in self.categories]
-        found = WindowAccuracy(WINDOWS, counts, sentences).percentages(tags)
-        return round(found.get(name, math.nan), 2)
+        return WindowAccuracy(WINDOWS, counts, sentences).percentages(tags)

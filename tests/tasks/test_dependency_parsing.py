@@ -243,7 +243,7 @@ def test_what_cannot_be_drawn(treebank, trained, command, tmp_path):
     gold = treebank / "xx_toy-ud-test.conllu"
     for options, message in (
         (["--what=memory"], "has no memory to draw"),
-        (["--what=memory", "--gold", gold], "--gold is for --what trees or marginals"),
+        (["--what=memory", "--gold", gold], "--gold is for --what steps or units or trees"),
         (["--what=trees", "--gold", tmp_path / "none"], "none: no such file"),
     ):
         status, _, said = command("draw", trained[0], *options, lines=["a b"])
