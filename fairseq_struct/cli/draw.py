@@ -120,6 +120,10 @@ def _check_what(args: argparse.Namespace):
     with_gold = [name for name, kind in KINDS.items() if kind.gold]
     if args.gold and (args.gold_trees or args.what not in with_gold):
         raise InputError(f"--gold is for --what {' or '.join(with_gold)}, without --gold-trees")
+    if args.gold and args.what in ("steps", "units"):
+        for name, default in (("beam", 1), ("tags", "none")):
+            if getattr(args, name) != default:
+                raise InputError(f"--{name} does not apply to --gold, whose steps are followed")
     if not args.gold and args.what and KINDS[args.what].of_treebank:
         raise InputError(f"--what {args.what} needs --gold FILE")
     if (args.what == "completions") != (args.images is not None):
