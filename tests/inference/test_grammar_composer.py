@@ -249,7 +249,7 @@ def test_parse_evaluate_and_draw(trained, command):
             "untagged.txt:2: a word without a part-of-speech tag",
         ),
         (["draw", "--what=steps", "--gold={}/null.txt"], "null.txt:1: a tree without words"),
-        (["draw", "--what=units", "--gold={}/bad.txt", "--beam=2"], "--beam does not apply to --gold"),
+        (["draw", "--what=units", "--gold={}/bad.txt", "--beam=2"], "--beam does not apply"),
         (["draw", "--what=steps", "--gold={}/bad.txt", "--tags=given"], "--tags does not apply"),
         (["parse", "--beam=0"], "--beam must be 1 or more, not 0"),
         (["parse", "--layer=1"], "--layer does not apply to this model"),
