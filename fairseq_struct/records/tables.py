@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from fairseq_struct.records.results import Result
 from fairseq_struct.records.rows import STDERR, Row, rows_of, shared
@@ -74,9 +75,7 @@ def markdown_table(
 def _with_published(column: Column, published: Mapping[str, Mapping[str, float]]) -> Column:
     """The column with the cells ``(paper)`` of published rows."""
     found = (row.get(column.name) for row in published.values())
-    return Column(
-        column.name, (*column.cells, *("" if v is None else f"({v:.2f})" for v in found))
-    )
+    return Column(column.name, (*column.cells, *("" if v is None else f"({v:.2f})" for v in found)))
 
 
 def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
@@ -162,11 +161,27 @@ def _with_values(
 
 
 def _narrower(variants: Column, columns: Sequence[Column]) -> list[str]:
-    """The narrower table: with a row for each variant, or with a row for each column."""
+    """The narrower table: with a row for each variant, or with a row for each column.
+
+    One with a row for each column is cut into tables of fewer variants if it is too wide.
+    """
     grid = [[column.name, *column.cells] for column in (variants, *columns)]
     upright = [list(line) for line in zip(*grid, strict=True)]
-    across = min((upright, grid), key=_width)
-    header, *body = across
+    if _width(upright) <= _width(grid):
+        return _lines(upright)
+    count = len(upright) - 1
+    most = ceil(count / ceil(count / (WIDEST - 1)))
+    parts = [
+        [[line[0], *line[first : first + most]] for line in grid]
+        for first in range(1, count + 1, most)
+    ]
+    made = [_lines([part[0], *(line for line in part[1:] if any(line[1:]))]) for part in parts]
+    return [line for part in made for line in ("", *part)][1:]
+
+
+def _lines(table: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of Markdown of a table whose first row is its head."""
+    header, *body = table
     rule = ["---", *["--:"] * (len(header) - 1)]
     return ["| " + " | ".join(line) + " |" for line in (header, rule, *body)]
 

@@ -167,6 +167,15 @@ def test_a_quantity_has_its_own_table_if_one_would_be_too_wide():
     assert "accuracy:" not in markdown_table(results[:3])
 
 
+def test_many_variants_with_many_metrics_are_in_tables_of_fewer_variants():
+    rows = [{f"{what}_score": k + n / 8 for n, what in enumerate("abcdefghijkl")} for k in range(9)]
+    rows[0]["only"] = 1.0
+    lines = grid(markdown_table([result(f"v{k}", metrics=row) for k, row in enumerate(rows)]))
+    assert [len(line) for line in lines if line[0] == ""] == [6, 5]
+    assert ["a_score", "5.00", "6.00", "7.00", "8.00"] in lines
+    assert [line[0] for line in lines].count("only") == 1  # no line without a value
+
+
 def test_no_committed_table_is_wide():
     for path in [ROOT / "README.md", *RECIPES.glob("*/RESULTS.md")]:
         for line in grid(path.read_text()):
