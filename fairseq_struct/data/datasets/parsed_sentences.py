@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.data.datasets.whole_batches import SizedSentences
+from fairseq_struct.data.datasets.whole_batches import ShuffledBySize
 
 
-class ParsedSentences(SizedSentences):
+class ParsedSentences(ShuffledBySize):
     """Sentences and the heads of their words.
 
     With ``shuffle``, a batch holds sentences of similar length, and every epoch has different
@@ -31,7 +31,7 @@ class ParsedSentences(SizedSentences):
     ):  # fmt: skip
         super().__init__()
         self.sentences, self.heads, self.padding = sentences, heads, padding
-        self.shuffle, self.seed, self.epoch = shuffle, seed, 1
+        self.shuffle, self.seed = shuffle, seed
         self.sizes = np.array([len(sentence) for sentence in sentences])
 
     def __len__(self) -> int:
@@ -58,22 +58,6 @@ class ParsedSentences(SizedSentences):
             "ntokens": int(lengths.sum()),
             "nsentences": len(items),
         }
-
-    def ordered_indices(self) -> np.ndarray:
-        """Indices; with ``shuffle`` sorted by length, and equal lengths in random order."""
-        if not self.shuffle:
-            return np.arange(len(self))
-        order = np.random.default_rng((self.seed, self.epoch)).permutation(len(self))
-        return order[np.argsort(self.sizes[order], kind="stable")]
-
-    def set_epoch(self, epoch: int):
-        """Set the epoch, which changes the order with ``shuffle``."""
-        self.epoch = epoch
-
-    @property
-    def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        """False with ``shuffle``: every epoch has different batches."""
-        return not self.shuffle
 
 
 def padded(rows: Sequence[Tensor], padding: int) -> Tensor:

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.data.datasets.whole_batches import SizedSentences
+from fairseq_struct.data.datasets.whole_batches import ShuffledBySize
 from fairseq_struct.data.prepared.listed_part import ListedPart
 
 NO_CATEGORY = -1  # beyond the end of a list, or not in the training part
 
 
-class TransformationLists(SizedSentences):
+class TransformationLists(ShuffledBySize):
     """Sentences and their transformation lists.
 
     Batches are made by numbers of words; what is averaged over is steps, ``ntokens``.
@@ -34,7 +34,7 @@ class TransformationLists(SizedSentences):
         self.sizes, self.step_counts = part.sizes.astype(np.int64).T
         self.first_words = np.cumsum(self.sizes) - self.sizes
         self.first_steps = np.cumsum(self.step_counts) - self.step_counts
-        self.shuffle, self.seed, self.epoch = shuffle, seed, 1
+        self.shuffle, self.seed = shuffle, seed
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -76,22 +76,6 @@ class TransformationLists(SizedSentences):
     def num_tokens_vec(self, indices: np.ndarray) -> np.ndarray:
         """Words of several sentences, for fairseq's batches."""
         return self.sizes[indices]
-
-    def ordered_indices(self) -> np.ndarray:
-        """Indices; with ``shuffle`` sorted by length, and equal lengths in random order."""
-        if not self.shuffle:
-            return np.arange(len(self))
-        order = np.random.default_rng((self.seed, self.epoch)).permutation(len(self))
-        return order[np.argsort(self.sizes[order], kind="stable")]
-
-    def set_epoch(self, epoch: int):
-        """Set the epoch, which changes the order with ``shuffle``."""
-        self.epoch = epoch
-
-    @property
-    def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        """False with ``shuffle``: every epoch has different batches."""
-        return not self.shuffle
 
 
 def _rows(values: np.ndarray, firsts: np.ndarray, counts: np.ndarray, padding: int) -> Tensor:

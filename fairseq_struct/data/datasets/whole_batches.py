@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 
+import numpy as np
 from fairseq.data import FairseqDataset
 
 from fairseq_struct.errors import InputError
@@ -48,3 +49,31 @@ class SizedSentences(WholeBatches):
     def size(self, index: int) -> int:
         """Words of a sentence."""
         return int(self.sizes[index])
+
+
+class ShuffledBySize(SizedSentences):
+    """Sentences of which, with ``shuffle``, a batch holds some of similar length.
+
+    Attributes:
+        shuffle: change the order of the sentences in every epoch.
+        seed: seed of that order.
+        epoch: the current one.
+    """
+
+    shuffle, seed, epoch = False, 1, 1
+
+    def ordered_indices(self) -> np.ndarray:
+        """Indices; with ``shuffle`` sorted by length, and equal lengths in random order."""
+        if not self.shuffle:
+            return np.arange(len(self))
+        order = np.random.default_rng((self.seed, self.epoch)).permutation(len(self))
+        return order[np.argsort(self.sizes[order], kind="stable")]
+
+    def set_epoch(self, epoch: int):
+        """Set the epoch, which changes the order with ``shuffle``."""
+        self.epoch = epoch
+
+    @property
+    def can_reuse_epoch_itr_across_epochs(self) -> bool:
+        """False with ``shuffle``: every epoch has different batches."""
+        return not self.shuffle
