@@ -12,9 +12,12 @@ from collections.abc import Callable, Sequence
 from fairseq_struct import __version__
 from fairseq_struct.errors import run_plainly, suggestion
 
+# Modules of cli/, in the order of the list that the user sees.
 VERBS = (
-    "doctor", "average_checkpoints", "channels", "classify", "complete", "draw", "evaluate",
-    "hydra_train", "parse", "prepare", "report", "rollout", "syneval", "user_dir",
+    "doctor", "prepare", "training.average_checkpoints", "training.hydra_train",
+    "training.user_dir", "trained.channels", "trained.classify", "trained.complete",
+    "trained.draw", "trained.parse", "trained.rollout", "trained.syneval", "results.evaluate",
+    "results.report",
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairseq_struct.inference.constituency import Constituents
+from fairseq_struct.inference.parsers.constituency import Constituents
 from fairseq_struct.structure.spans import Span
 
 

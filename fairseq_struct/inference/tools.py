@@ -54,7 +54,7 @@ TAGS = Option(
 )  # fmt: skip
 def classifier(model, task, **options):
     """Tool of classifiers; a classifier has ``sides``, its number of sentences."""
-    from fairseq_struct.inference.classifier import Classifier
+    from fairseq_struct.inference.classifiers.classifier import Classifier
 
     return _classifier(Classifier, model, task, **options)
 
@@ -67,7 +67,7 @@ def classifier(model, task, **options):
 )  # fmt: skip
 def memory_classifier(model, task, **options):
     """Tool of classifiers with ``test_slots``, the slots of their memory while not training."""
-    from fairseq_struct.inference.memory_classifier import MemoryClassifier
+    from fairseq_struct.inference.classifiers.memory_classifier import MemoryClassifier
 
     return _classifier(MemoryClassifier, model, task, **options)
 
@@ -94,7 +94,7 @@ def _classifier(tool, model, task, truncate: bool = False, **options):
 )  # fmt: skip
 def constituency_parser(model, task, **options):
     """Tool of language models with ``tree_layers``, the number of layers with ``distances``."""
-    from fairseq_struct.inference.constituency import ConstituencyParser
+    from fairseq_struct.inference.parsers.constituency import ConstituencyParser
 
     return ConstituencyParser(model, task.source_dictionary, **options)
 
@@ -106,7 +106,7 @@ def constituency_parser(model, task, **options):
 )  # fmt: skip
 def translation_parser(model, task, **options):
     """Tool of translation models whose encoder has ``arc_scores``."""
-    from fairseq_struct.inference.dependency import TranslationParser
+    from fairseq_struct.inference.parsers.dependency import TranslationParser
 
     return TranslationParser(model.encoder, task.source_dictionary, **options)
 
@@ -118,7 +118,7 @@ def translation_parser(model, task, **options):
 )  # fmt: skip
 def masked_parser(model, task, multiple_roots: bool = False, **options):
     """Tool of masked language models with ``parses``: they infer trees."""
-    from fairseq_struct.inference.masked_language_model import MaskedParser
+    from fairseq_struct.inference.language_models.masked_language_model import MaskedParser
 
     return MaskedParser(model, task.source_dictionary, not multiple_roots, **options)
 
@@ -129,7 +129,7 @@ def masked_parser(model, task, multiple_roots: bool = False, **options):
 )  # fmt: skip
 def language_model_scorer(model, task, **options):
     """Tool of language models that predict the next word (fairseq's ``supported_targets``)."""
-    from fairseq_struct.inference.language_model import LanguageModelScorer
+    from fairseq_struct.inference.language_models.language_model import LanguageModelScorer
 
     return LanguageModelScorer(model, task.source_dictionary, **options)
 
@@ -140,7 +140,7 @@ def language_model_scorer(model, task, **options):
 )  # fmt: skip
 def arc_channels(model, task, **options):
     """Tool of masked language models with ``shares`` of their channels."""
-    from fairseq_struct.inference.channels import ArcChannels
+    from fairseq_struct.inference.parsers.channels import ArcChannels
 
     return ArcChannels(model, task.source_dictionary, **options)
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from fairseq_struct import compat
-from fairseq_struct.cli.average_checkpoints import average_checkpoints, checkpoints_of
 from fairseq_struct.cli.main import main
+from fairseq_struct.cli.training.average_checkpoints import average_checkpoints, checkpoints_of
 from fairseq_struct.errors import InputError
 
 

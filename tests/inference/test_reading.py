@@ -14,7 +14,7 @@ import fairseq_struct
 from fairseq_struct.cli.main import main
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference import read_lines, text_lines
-from fairseq_struct.inference.classifier import Classifier
+from fairseq_struct.inference.classifiers.classifier import Classifier
 from fairseq_struct.inference.reading import LONGEST, by_length, windows, words_of
 
 

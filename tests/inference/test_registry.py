@@ -273,7 +273,7 @@ def test_whole_numbers_are_neither_switches_nor_fractions(tools, value):
         assert given_options(["parse"], {"depth": number}) == {"depth": number}
 
 
-@pytest.mark.parametrize("file", ["inference/loading.py", "cli/parse.py"])
+@pytest.mark.parametrize("file", ["inference/loading.py", "cli/trained/parse.py"])
 def test_no_model_and_no_option_of_one_is_named_where_models_are_loaded(file):
     plugin.load()
     from fairseq.models import ARCH_MODEL_REGISTRY

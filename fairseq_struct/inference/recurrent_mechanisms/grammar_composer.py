@@ -24,7 +24,7 @@ from fairseq_struct.data.readers.transformation_lists import (
     word_spans,
 )
 from fairseq_struct.errors import InputError, unknown_name
-from fairseq_struct.inference.constituency import Constituents
+from fairseq_struct.inference.parsers.constituency import Constituents
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,
     LONGEST,

@@ -13,7 +13,7 @@ from fairseq_struct.data.datasets.parsed_sentences import padded
 from fairseq_struct.data.readers.conllu import UNKNOWN_HEAD, Sentence
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.analysis import Analysis
-from fairseq_struct.inference.dependency import DependencyParser
+from fairseq_struct.inference.parsers.dependency import DependencyParser
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, refuse_long
 from fairseq_struct.inference.undirected.passes import set_test_passes
 from fairseq_struct.structure.dependency.heads import arcs_that_fit

@@ -18,9 +18,9 @@ from fairseq_struct.data.readers.dependency_treebank import read_treebank
 from fairseq_struct.data.readers.labelled_text import read_corpus
 from fairseq_struct.data.readers.translation_corpora import read_plain
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.classifier import Classifier
-from fairseq_struct.inference.dependency import TranslationParser
-from fairseq_struct.inference.language_model import Vocabulary
+from fairseq_struct.inference.classifiers.classifier import Classifier
+from fairseq_struct.inference.language_models.language_model import Vocabulary
+from fairseq_struct.inference.parsers.dependency import TranslationParser
 from fairseq_struct.tasks.semantic_similarity import (
     SemanticSimilarityConfig,
     SemanticSimilarityTask,

@@ -11,7 +11,7 @@ from nltk import Tree
 
 from fairseq_struct.data.readers.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.language_model import Vocabulary
+from fairseq_struct.inference.language_models.language_model import Vocabulary
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
 from fairseq_struct.structure.spans import SPLITS, Span, tree_of_distances
 

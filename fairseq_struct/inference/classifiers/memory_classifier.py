@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fairseq_struct.inference.classifier import Classifier
+from fairseq_struct.inference.classifiers.classifier import Classifier
 from fairseq_struct.inference.reading import Words
 from fairseq_struct.structure.spans import Span
 

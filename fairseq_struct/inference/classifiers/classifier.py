@@ -16,7 +16,7 @@ from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of
 from fairseq_struct.data.readers.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.analysis import Analysis
-from fairseq_struct.inference.constituency import Constituents
+from fairseq_struct.inference.parsers.constituency import Constituents
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS, DEPENDENCIES, InferredTrees
 

@@ -1,0 +1,1 @@
+"""Verbs about results: predictions against gold, tables of records."""

@@ -1,0 +1,1 @@
+"""Verbs about training: its start, its checkpoints, the plugin's folder."""

@@ -1,0 +1,1 @@
+"""Tools of models that find trees, and of the channels of their arcs."""
