@@ -27,7 +27,7 @@ BANDS = {
     "range": "band: least to most of the seeds",
     "deviation": "band: one standard deviation of the seeds",
 }
-_WIDTH, _HEIGHT, _LEGEND_LINE = 4.2, 3.2, 0.25  # inches
+_WIDTH, _HEIGHT, _LEGEND_LINE = 4.6, 3.2, 0.25  # inches
 
 
 class Panel(NamedTuple):
@@ -140,7 +140,7 @@ def _figure(panels: Sequence[Panel], title: str, band: str, dpi: int):
     per_row = max(1, min(2 * len(panels), 56 * len(panels) // longest))
     rows = -(-len(names) // per_row)
     legend = (rows + 1) * _LEGEND_LINE
-    width, height = _WIDTH * max(len(panels), 1.2), _HEIGHT + legend
+    width, height = _WIDTH * len(panels), _HEIGHT + legend
     figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
     figure.get_layout_engine().set(rect=(0, legend / height, 1, 1 - legend / height))
     lines = {}

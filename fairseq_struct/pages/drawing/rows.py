@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fairseq_struct.pages.drawing.shapes import RED, Label, Picture, Shape
 from fairseq_struct.pages.drawing.text import SMALL_SIZE, WORD_SIZE, shortened, width_of
 
-_TITLE_SIZE = 17
+_TITLE_SIZE, _MOST_TOLD = 17, 3
 # Between pictures; a line of text; from a heading to the next row.
 _GAP, _LINE, _BELOW = 28, 22, 18
 
@@ -47,7 +47,8 @@ def sheet(rows: Sequence[Row], title: str = "") -> Picture:
         pictures, y, end = (_stacked if row.stacked else _beside)(row.pictures, y)
         shapes += [*heading, *pictures]
         y, width = y + _BELOW, max(width, right, end)
-    told = "; ".join(dict.fromkeys(picture.told for row in rows for _, picture in row.pictures))
+    told = list(dict.fromkeys(one.told for row in rows for _, one in row.pictures if one.told))
+    told = "; ".join(told[:_MOST_TOLD]) + (" …" if len(told) > _MOST_TOLD else "")
     return Picture(width, y - _BELOW if rows else y, shapes, told or title)
 
 

@@ -118,7 +118,7 @@ class Dot(NamedTuple):
 
 
 class Label(NamedTuple):
-    """A text above the line y, centred at x, or starting there; ``hint`` is told under the mouse."""
+    """A text above the line y, centred at x or starting there; the mouse tells its ``hint``."""
 
     x: float
     y: float
