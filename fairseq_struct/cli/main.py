@@ -16,7 +16,7 @@ from fairseq_struct.errors import run_plainly, suggestion
 VERBS = (
     "doctor", "prepare", "training.average_checkpoints", "training.hydra_train",
     "training.user_dir", "trained.channels", "trained.classify", "trained.complete",
-    "trained.draw", "trained.parse", "trained.rollout", "trained.syneval", "results.evaluate",
+    "trained.draw", "trained.export", "trained.parse", "trained.rollout", "trained.syneval", "results.evaluate",
     "results.report",
 )  # fmt: skip
 

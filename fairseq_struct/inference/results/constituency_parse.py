@@ -84,7 +84,7 @@ class ConstituencyParse(Tree):
 
     def to_svg(self, title: str | None = None) -> str:
         """Draw the tree, with its distances below the words if the model has any."""
-        from fairseq_struct.inference.results.drawing import constituency_svg
+        from fairseq_struct.pages import constituency_svg
 
         return constituency_svg(self.words, self.spans, distances=self.distances, title=title)
 

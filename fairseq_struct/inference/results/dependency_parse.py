@@ -117,7 +117,7 @@ class DependencyParse(tuple):
             title: written above.
             gold: the right heads; arcs that differ are coloured.
         """
-        from fairseq_struct.inference.results.drawing import dependency_svg
+        from fairseq_struct.pages import dependency_svg
 
         return dependency_svg(
             self.words, self, probabilities=self.probabilities, gold=gold, title=title
