@@ -82,11 +82,20 @@ class ConstituencyParse(Tree):
             found["distances"] = [round(one, 6) for one in self.distances]
         return found
 
-    def to_svg(self, title: str | None = None) -> str:
-        """Draw the tree, with its distances below the words if the model has any."""
+    def to_svg(self, title: str | None = None, gold: Sequence[Span] | None = None) -> str:
+        """Draw the tree, with its distances below the words if the model has any.
+
+        Args:
+            title: written above.
+            gold: the right spans; others are coloured.
+        """
         from fairseq_struct.pages import constituency_svg
 
-        return constituency_svg(self.words, self.spans, distances=self.distances, title=title)
+        labels, spans = zip(*spans_of(self), strict=True) if self.spans else ((), ())
+        return constituency_svg(
+            self.words, spans, labels=labels if any(labels) else None, distances=self.distances,
+            gold=gold, title=title,
+        )  # fmt: skip
 
     def _repr_html_(self) -> str:
         return self.to_svg()
