@@ -72,13 +72,17 @@ class ConstituencyParse(Tree):
         ]
         return {"text": " ".join(self.words), "tokens": list(self.words), "spans": spans}
 
-    def to_dict(self, distances: bool = True) -> dict[str, Any]:
-        """Words, tree in brackets, spans, and distances if the model has any, as JSON has them."""
+    def to_dict(self, probabilities: bool = False) -> dict[str, Any]:
+        """Words, tree in brackets, spans, and distances if the model has any, as JSON has them.
+
+        Args:
+            probabilities: as for :class:`.DependencyParse`; constituents have none.
+        """
         found: dict[str, Any] = {
             "words": list(self.words), "tree": to_line(self),
             "spans": [list(span) for span in self.spans],
         }  # fmt: skip
-        if distances and self.distances is not None:
+        if self.distances is not None:
             found["distances"] = [round(one, 6) for one in self.distances]
         return found
 
