@@ -65,8 +65,15 @@ def test_translations_are_those_of_fairseq(arch, options, settings):
         assert one == one.alternatives[0] and one.score == one.alternatives[0].score
 
 
-@pytest.mark.parametrize("settings", [{"max_len_b": 30}, {"n_best": 3, "max_len_b": 9}, {"max_len_a": 1.0, "max_len_b": 0},
-                                      {"sample": True, "n_best": 2, "top_k": 4, "max_len_b": 20}])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_len_b": 30},
+        {"n_best": 3, "max_len_b": 9},
+        {"max_len_a": 1.0, "max_len_b": 0},
+        {"sample": True, "n_best": 2, "top_k": 4, "max_len_b": 20},
+    ],
+)
 def test_a_sentence_does_not_depend_on_its_batch(settings):
     together = stored().translate(TEXT, **settings)
     small = stored(batch_words=5).translate(TEXT, **settings)
