@@ -183,7 +183,7 @@ def prepared(tmp_path_factory):
     with warm_python():
         write_translation_folder(corpus(), TextOptions(subwords=40), folder)
     train(folder / "data-bin", folder.parent / "run", "--source-lang=de", "--target-lang=en",
-          "--batch-size=16", "--max-epoch=5", "--disable-validation", "--lr=0.01")  # fmt: skip
+          "--batch-size=16", "--max-update=20", "--disable-validation", "--lr=0.01")  # fmt: skip
     return folder, folder.parent / "run" / "checkpoint_last.pt"
 
 
