@@ -101,7 +101,7 @@ def _check(options: Iterable[tuple[Any, Any]]):
         if not isinstance(name, str) or not name.isidentifier() or name.startswith("__"):
             raise InputError(f"{name!r} is no name of an option")
         if not _is_plain(value):
-            raise InputError(f"the option {name} is no number, no text without paths, and no list of them")
+            raise InputError(f"the option {name} is no number, text without paths, or list of them")
 
 
 def _is_plain(value: Any) -> bool:

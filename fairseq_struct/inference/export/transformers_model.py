@@ -193,6 +193,5 @@ def _library():
             f"--format transformers needs the package transformers, which cannot be used ({error})",
             "pip install transformers",
         ) from None
+    transformers.utils.logging.disable_progress_bar()
     return transformers
-
-
