@@ -16,8 +16,8 @@ from fairseq_struct.errors import run_plainly, suggestion
 VERBS = (
     "doctor", "prepare", "training.average_checkpoints", "training.hydra_train",
     "training.user_dir", "trained.channels", "trained.classify", "trained.complete",
-    "trained.draw", "trained.parse", "trained.rollout", "trained.syneval", "results.curves",
-    "results.evaluate", "results.report",
+    "trained.draw", "trained.export", "trained.parse", "trained.rollout", "trained.syneval",
+    "trained.translate", "results.curves", "results.evaluate", "results.report",
 )  # fmt: skip
 
 
