@@ -47,3 +47,7 @@ def _hide_broken_torchaudio():
         for name in [name for name in sys.modules if name.split(".")[0] == "torchaudio"]:
             del sys.modules[name]
         sys.modules["torchaudio"] = None  # as if it were not installed
+        known = sys.modules.get("transformers.utils.import_utils")  # it remembers what it has found
+        clear = getattr(getattr(known, "is_torchaudio_available", None), "cache_clear", None)
+        if clear is not None:
+            clear()
