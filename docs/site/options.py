@@ -5,8 +5,8 @@
 
 A table stands between ``<!-- options: KIND NAME -->`` and ``<!-- end of options -->``. KIND is
 ``arch``, ``task``, ``criterion``, ``optimizer`` (options of fairseq-train), ``verb`` (of
-fairseq-struct) or ``presets``: the architectures of the model NAME, with the options whose
-defaults they change.
+fairseq-struct), ``architectures``: those of the model NAME, with the options whose defaults they
+change, or ``presets``: those of the system NAME.
 """
 
 import argparse
@@ -40,8 +40,8 @@ def table(kind: str, name: str) -> str:
     Raises:
         KeyError: nothing has this name.
     """
-    if kind == "presets":
-        return _presets(name)
+    if kind in ("presets", "architectures"):
+        return _presets(name) if kind == "presets" else _architectures(name)
     if kind == "verb":
         options = [(action, action.default) for action in _of_verb(name)]
     else:
@@ -96,7 +96,15 @@ def _of_verb(name: str) -> Iterator[Action]:
     return (action for action in parser._actions if action.dest != "help")
 
 
-def _presets(model: str) -> str:
+def _presets(system: str) -> str:
+    from fairseq_struct.presets import names, preset
+
+    found = [one for one in map(preset, names()) if one.system == system]
+    rows = [f"| `{one.name}` | {one.what} | {one.source} |" for one in found]
+    return "\n".join(["| preset | what | source |", "| --- | --- | --- |", *rows]) + "\n"
+
+
+def _architectures(model: str) -> str:
     cls = _registered("arch", model)
     from fairseq.models import ARCH_MODEL_INV_REGISTRY
 
