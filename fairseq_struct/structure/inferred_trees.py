@@ -43,9 +43,7 @@ class DependencyHeads(InferredTrees):
 
     kind = DEPENDENCIES
 
-    def __init__(
-        self, scores: Tensor, lengths: Tensor, best: Callable[[Tensor, Tensor], Tensor]
-    ):
+    def __init__(self, scores: Tensor, lengths: Tensor, best: Callable[[Tensor, Tensor], Tensor]):
         self.scores, self.lengths = scores.detach(), lengths
         self._best = best
 

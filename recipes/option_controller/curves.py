@@ -10,7 +10,7 @@ from pathlib import Path
 from fairseq_struct.errors import InputError, report_plainly
 from fairseq_struct.files.text_files import read_text
 from fairseq_struct.files.whole_files import whole_file
-from fairseq_struct.pages.learning_curves import Panel, Run, write_learning_curves
+from fairseq_struct.pages.curves.learning_curves import Panel, Run, write_learning_curves
 from fairseq_struct.records.training_log import logged
 
 LABELS = {

@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt  # noqa: E402
 from fairseq_struct.errors import InputError, report_plainly  # noqa: E402
 from fairseq_struct.files.whole_files import whole_file  # noqa: E402
 from fairseq_struct.metrics.window_accuracy import WINDOWS  # noqa: E402
-from fairseq_struct.pages.gallery import save_png  # noqa: E402
-from fairseq_struct.pages.learning_curves import COLOURS  # noqa: E402
+from fairseq_struct.pages.curves.learning_curves import COLOURS  # noqa: E402
+from fairseq_struct.pages.drawing.png import save_png  # noqa: E402
 from fairseq_struct.records.results import Result, read_results  # noqa: E402
 
 

@@ -4,13 +4,14 @@ import io
 import itertools
 
 import pytest
+from fairseq_struct.pages.composition.labelled_tree import labelled_tree_picture
 from nltk import Tree
 
-from fairseq_struct.pages.composition.labelled_tree import labelled_tree_picture
 from fairseq_struct.pages.composition.step_grid import DrawnStep, step_grid
 from fairseq_struct.pages.composition.unit_grid import unit_grid
-from fairseq_struct.pages.gallery import Row, gallery_page, write_gallery
-from fairseq_struct.pages.picture import LETTER, RED, Box, Label, Line
+from fairseq_struct.pages.drawing.rows import Row
+from fairseq_struct.pages.drawing.shapes import LETTER, RED, Box, Label, Line
+from fairseq_struct.pages.html.gallery import gallery_page, write_gallery
 
 TREE = Tree.fromstring("(S (WHADVP-LONG (X a)) (VP (V <b>) (NP (D c) (N d))))")
 WORDS = ["a", "<b>", "c"]

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
-from fairseq_struct.pages.learning_curves import (
+from fairseq_struct.pages.curves.learning_curves import (
     COLOURS,
     Panel,
     mean_and_range,
@@ -84,7 +84,8 @@ def test_a_name_has_one_colour_in_all_panels(monkeypatch):
     ]
     seen = []
     monkeypatch.setattr(
-        "fairseq_struct.pages.learning_curves.save_png", lambda figure, file: seen.append(figure)
+        "fairseq_struct.pages.curves.learning_curves.save_png",
+        lambda figure, file: seen.append(figure),
     )
     write_learning_curves(io.BytesIO(), panels, "t$")
     (figure,) = seen
@@ -103,7 +104,8 @@ def test_a_name_has_one_colour_in_all_panels(monkeypatch):
 def test_more_names_than_colours_have_other_lines(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "fairseq_struct.pages.learning_curves.save_png", lambda figure, file: seen.append(figure)
+        "fairseq_struct.pages.curves.learning_curves.save_png",
+        lambda figure, file: seen.append(figure),
     )
     curves = {str(place): [([0, 1], [0, place])] for place in range(len(COLOURS) + 1)}
     write_learning_curves(io.BytesIO(), [Panel("", "", "", curves)])

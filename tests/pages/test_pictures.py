@@ -8,11 +8,12 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
-from fairseq_struct.pages.bracket_page import bracket_picture
-from fairseq_struct.pages.gallery import Row, gallery_page, write_gallery
-from fairseq_struct.pages.image_grid import image_grid
-from fairseq_struct.pages.memory_grid import memory_grid
-from fairseq_struct.pages.picture import BLUE, RED, Box, Dot, Image, Label, Line, Picture
+from fairseq_struct.pages.constituents.constituent_picture import bracket_picture
+from fairseq_struct.pages.drawing.rows import Row
+from fairseq_struct.pages.drawing.shapes import BLUE, RED, Box, Dot, Image, Label, Line, Picture
+from fairseq_struct.pages.grids.image_grid import image_grid
+from fairseq_struct.pages.grids.memory_grid import memory_grid
+from fairseq_struct.pages.html.gallery import gallery_page, write_gallery
 
 WORDS = ["a", "<b>", "c&", "$\\d{"]
 # Slot N is the last one; the first slot is never reached.

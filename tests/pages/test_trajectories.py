@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fairseq_struct.pages.craft_frames import Frame, frames_page, write_gif
-from fairseq_struct.pages.gallery import Row, write_gallery
-from fairseq_struct.pages.picture import BLUE, RED, Box, Label, Line
-from fairseq_struct.pages.trajectory import trajectory
+from fairseq_struct.pages.craft.frames import Frame, frames_page, write_gif
+from fairseq_struct.pages.craft.trajectory import trajectory
+from fairseq_struct.pages.drawing.rows import Row
+from fairseq_struct.pages.drawing.shapes import BLUE, RED, Box, Label, Line
+from fairseq_struct.pages.html.gallery import write_gallery
 
 ACTIONS = ["up", "use", "<left>", "use"]
 ENDS = [0.0, 0.25, 1.0, 0.5]

@@ -20,7 +20,7 @@ from fairseq_struct.data.readers.penn_treebank import read_evaluation_trees
 from fairseq_struct.errors import InputError
 from fairseq_struct.evaluation.brackets import compare_brackets
 from fairseq_struct.metrics.bracketing import BracketingScores
-from fairseq_struct.pages.bracket_page import bracket_page
+from fairseq_struct.pages.constituents.constituent_picture import bracket_page
 from fairseq_struct.structure.spans import (
     balanced,
     left_branching,

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 def explain() -> str:
     """What the shades mean."""
-    from fairseq_struct.pages.attention_grid import LEGEND
+    from fairseq_struct.pages.grids.attention_grid import LEGEND
 
     return LEGEND
 
 
 def column(name: str, tool, sentences: Sequence[str], gold: Sequence = ()) -> list[list[tuple]]:
     """For each sequence, a caption and a picture of each value of the attention weights."""
-    from fairseq_struct.pages.attention_grid import attention_grid
+    from fairseq_struct.pages.grids.attention_grid import attention_grid
 
     return [
         [

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def prototypes(tool, most_passes: int, images: np.ndarray | None = None):
     """An image of each label, in a row for each number of passes."""
-    from fairseq_struct.pages.image_grid import image_grid
+    from fairseq_struct.pages.grids.image_grid import image_grid
 
     every = range(1, most_passes + 1)
     grid = [(str(passes), tool.prototypes(passes).numpy()) for passes in every]
@@ -30,7 +30,7 @@ def completions(tool, most_passes: int, images: np.ndarray):
     """
     import numpy as np
 
-    from fairseq_struct.pages.image_grid import image_grid
+    from fairseq_struct.pages.grids.image_grid import image_grid
 
     hidden = np.zeros(images.shape[1:], dtype=bool)
     hidden[images.shape[1] // 2 :] = True

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 def explain() -> str:
     """What rows, columns and shades mean."""
-    from fairseq_struct.pages.packed_matrix import LEGEND
+    from fairseq_struct.pages.dependencies.packed_matrix import LEGEND
 
     return LEGEND
 
 
 def column(name: str, tool, sentences: Sequence[str], gold: Sequence = ()) -> list[list[tuple]]:
     """A caption and a picture of each sentence."""
-    from fairseq_struct.pages.packed_matrix import packed_matrix
+    from fairseq_struct.pages.dependencies.packed_matrix import packed_matrix
 
     return [
         [(name, packed_matrix(one.words, one.marginals.tolist()))]
@@ -24,7 +24,7 @@ def column(name: str, tool, sentences: Sequence[str], gold: Sequence = ()) -> li
 
 def of_treebank(gold: Sequence) -> list[list[tuple]]:
     """Dependency trees of a file, as matrices of zeros and ones."""
-    from fairseq_struct.pages.packed_matrix import packed_matrix
+    from fairseq_struct.pages.dependencies.packed_matrix import packed_matrix
 
     found = []
     for tree in gold:

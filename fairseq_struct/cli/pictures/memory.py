@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 def explain() -> str:
     """What the shades mean."""
-    from fairseq_struct.pages.memory_grid import LEGEND
+    from fairseq_struct.pages.grids.memory_grid import LEGEND
 
     return LEGEND
 
 
 def column(name: str, tool, sentences: Sequence[str], gold: Sequence = ()) -> list[list[tuple]]:
     """A caption and a picture of each sentence."""
-    from fairseq_struct.pages.memory_grid import memory_grid
+    from fairseq_struct.pages.grids.memory_grid import memory_grid
 
     return [
         [(name, memory_grid(one.words, one.pointers.tolist(), one.spans))]

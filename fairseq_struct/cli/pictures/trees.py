@@ -25,7 +25,7 @@ def column(name: str, tool, sentences: Sequence[str], gold: Sequence = ()) -> li
         if gold:
             raise InputError(f"{name}: infers constituents; --gold is for dependency trees")
         return [[(name, of_constituents(one))] for one in tool.trees(sentences)]
-    from fairseq_struct.pages.tree_page import tree_picture
+    from fairseq_struct.pages.dependencies.dependency_picture import tree_picture
 
     right = [tree.heads for tree in gold] or [None] * len(sentences)
     return [
@@ -52,7 +52,7 @@ def of_formulas(sentences: Sequence[str], kind: str) -> list[list[tuple]]:
 
 def of_treebank(gold: Sequence) -> list[list[tuple]]:
     """Dependency trees of a file."""
-    from fairseq_struct.pages.tree_page import tree_picture
+    from fairseq_struct.pages.dependencies.dependency_picture import tree_picture
 
     return [[("gold", tree_picture(tree.words, tree.heads, tree.heads))] for tree in gold]
 
@@ -72,7 +72,7 @@ def of_constituents(tree):
 
 def of_spans(words: Sequence[str], spans: Sequence[tuple[int, int]]):
     """Constituents over words, without round brackets."""
-    from fairseq_struct.pages.bracket_page import bracket_picture
+    from fairseq_struct.pages.constituents.constituent_picture import bracket_picture
     from fairseq_struct.structure.spans import without_words
 
     kept = leaves(words)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nltk import Tree
 
-    from fairseq_struct.pages.picture import Picture
+    from fairseq_struct.pages.drawing.shapes import Picture
 
 
 def explain() -> str:

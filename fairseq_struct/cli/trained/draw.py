@@ -30,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="models with trees, a memory, or undirected networks",
     )  # fmt: skip
     parser.add_argument(
-        "--what", choices=list(KINDS),
+        "--what",
+        choices=list(KINDS),
         help="; ".join(f"{name}: {kind.help}" for name, kind in KINDS.items())
         + f" (default: the first of {', '.join(of_sentences)} that all models have)",
     )
@@ -161,7 +162,7 @@ def _tools(args: argparse.Namespace, folders: Sequence[Path | None], kind: Kind 
 def _of_images(args: argparse.Namespace, folders: Sequence[Path | None], kind: Kind) -> list:
     """A row for each checkpoint."""
     from fairseq_struct.data.readers.idx import read_idx
-    from fairseq_struct.pages.gallery import Row
+    from fairseq_struct.pages.drawing.rows import Row
 
     images = None if args.images is None else read_idx(args.images, 3)[: args.count]
     rows = []
@@ -175,7 +176,7 @@ def _of_images(args: argparse.Namespace, folders: Sequence[Path | None], kind: K
 
 def _of_treebank(args: argparse.Namespace, folders: Sequence[Path | None], kind: Kind) -> list:
     """A row for each checkpoint, about all gold trees."""
-    from fairseq_struct.pages.gallery import Row
+    from fairseq_struct.pages.drawing.rows import Row
 
     gold, rows = kind.gold.read(args.gold), []
     for checkpoint, tool in zip(args.checkpoints, _tools(args, folders, kind), strict=True):
@@ -191,7 +192,7 @@ def _of_sentences(
 ) -> tuple[Kind, list]:
     """A row for each sentence, with the pictures of all checkpoints."""
     from fairseq_struct.inference import read_lines
-    from fairseq_struct.pages.gallery import Row
+    from fairseq_struct.pages.drawing.rows import Row
 
     gold = kind.gold.read(args.gold) if args.gold else []
     sentences = [" ".join(kind.gold.words(tree)) for tree in gold] or list(read_lines(sys.stdin))
@@ -224,7 +225,7 @@ def _common(tools: list) -> Kind:
 
 def _write(output: Path | None, rows: list, title: str, note: str) -> int:
     """Write rows of pictures to a file, or a page to standard output."""
-    from fairseq_struct.pages.gallery import gallery_page, write_gallery
+    from fairseq_struct.pages.html.gallery import gallery_page, write_gallery
 
     if output is None:
         print(gallery_page(rows, title, note), end="")

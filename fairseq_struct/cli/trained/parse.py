@@ -109,9 +109,9 @@ class Writer(NamedTuple):
 
 def _constituents() -> Writer:
     from fairseq_struct.data.readers.bracket_trees import to_line
-    from fairseq_struct.pages.bracket_page import bracket_picture
     from fairseq_struct.pages.composition.labelled_tree import labelled_tree_picture
-    from fairseq_struct.pages.html_page import html_page
+    from fairseq_struct.pages.constituents.constituent_picture import bracket_picture
+    from fairseq_struct.pages.html.html_page import html_page
     from fairseq_struct.structure.spans import mean_depth
 
     def row(tree) -> str:
@@ -130,7 +130,7 @@ def _constituents() -> Writer:
 
 def _dependencies() -> Writer:
     from fairseq_struct.data.readers.conllu import to_conllu
-    from fairseq_struct.pages.tree_page import tree_page
+    from fairseq_struct.pages.dependencies.dependency_picture import tree_page
 
     def line(number: int, tree) -> str:
         comments = (f"sent_id = {number}", f"text = {' '.join(tree.sentences[0])}")

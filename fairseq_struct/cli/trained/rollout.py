@@ -101,9 +101,10 @@ def _print_table(tool, args: argparse.Namespace, world: dict):
 
 def _draw(one, path: Path):
     from fairseq_struct.files.whole_files import whole_file
-    from fairseq_struct.pages.craft_frames import Frame, frames_page, write_gif
-    from fairseq_struct.pages.gallery import Row, write_gallery
-    from fairseq_struct.pages.trajectory import LEGEND, trajectory
+    from fairseq_struct.pages.craft.frames import Frame, frames_page, write_gif
+    from fairseq_struct.pages.craft.trajectory import LEGEND, trajectory
+    from fairseq_struct.pages.drawing.rows import Row
+    from fairseq_struct.pages.html.gallery import write_gallery
 
     count = one.options.shape[1]
     names = [f"option {number}" for number in range(count)]

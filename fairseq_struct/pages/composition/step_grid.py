@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from fairseq_struct.pages.picture import BLACK, BLUE, GREY, LETTER, RED, Box, Label, Picture, Shape
-from fairseq_struct.pages.word_places import GAP, columns_for
+from fairseq_struct.pages.drawing.shapes import BLACK, BLUE, GREY, RED, Box, Label, Picture, Shape
+from fairseq_struct.pages.drawing.text import width_of
+from fairseq_struct.pages.drawing.word_places import GAP, columns_for
 
 # What a reader of the pictures must know.
 LEGEND = (
@@ -21,7 +22,7 @@ LEGEND = (
 _CELL, _SPAN, _SPACE = 20, 7, 14
 # Labels are to be read in full cells, too.
 _DARKEST = 0.6
-_WEIGHT = 6 * LETTER
+_WEIGHT = 50
 
 
 class DrawnStep(NamedTuple):
@@ -50,11 +51,11 @@ def step_grid(words: Sequence[str], steps: Sequence[DrawnStep], gold: bool) -> P
         gold: whether the spans are gold.
     """
     titles = [f"{number} {step.name}".strip() for number, step in enumerate(steps, 1)]
-    left = max(map(len, titles), default=0) * LETTER + GAP
+    left = max(map(width_of, titles), default=0.0) + GAP
     columns = [(left + start, left + end) for start, end in columns_for(words, _names(steps))]
     shapes, y = _words(words, columns, 0.0), float(_CELL)
     for title, step in zip(titles, steps, strict=True):
-        shapes.append(Label(len(title) * LETTER / 2, y + 15, title))
+        shapes.append(Label(width_of(title) / 2, y + 15, title))
         shapes += _symbols(step, words, columns, y)
         start, end = columns[step.span[0]][0], columns[step.span[1] - 1][1]
         hint = " ".join(words[slice(*step.span)])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairseq_struct.pages.picture import BLUE, GREY, LETTER, Box, Label, Picture, Shape
-from fairseq_struct.pages.word_places import GAP
+from fairseq_struct.pages.drawing.shapes import BLUE, GREY, Box, Label, Picture, Shape
+from fairseq_struct.pages.drawing.text import width_of
+from fairseq_struct.pages.drawing.word_places import GAP
 
 # What a reader of the pictures must know.
 LEGEND = (
@@ -34,15 +35,15 @@ def unit_grid(
     if not tags or not len(tags) == len(counts) == len(active):
         raise ValueError(f"{len(counts)} counts and {len(active)} rows are not {len(tags)} tags'")
     names = [f"{tag} {count}" for tag, count in zip(tags, counts, strict=True)]
-    left = max(map(len, names)) * LETTER + GAP
+    left = max(map(width_of, names)) + GAP
     columns = [f"unit {unit}" for unit in range(1, len(active[0]) + 1)]
-    width = max(map(len, columns)) * LETTER + 6
+    width = max(map(width_of, columns)) + 6
     shapes: list[Shape] = [
         Label(left + (place + 0.5) * width, 15, name) for place, name in enumerate(columns)
     ]
     for row, (name, count, steps) in enumerate(zip(names, counts, active, strict=True), 1):
         y = row * _CELL
-        shapes.append(Label(len(name) * LETTER / 2, y + 15, name))
+        shapes.append(Label(width_of(name) / 2, y + 15, name))
         for place, own in enumerate(steps):
             share = own / count
             hint = f"{name}, unit {place + 1}: active in {own}"

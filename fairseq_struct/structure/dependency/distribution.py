@@ -189,7 +189,11 @@ class DependencyTrees:
             self.heads  # noqa: B018 - raises if there is no tree
         with torch.inference_mode(False):  # its tensors cannot be used in autograd later
             return self._trees.sample_heads(
-                self._arc_scores.bounded, self.lengths, self.single_root, count, generator,
+                self._arc_scores.bounded,
+                self.lengths,
+                self.single_root,
+                count,
+                generator,
                 self.backend,
             )
 
@@ -249,8 +253,13 @@ class DependencyTrees:
         """As :attr:`sparse_distribution`, with options of :func:`.sparsemap.solve`."""
         with torch.inference_mode(False):  # as for samples
             solution = sparsemap.solve(
-                self._arc_scores.exact, self.lengths, self.projective, self.single_root, tolerance,
-                most_steps, start,
+                self._arc_scores.exact,
+                self.lengths,
+                self.projective,
+                self.single_root,
+                tolerance,
+                most_steps,
+                start,
             )
         checks.refuse_sentences_without_tree(torch.where(solution.sizes > 0, 0.0, -torch.inf))
         return solution

@@ -16,7 +16,7 @@ from fairseq_struct.data.readers.labelled_brackets import line_of, read_line
 from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus, read_corpus
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.word_vectors import read_word_vectors
-from fairseq_struct.pages.tree_page import tree_page
+from fairseq_struct.pages.dependencies.dependency_picture import tree_page
 
 
 def write(path, text):

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from fairseq_struct.pages.picture import (
+from fairseq_struct.pages.drawing.shapes import (
     BLUE,
     GREY,
-    LETTER,
     RED,
     Box,
     Label,
@@ -19,6 +18,7 @@ from fairseq_struct.pages.picture import (
     Picture,
     Shape,
 )
+from fairseq_struct.pages.drawing.text import width_of
 
 # What a reader of the pictures must know.
 LEGEND = (
@@ -51,8 +51,8 @@ def trajectory(
     count = len(options[0]) if len(options) else 0
     names = list(option_names) or [f"option {place}" for place in range(1, count + 1)]
     _check(actions, ends, options, subtasks, names)
-    left = max(len(name) for name in ["action", "switch", *names]) * LETTER + 2 * _MARGIN
-    width = max(_NARROWEST, max(map(len, actions)) * LETTER + 4)
+    left = max(width_of(name) for name in ["action", "switch", *names]) + 2 * _MARGIN
+    width = max(_NARROWEST, max(map(width_of, actions)) + 4)
     columns = [left + step * width for step in range(len(actions))]
     shapes: list[Shape] = [Label(left / 2, 16, "action")]
     shapes += [Label(x + width / 2, 16, name) for x, name in zip(columns, actions, strict=True)]
@@ -113,7 +113,7 @@ def _spans(
         if not name:
             continue
         left, right = columns[steps[0]] + 2, columns[steps[-1]] + width - 2
-        half = len(name) * LETTER / 2
+        half = width_of(name) / 2
         middle = max((left + right) / 2, half)
         line = next((n for n, end in enumerate(taken) if end + 4 <= middle - half), len(taken))
         taken[line : line + 1] = [middle + half]

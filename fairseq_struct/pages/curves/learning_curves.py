@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from fairseq_struct.pages.gallery import save_png
+from fairseq_struct.pages.drawing.png import save_png
 
 Run = tuple[Sequence[float], Sequence[float]]
 # Okabe and Ito's colours, which people with any colour vision can tell apart; then other lines.

@@ -10,8 +10,8 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from fairseq_struct.pages.html_page import html_page
-from fairseq_struct.pages.picture import Picture
+from fairseq_struct.pages.drawing.shapes import Picture
+from fairseq_struct.pages.html.html_page import html_page
 
 _STYLE = (
     ".frame { margin: 0; } .frame[hidden] { display: none; }"

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 from math import sqrt
 
-from fairseq_struct.pages.picture import BLUE, GREY, RED, Box, Dot, Label, Picture, Shape
-from fairseq_struct.pages.word_places import branches, columns_of
+from fairseq_struct.pages.constituents.branches import branches
+from fairseq_struct.pages.constituents.nested_spans import nested
+from fairseq_struct.pages.drawing.shapes import BLUE, GREY, RED, Box, Dot, Label, Picture, Shape
+from fairseq_struct.pages.drawing.word_places import columns_of
 
 # What a reader of the pictures must know.
 LEGEND = (
@@ -43,9 +45,10 @@ def memory_grid(
         raise ValueError(f"{len(pointers)} steps with slots are not those of {len(words)} words")
     columns = [(_LEFT + left, _LEFT + right) for left, right in columns_of(words)]
     centres = [(left + right) / 2 for left, right in columns]
-    lines, leaves = branches(centres, spans, _MARGIN)
+    nodes = nested(len(words), spans, [""] * len(spans))
+    lines, leaves = branches(nodes, columns, 0.0)
     shapes: list[Shape] = [*lines]
-    top = leaves + 4
+    top = leaves - _MARGIN
     steps = list(zip(words, columns, pointers, _in_use(pointers), strict=True))
     rows = max([1, *(sum(share >= _LEAST for share in used) for *_, used in steps)])
     for row in range(rows):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairseq_struct.pages.picture import LETTER, Image, Label, Picture, Pixels, Shape
+from fairseq_struct.pages.drawing.shapes import Image, Label, Picture, Pixels, Shape
 
 _GAP, _HEAD, _SIDE = 6, 24, 84  # side of an image in pixels: that of MNIST, three times
 
@@ -25,7 +25,7 @@ def image_grid(
     counts = {len(images) for _, images in rows}
     if len(counts) != 1 or (columns and len(columns) not in counts):
         raise ValueError("a grid needs rows with the same number of images")
-    left = max(len(name) for name, _ in rows) * LETTER + 2 * _GAP
+    left = max(len(name) for name, _ in rows) + 2 * _GAP
     head = _HEAD if columns else 0
     shapes: list[Shape] = [
         Label(left + place * (_SIDE + _GAP) + _SIDE / 2, head - 8, name)

@@ -9,8 +9,6 @@ _HEAD = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
 body {{ font: 15px system-ui, sans-serif; margin: 2em; color: #222; }}
 svg {{ display: block; margin: 0.5em 0 2em; }}
-text {{ font: 14px ui-monospace, monospace; text-anchor: middle; fill: #222; }}
-path {{ fill: none; stroke: #1b6ca8; stroke-width: 1.4; }}
 {style}
 </style></head><body>
 <h1>{title}</h1>

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairseq_struct.pages.picture import BLUE, GREY, LETTER, Box, Label, Picture, Shape
+from fairseq_struct.pages.drawing.shapes import BLUE, GREY, Box, Label, Picture, Shape
+from fairseq_struct.pages.drawing.text import width_of
 
 # What a reader of the pictures must know.
 LEGEND = (
@@ -32,13 +33,13 @@ def packed_matrix(words: Sequence[str], values: Sequence[Sequence[float]]) -> Pi
     if len(values) != n or any(len(row) != n for row in values):
         raise ValueError(f"the matrix is not that of {n} words")
     names = [f"{place} {word}" for place, word in enumerate(words, 1)]
-    left = max(map(len, names)) * LETTER + 2 * _MARGIN
+    left = max(map(width_of, names)) + 2 * _MARGIN
     shapes: list[Shape] = []
     for column, place in enumerate(range(1, n + 1)):
         shapes.append(Label(left + (column + 0.5) * _CELL, _CELL - 7, str(place)))
     for row, name in enumerate(names):
         top = (row + 1) * _CELL
-        shapes.append(Label(left - _MARGIN - len(name) * LETTER / 2, top + 17, name))
+        shapes.append(Label(left - _MARGIN - width_of(name) / 2, top + 17, name))
         for column, word in enumerate(words):
             head = "root" if row == column else words[row]
             value = min(max(float(values[row][column]), 0.0), 1.0)

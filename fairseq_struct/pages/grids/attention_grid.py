@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairseq_struct.pages.picture import BLUE, GREY, LETTER, Box, Label, Picture, Shape
+from fairseq_struct.pages.drawing.shapes import BLUE, GREY, Box, Label, Picture, Shape
+from fairseq_struct.pages.drawing.text import width_of
 
 # What a reader of the pictures must know.
 LEGEND = "Each row is a position, its cells the positions that it attends to: the darker, the more."
@@ -23,7 +24,7 @@ def attention_grid(words: Sequence[str], weights: Sequence[Sequence[float]]) -> 
     """
     if len(weights) != len(words) or any(len(row) != len(words) for row in weights):
         raise ValueError(f"these weights are not those of {len(words)} words")
-    widest = max(map(len, words)) * LETTER
+    widest = max(map(width_of, words))
     left, width = widest + 8, max(_CELL, widest + 2)
     shapes: list[Shape] = []
     for row, (word, attended) in enumerate(zip(words, weights, strict=True)):

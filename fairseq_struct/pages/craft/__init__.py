@@ -1,0 +1,1 @@
+"""Episodes of environments: their frames and what a controller did."""

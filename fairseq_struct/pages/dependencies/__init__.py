@@ -1,0 +1,1 @@
+"""Pictures of dependency trees, and of the probabilities of their arcs."""

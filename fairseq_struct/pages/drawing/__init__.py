@@ -1,0 +1,1 @@
+"""Shapes, where they lie, and how they become SVG, PNG and TikZ."""

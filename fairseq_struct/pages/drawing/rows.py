@@ -1,0 +1,85 @@
+"""Pictures that belong together, such as those of one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fairseq_struct.pages.drawing.shapes import Label, Picture, Shape
+from fairseq_struct.pages.drawing.text import WORD_SIZE, shortened, width_of
+
+_TITLE_SIZE = 17
+# Between pictures; a line of text; from a heading to the next row.
+_GAP, _LINE, _BELOW = 28, 22, 18
+
+
+class Row(NamedTuple):
+    """Pictures below a heading, such as a sentence; each with a caption, which may be empty.
+
+    Attributes:
+        heading: plain text.
+        pictures: captions and pictures.
+        stacked: whether the pictures stand one below the other, their captions at the left. If not,
+            they stand side by side, the captions above.
+    """
+
+    heading: str
+    pictures: Sequence[tuple[str, Picture]]
+    stacked: bool = False
+
+    @property
+    def differences(self) -> int:
+        """How much of all pictures differs from gold."""
+        return sum(picture.differences or 0 for _, picture in self.pictures)
+
+
+def sheet(rows: Sequence[Row], title: str = "") -> Picture:
+    """All pictures of all rows as a single one.
+
+    Args:
+        rows: from top to bottom.
+        title: above them.
+    """
+    shapes, y, width = _text(title, 0.0, _TITLE_SIZE)
+    y += _BELOW if title else 0
+    for row in rows:
+        heading, y, right = _text(row.heading, y)
+        pictures, y, end = (_stacked if row.stacked else _beside)(row.pictures, y)
+        shapes += [*heading, *pictures]
+        y, width = y + _BELOW, max(width, right, end)
+    told = "; ".join(dict.fromkeys(picture.told for row in rows for _, picture in row.pictures))
+    return Picture(width, y - _BELOW if rows else y, shapes, told or title)
+
+
+def _text(text: str, y: float, size: float = WORD_SIZE) -> tuple[list[Shape], float, float]:
+    """A line of text from the left edge; where it ends below and at the right."""
+    if not text:
+        return [], y, 0.0
+    width = width_of(text, size)
+    return [Label(width / 2, y + size, text, size)], y + _LINE, width
+
+
+def _stacked(pictures: Sequence[tuple[str, Picture]], y: float) -> tuple[list[Shape], float, float]:
+    names = [shortened(caption) for caption, _ in pictures]
+    left = max((width_of(name) + _GAP for name in names if name), default=0.0)
+    shapes, right = [], 0.0
+    for name, (_, picture) in zip(names, pictures, strict=True):
+        if name:
+            shapes.append(Label(width_of(name) / 2, y + picture.height / 2 + 5, name))
+        shapes += picture.moved(left, y).shapes
+        y, right = y + picture.height + _BELOW, max(right, left + picture.width)
+    return shapes, y - _BELOW if pictures else y, right
+
+
+def _beside(pictures: Sequence[tuple[str, Picture]], y: float) -> tuple[list[Shape], float, float]:
+    line = _LINE if any(caption for caption, _ in pictures) else 0
+    bottom = y + line + max((picture.height for _, picture in pictures), default=0.0)
+    shapes, left = [], 0.0
+    for caption, picture in pictures:
+        top = bottom - picture.height
+        width = width_of(caption)
+        if caption:
+            shapes.append(Label(left + width / 2, top - 8, caption))
+        shapes += picture.moved(left, top).shapes
+        left += max(picture.width, width) + _GAP
+    return shapes, bottom, max(left - _GAP, 0.0)

@@ -1,0 +1,1 @@
+"""Grids of numbers: attention, memories, images, confusion of labels."""
