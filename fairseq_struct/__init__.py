@@ -10,7 +10,7 @@ Importing this package is fast and does not import fairseq.
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "load"]
+__all__ = ["__version__", "export", "load"]
 
 
 def load(checkpoint, data=None, **options):
@@ -18,3 +18,13 @@ def load(checkpoint, data=None, **options):
     from fairseq_struct.inference import load as load_model
 
     return load_model(checkpoint, data, **options)
+
+
+def export(checkpoint, folder, **options):
+    """Write a trained model as one folder to keep or to share, which :func:`load` reads.
+
+    See :func:`fairseq_struct.inference.export.writing.export_model`, which imports fairseq.
+    """
+    from fairseq_struct.inference import export_model
+
+    return export_model(checkpoint, folder, **options)

@@ -39,6 +39,7 @@ PACKAGES = (
     "scipy",
     "tqdm",
     "matplotlib",
+    "safetensors",
 )
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
 # Corpora that fairseq-struct prepare parallel can read, and their usual folders.

@@ -27,10 +27,11 @@ _HOMES = {
     "SequenceCompleter": "undirected.sequence_completion",
     "TreeParser": "undirected.parser",
     "UnitUse": "recurrent_mechanisms.steps",
+    "export_model": "export.writing",
     "load": "loading",
     "load_language_model": "loading",
     "load_masked_model": "loading",
-    "made_by": "loading",
+    "made_by": "restoring",
     "read_lines": "text_lines",
 }
 __all__ = ["Option", "register_tool", *_HOMES]

@@ -1,18 +1,16 @@
-"""Loads trained models from checkpoints, as the tools that are registered for them."""
+"""Loads trained models from checkpoints or exports, as the tools that are registered for them."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
-from fairseq_struct import compat, plugin
+from fairseq_struct import plugin
 from fairseq_struct.data.datasets.similar_lengths import BATCH_WORDS
 from fairseq_struct.errors import InputError, unknown_name
-from fairseq_struct.files.checkpoint_file import name_in, options_of, parameters_of
-from fairseq_struct.inference.building import build_model, build_task
 from fairseq_struct.inference.registry import (
     ABILITIES,
     BATCH,
@@ -20,6 +18,7 @@ from fairseq_struct.inference.registry import (
     refuse_foreign,
     tool_for,
 )
+from fairseq_struct.inference.restoring import restore
 
 # The default abilities of ``load``.
 USUAL = ("parse", "classify", "images", "complete")
@@ -42,8 +41,9 @@ def load(
     Another package may register tools for its own models.
 
     Args:
-        checkpoint: a file that fairseq-train wrote.
-        data: folder with the dictionaries; by default the folder used in training.
+        checkpoint: a file that fairseq-train wrote, or a folder that :func:`.export_model` wrote.
+        data: folder with the dictionaries; by default the folder used in training, or the one in
+            the export.
         ability: purpose of the model, one of ``registry.ABILITIES``, or several, any of which will
             do; by default trees, labels of sentences or images, or completions.
         user_dir: folder with the needed models, tasks and tools, as for fairseq's commands. Its
@@ -65,7 +65,7 @@ def load(
     place = _place(device)
     import_user_dir(user_dir)
     given = given_options(abilities, options)
-    task, model = _restore(checkpoint, data)
+    _, task, model, _ = restore(checkpoint, data)
     try:
         tool = tool_for(model, abilities)
         refuse_foreign(tool, given)
@@ -124,81 +124,3 @@ def load_masked_model(checkpoint: str | Path, data: str | Path | None = None, **
     """
     tool = load(checkpoint, data, ability="channels", **options)
     return tool.model, tool.vocabulary.words
-
-
-def _restore(checkpoint: str | Path, data: str | Path | None):
-    """Task and model of a checkpoint."""
-    from fairseq import checkpoint_utils
-
-    # load_state explains what is wrong with a damaged file; fairseq's loader upgrades old files.
-    found = compat.load_state(checkpoint)
-    if not {"args", "cfg"} & set(found) or "model" not in found:
-        raise InputError(f"{checkpoint}: not written by fairseq-train")
-    parameters_of(found, checkpoint)
-    if found.get("cfg") is not None:
-        options_of(found, checkpoint, "task", "model")
-    del found
-    try:
-        state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
-        cfg = options_of(state, checkpoint, "task", "model")
-    except InputError:
-        raise
-    except Exception as error:  # forged options may raise any exception
-        said = (str(error).splitlines() or [""])[0]
-        raise InputError(
-            f"{checkpoint}: not written by fairseq-train ({type(error).__name__}: {said})"
-        ) from error
-    if data is not None:
-        cfg["task"]["data"] = str(data)
-    _unset_for_training(cfg)
-    task = build_task(cfg, checkpoint)
-    return task, build_model(cfg, task, state, checkpoint)
-
-
-def _unset_for_training(cfg: Mapping):
-    """Unset the options of files that only training reads; these files may be missing now.
-
-    Classes of tasks and models list these options in ``ONLY_FOR_TRAINING``.
-    """
-    from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
-    from fairseq.tasks import TASK_REGISTRY
-
-    for group, known in (("task", TASK_REGISTRY), ("model", MODEL_REGISTRY | ARCH_MODEL_REGISTRY)):
-        options = cfg[group]
-        for name in getattr(known.get(name_in(options)), "ONLY_FOR_TRAINING", ()):
-            _unset(options, name)
-
-
-def _unset(options: MutableMapping | Namespace, name: str):
-    if name not in options:
-        return
-    given = vars(options) if isinstance(options, Namespace) else options
-    given[name] = False if isinstance(given[name], bool) else None
-
-
-def made_by(checkpoint: str | Path) -> dict:
-    """Describe how a checkpoint was made, for records of results.
-
-    Returns:
-        ``model``, the name of the model, and its ``options``; ``seed``; ``epochs``, the planned
-        number; ``updates`` so far; ``data``, the folder used in training; ``text``, a summary.
-
-    Raises:
-        InputError: the file is missing or damaged.
-    """
-    plugin.load()
-    state = compat.load_state(checkpoint)
-    cfg = options_of(state, checkpoint, "common", "optimization", "task", "model")
-    history = state.get("optimizer_history") or [{}]
-    seed, updates = cfg["common"].get("seed"), history[-1].get("num_updates", 0)
-    model = cfg["model"] if isinstance(cfg["model"], Mapping) else vars(cfg["model"])
-    name = model["_name"]
-    return {
-        "model": name,
-        "options": dict(model),
-        "seed": seed,
-        "epochs": int(cfg["optimization"].get("max_epoch", 0)),
-        "updates": updates,
-        "data": str(cfg["task"].get("data")),
-        "text": f"{name}, seed {seed}, {updates} updates",
-    }

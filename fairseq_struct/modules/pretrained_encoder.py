@@ -25,7 +25,9 @@ class PretrainedEncoder(nn.Module):
 
     Args:
         folder: with ``config.json``, the weights and the tokenizer, as ``save_pretrained`` writes
-            them. The weights are read unless the module is built on the device ``meta``.
+            them. The weights are read unless the module is built on the device ``meta``, or
+            ``config.json`` says ``weights_elsewhere``: in an exported model, they are part of the
+            whole model's.
 
     Raises:
         DependencyError: the package ``transformers`` is missing or unusable.
@@ -41,14 +43,14 @@ class PretrainedEncoder(nn.Module):
             raise InputError(f"{folder}: this encoder has no tokenizer; save the tokenizer there")
         transformers = _transformers()
         try:
-            config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
-            self.tokenizer = transformers.AutoTokenizer.from_pretrained(
-                folder, local_files_only=True
-            )
-            if torch.get_default_device().type == "meta":
+            local = {"local_files_only": True, "trust_remote_code": False}
+            config = transformers.AutoConfig.from_pretrained(folder, **local)
+            self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **local)
+            elsewhere = getattr(config, "weights_elsewhere", False)
+            if elsewhere or torch.get_default_device().type == "meta":
                 self.encoder = transformers.AutoModel.from_config(config)
             else:
-                self.encoder = transformers.AutoModel.from_pretrained(folder, local_files_only=True)
+                self.encoder = transformers.AutoModel.from_pretrained(folder, **local)
         except (OSError, ValueError, KeyError) as error:
             said = " ".join(str(error).split())[:200]
             raise InputError(f"{folder}: holds no encoder that can be read ({said})") from None

@@ -85,6 +85,10 @@ class DependencyParsingTask(SentenceTask):
         self._model = super().build_model(cfg, from_checkpoint)
         return self._model
 
+    def save_for_models(self, folder: Path):
+        """Write the dictionary, which an exported model needs of the treebank."""
+        self.words.save(str(folder / DICTIONARY))
+
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
         """Load a split of the treebank.
 

@@ -1,5 +1,6 @@
 """Classification of images by undirected networks."""
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional  # fairseq cannot read "str | None"
@@ -12,9 +13,12 @@ from omegaconf import II
 from fairseq_struct.data.datasets.labelled_images import LabelledImages
 from fairseq_struct.data.readers.idx import image_size, read_images, read_labels
 from fairseq_struct.errors import InputError, unknown_name
+from fairseq_struct.files.text_files import read_text
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 
 SPLITS = ("train", "valid", "test")
+# The file of an exported model that replaces the training images.
+SIZES = "images.json"
 # 10,000 of the 60,000 training images of MNIST, as in Mihaylova's thesis.
 HELD_OUT = 6
 
@@ -67,6 +71,9 @@ class ImageClassificationTask(OwnCriterion, FairseqTask):
             raise InputError("the task needs a folder with idx files of images and labels")
         if cfg.split_seed < 0:
             raise InputError(f"--split-seed must be 0 or more, not {cfg.split_seed}")
+        if (Path(cfg.data) / SIZES).is_file():
+            self.image_shape, self.label_count, self.held_out = _sizes(Path(cfg.data) / SIZES)
+            return
         labels = read_labels(cfg.data, "train")
         if not len(labels):
             raise InputError(f"{cfg.data}: the split train has no images")
@@ -80,6 +87,12 @@ class ImageClassificationTask(OwnCriterion, FairseqTask):
                 f"--held-out must leave some of {len(labels)} training images, and hold out one or "
                 f"more, not {self.held_out}"
             )
+
+    def save_for_models(self, folder: Path):
+        """Write the sizes, which an exported model needs of the images."""
+        sizes = {"image_shape": self.image_shape, "labels": self.label_count,
+                 "held_out": self.held_out}  # fmt: skip
+        (folder / SIZES).write_text(json.dumps(sizes) + "\n")
 
     @classmethod
     def setup_task(cls, cfg: ImageClassificationConfig, **kwargs):
@@ -110,3 +123,17 @@ class ImageClassificationTask(OwnCriterion, FairseqTask):
         self.datasets[split] = LabelledImages(
             images, labels, shuffle=split == "train", seed=self.cfg.seed
         )
+
+
+def _sizes(path: Path) -> tuple[tuple[int, ...], int, int]:
+    """Shape of the images, number of labels, and images held out, of an exported model."""
+    try:
+        found = json.loads(read_text(path))
+        shape = tuple(map(int, found["image_shape"]))
+        if len(shape) != 3:
+            raise ValueError
+        return shape, int(found["labels"]), int(found["held_out"])
+    except InputError:
+        raise
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise InputError(f"{path}: damaged") from None

@@ -17,7 +17,7 @@ PACKAGE = ROOT / "fairseq_struct"
 FLOORS = {
     "cli": {"inference", "evaluation", "modules", "metrics", "records", "pages", "structure"}
     | {"data", "environments", "compat", "plugin", "user_dir", "__init__"},
-    "inference": {"data", "environments", "pages", "structure", "compat", "plugin"},
+    "inference": {"data", "environments", "pages", "records", "structure", "compat", "plugin"},
     "models": {"modules", "structure"},
     "tasks": {"data", "environments", "evaluation", "metrics", "structure"},
     "criterions": {"metrics"},

@@ -10,17 +10,24 @@ def require(
     files: Iterable[str | Path | None] = (),
     folders: Iterable[str | Path | None] = (),
     either: Iterable[str | Path | None] = (),
+    models: Iterable[str | Path | None] = (),
 ):
     """Check that paths exist; None stands for an option that is not given.
 
     Args:
         files, folders: paths of files, and of folders.
         either: paths of files or folders.
+        models: paths of checkpoints or of exported models.
 
     Raises:
         InputError: a path does not exist or is of the wrong kind; the message names the first one.
     """
     for path in filter(None, either):
+        if not Path(path).exists():
+            raise InputError(f"{path}: no such file")
+    for path in filter(None, models):
+        if Path(path).is_dir() and not (Path(path) / "config.json").is_file():
+            raise InputError(f"{path}: is a folder, not a file, and no exported model either")
         if not Path(path).exists():
             raise InputError(f"{path}: no such file")
     for path in filter(None, files):

@@ -72,7 +72,7 @@ def load_tools(
     Raises:
         InputError: as for :func:`fairseq_struct.inference.load`.
     """
-    require(files=checkpoints, folders=data)
+    require(models=checkpoints, folders=data)
     from fairseq_struct.inference import load
 
     names = [option.name for option in (*options_for(abilities), *COMMON)]

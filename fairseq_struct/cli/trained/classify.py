@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: an instance or the checkpoint cannot be used.
     """
-    require(files=[args.checkpoint], folders=[args.data])
+    require(models=[args.checkpoint], folders=[args.data])
     require_room(args.trees)
     classifier = load_tool(args, NAME)
     from fairseq_struct.files.whole_files import whole_file

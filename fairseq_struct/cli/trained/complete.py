@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: a sequence or the checkpoint cannot be used.
     """
-    require(files=[args.checkpoint], folders=[args.data])
+    require(models=[args.checkpoint], folders=[args.data])
     tool = load_tool(args, NAME)
     from fairseq_struct.inference import read_lines
 

@@ -104,7 +104,7 @@ def _checked(args: argparse.Namespace) -> list[Path | None]:
             f"--data is given {len(folders)} times for {len(args.checkpoints)} checkpoints; once "
             "is for all"
         )
-    require(files=[*args.checkpoints, args.gold, args.images], folders=folders)
+    require([args.gold, args.images], folders, models=args.checkpoints)
     return folders
 
 

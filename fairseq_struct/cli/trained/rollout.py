@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: the checkpoint, the task, the world or an option cannot be used.
     """
-    require(files=[args.checkpoint], folders=[args.data])
+    require(models=[args.checkpoint], folders=[args.data])
     require_room(args.picture)
     if args.picture and args.picture.suffix.lower() not in FORMATS:
         raise InputError(f"{args.picture}: --picture ends in {', '.join(FORMATS)}")

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     """
     import json
 
-    require(files=[args.checkpoint], folders=[args.data])
+    require(models=[args.checkpoint], folders=[args.data])
     if not args.sets.exists():
         raise InputError(f"{args.sets}: no such .tsv file, nor a folder with .pickle files")
     from fairseq_struct.data.readers.syntactic_evaluation import read_test_sets

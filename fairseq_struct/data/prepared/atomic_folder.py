@@ -9,12 +9,17 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fairseq_struct.data.prepared.manifest import FILES, foreign_files, read_manifest, remove_files
+from fairseq_struct.data.prepared.manifest import foreign_files, own_files, remove_files
 from fairseq_struct.errors import OF_STREAMS, InputError
+
+# Names of a folder's own files; the last one lists the others. None: it is a folder of others.
+OwnFiles = Callable[[Path], list[str] | None]
 
 
 @contextmanager
-def staging_folder(out: Path, say: Callable[[str], None]) -> Iterator[Path]:
+def staging_folder(
+    out: Path, say: Callable[[str], None], own_of: OwnFiles = own_files
+) -> Iterator[Path]:
     """Yield an empty folder ``.OUT.partial`` beside ``out``, for this process alone.
 
     Another process that wants to write ``out`` waits for this one. Files left by a killed process
@@ -25,6 +30,7 @@ def staging_folder(out: Path, say: Callable[[str], None]) -> Iterator[Path]:
     Args:
         out: the folder to write, without symbolic links.
         say: called with a message before waiting.
+        own_of: tells the own files of such a folder; by default from its manifest.
 
     Raises:
         InputError: nothing can be written beside ``out``, or the disk is full.
@@ -34,7 +40,7 @@ def staging_folder(out: Path, say: Callable[[str], None]) -> Iterator[Path]:
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with _lock(out, say):
-            _restore(old, out)
+            _restore(old, out, own_of)
             shutil.rmtree(staging, ignore_errors=True)
             staging.mkdir()
             try:
@@ -53,12 +59,13 @@ def staging_folder(out: Path, say: Callable[[str], None]) -> Iterator[Path]:
                 folder.rmdir()
 
 
-def take_place(new: Path, out: Path) -> None:
+def take_place(new: Path, out: Path, own_of: OwnFiles = own_files) -> None:
     """Replace ``out`` by a staging folder; only files that ``out`` lists as its own are removed.
 
     Args:
         new: the folder of :func:`staging_folder`.
         out: a path that does not exist, an empty folder, or a prepared one.
+        own_of: as for :func:`staging_folder`.
 
     Raises:
         InputError: a foreign file is in the old folder; nothing is changed then.
@@ -70,7 +77,7 @@ def take_place(new: Path, out: Path) -> None:
     old = out.with_name(f".{out.name}.old")
     os.replace(out, old)
     try:
-        own = (read_manifest(old) or {FILES: {}})[FILES]
+        own = own_of(old) or []
         require_own(old, own, out)
         os.replace(new, out)
     except BaseException:
@@ -126,14 +133,14 @@ def _lock(out: Path, say: Callable[[str], None]) -> Iterator[None]:
         os.close(handle)
 
 
-def _restore(old: Path, out: Path) -> None:
+def _restore(old: Path, out: Path, own_of: OwnFiles) -> None:
     """Finish the replacement of a folder after a process was killed during it."""
-    manifest = read_manifest(old)
-    if manifest is None:
+    own = own_of(old)
+    if own is None:
         with suppress(OSError):  # the folder does not exist, or has foreign files
             old.rmdir()
     elif out.exists():
-        remove_files(old, manifest[FILES])
+        remove_files(old, own)
     else:
         os.replace(old, out)
     if os.path.lexists(old):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -47,13 +47,19 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     return manifest if isinstance(own, dict) and all(map(_is_inside, own)) else None
 
 
+def own_files(folder: Path) -> list[str] | None:
+    """Names of a prepared folder's files, the manifest last; None without a manifest of files."""
+    manifest = read_manifest(folder)
+    return None if manifest is None else [*manifest[FILES], MANIFEST]
+
+
 def foreign_files(folder: Path, own: Collection[str]) -> list[str]:
     """Entries of a folder that are not its own files, links and empty folders included."""
-    found = set(_entries(folder, folders=True)) | {MANIFEST, *own}
+    found = set(_entries(folder, folders=True)) | set(own)
     full = {str(parent) for name in found for parent in Path(name).parents}
     # A link points elsewhere, even if it replaces one of the own folders.
     full = {name for name in full if not (folder / name).is_symlink()}
-    return sorted(found - full - {MANIFEST, *own})
+    return sorted(found - full - set(own))
 
 
 def check_files(folder: Path, own: Mapping[str, int]) -> None:
@@ -71,13 +77,13 @@ def check_files(folder: Path, own: Mapping[str, int]) -> None:
             )
 
 
-def remove_files(folder: Path, own: Collection[str]) -> None:
-    """Remove a folder's own files, the manifest last, and the folders that are empty then."""
-    for name in own:
+def remove_files(folder: Path, own: Sequence[str]) -> None:
+    """Remove a folder's own files and the folders that are empty then, the last file at the end."""
+    for name in own[:-1]:
         (folder / name).unlink(missing_ok=True)
     for parent, _, _ in os.walk(folder, topdown=False):
         if Path(parent) == folder:
-            (folder / MANIFEST).unlink(missing_ok=True)
+            (folder / own[-1]).unlink(missing_ok=True)
         with suppress(OSError):  # the folder has a foreign file
             os.rmdir(parent)
 

@@ -13,6 +13,7 @@ from fairseq_struct.data.prepared.manifest import (
     FILES,
     check_files,
     difference,
+    own_files,
     read_manifest,
     write_manifest,
 )
@@ -89,7 +90,7 @@ def known_manifest(out: str | Path, overwrite: bool = False) -> dict[str, Any] |
             " another folder (earlier versions listed no files: delete or rename their folders)"
         )
     if overwrite:
-        require_own(out, manifest[FILES], out)
+        require_own(out, own_files(out), out)
     return manifest
 
 

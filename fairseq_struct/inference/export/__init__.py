@@ -1,0 +1,1 @@
+"""Trained models as folders to share: weights as safetensors, options as JSON, dictionaries."""

@@ -1,0 +1,3 @@
+"""x"""
+FORMAT = "transformers"
+def write(*a): raise NotImplementedError
