@@ -20,7 +20,6 @@ from fairseq_struct.data.readers.penn_treebank import read_evaluation_trees
 from fairseq_struct.errors import InputError
 from fairseq_struct.evaluation.brackets import compare_brackets
 from fairseq_struct.metrics.bracketing import BracketingScores
-from fairseq_struct.pages.constituents.constituent_picture import bracket_page
 from fairseq_struct.structure.spans import (
     balanced,
     left_branching,
@@ -190,13 +189,6 @@ def test_scores_of_hand_made_trees():
     assert scores.add([(0, 3)], [(0, 3), (1, 3)], 3) == 0
     with pytest.raises(ValueError, match=r"span \(1, 4\) is not within 3 words"):
         scores.add([(1, 4)], [], 3)
-
-
-def test_pages_show_every_word_and_constituent():
-    page = bracket_page([(["a<b", "c", "d"], [(0, 3), (1, 3)], [0.5, 2.0, 1.0])], "A & B")
-    assert page.count("<text ") == 3 and page.count("<path ") == 4 and page.count("<rect ") == 3
-    assert "a&lt;b" in page and "A &amp; B" in page
-    assert bracket_page([(["one"], [], None)]).count("<path ") == 0
 
 
 def shift_reduce(heads):

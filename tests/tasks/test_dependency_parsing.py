@@ -230,7 +230,13 @@ def test_trees_and_marginals_side_by_side_with_the_gold_tree(
     assert page.count("<svg") == 6 and page.count("<figcaption>gold<") == 2
     if what == "trees":
         words = sum(len(tree.words) for tree in trees)
-        assert page.count("<polygon") == 3 * words
+        assert page.count("<polygon") == 3 * words + page.count("<title>gold: ")
+        heads = [[one.heads[0] for one in fairseq_struct.load(path).trees(
+            [" ".join(tree.words) for tree in trees])] for path in (first, last)]  # fmt: skip
+        right = [tree.heads for tree in trees]
+        differ = sum(a != b for own in heads for one, gold in zip(own, right, strict=True)
+                     for a, b in zip(one, gold, strict=True))  # fmt: skip
+        assert page.count("<title>gold: ") == differ
     else:
         marginals = list(fairseq_struct.load(first).marginals([" ".join(trees[0].words)]))[0]
         cells = re.findall(r"→ [^:<]+: (\d\.\d{3})<", page)

@@ -41,6 +41,7 @@ class Kind:
             and a picture.
         gold: the gold trees that it takes; None if it takes none.
         explain: a function to the text below the title.
+        stacked: whether the pictures of a sentence stand one below the other.
     """
 
     help: str
@@ -52,6 +53,7 @@ class Kind:
     of_treebank: Callable | None = None
     gold: Gold | None = None
     explain: Callable[[], str] = str
+    stacked: bool = False
 
 
 def _read_treebank(path: Path) -> list:
@@ -60,11 +62,9 @@ def _read_treebank(path: Path) -> list:
     return read_treebank(path)
 
 
-def _dependencies(column: Callable) -> Gold:
-    return Gold(_read_treebank, lambda tree: tree.words, column)
-
-
 CONSTITUENTS = Gold(steps.read_gold, steps.words_of)
+DEPENDENCIES = Gold(_read_treebank, lambda tree: tree.words, marginals.of_treebank)
+TREES = Gold(trees.read_gold, lambda tree: tree.words, trees.of_treebank)
 
 # If --what is not given, the first kind that all models have; kinds of images must be named.
 KINDS = {
@@ -88,14 +88,13 @@ KINDS = {
         explain=units.explain,
     ),
     "trees": Kind(
-        "those of all checkpoints side by side, constituents (figure 6 of Shen's thesis) without "
-        "the round brackets of formulas", "Trees", "parse", "trees", trees.column,
-        gold=_dependencies(trees.of_treebank),
+        "those of all checkpoints one below the other, constituents (figure 6 of Shen's thesis) "
+        "without the round brackets of formulas", "Trees", "parse", "trees", trees.column,
+        gold=TREES, explain=trees.explain, stacked=True,
     ),
     "marginals": Kind(
         "probabilities of arcs (figure 5.7 of Mihaylova's thesis)", "Marginals of arcs", "draw",
-        "marginals", marginals.column, gold=_dependencies(marginals.of_treebank),
-        explain=marginals.explain,
+        "marginals", marginals.column, gold=DEPENDENCIES, explain=marginals.explain,
     ),
     "prototypes": Kind(
         "an image of each label, after 1, 2, … passes (figure 5.3 of Mihaylova's thesis)",

@@ -2,36 +2,136 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from fairseq_struct.data.readers.formulas.formula_trees import constituents, leaves
 from fairseq_struct.errors import InputError
 
+EXPLAINED = (
+    "Red: what differs from the gold tree; green, below the words: the gold arcs and constituents "
+    "that are missed. The fainter an arc, the less likely it is; the mouse tells the numbers."
+)
 
-def column(name: str, tool, sentences: Sequence[str], gold: Sequence = ()) -> list[list[tuple]]:
+
+class GoldTree(NamedTuple):
+    """A gold tree of either kind.
+
+    Attributes:
+        words: of the sentence.
+        kind: ``dependencies`` or ``constituents``.
+        heads: 1-based, 0 for the root; empty for constituents.
+        spans: (start, end) of the constituents, the outer ones first; empty for dependencies.
+        labels: of the arcs, or of the spans; empty if there are none.
+    """
+
+    words: list[str]
+    kind: str
+    heads: list[int] = []
+    spans: list[tuple[int, int]] = []
+    labels: list[str] = []
+
+
+def explain() -> str:
+    """What colours mean."""
+    return EXPLAINED
+
+
+def read_gold(path: Path) -> list[GoldTree]:
+    """Gold trees of a file: bracketed, or CoNLL-U, which its content tells.
+
+    Raises:
+        InputError: the file is missing or malformed, or has no tree.
+    """
+    from fairseq_struct.evaluation.predictions import is_treebank
+
+    if is_treebank(path):
+        from fairseq_struct.data.readers.dependency_treebank import read_treebank
+
+        return [
+            GoldTree(list(tree.words), "dependencies", list(tree.heads), [], list(tree.relations))
+            for tree in read_treebank(path)
+        ]
+    from fairseq_struct.data.readers.bracket_trees import read_trees
+    from fairseq_struct.pages.constituents.constituent_picture import spans_and_labels
+
+    found = []
+    for _, tree in read_trees(path):
+        words, spans, labels = spans_and_labels(tree)
+        found.append(GoldTree(words, "constituents", [], spans, labels if any(labels) else []))
+    if not found:
+        raise InputError(f"{path}: contains no tree")
+    return found
+
+
+def column(
+    name: str, tool, sentences: Sequence[str], gold: Sequence[GoldTree] = (), faint: bool = False
+) -> list[list[tuple]]:
     """A caption and a picture of each sentence.
 
     Args:
         name, tool: of a checkpoint.
         sentences: words separated by spaces.
-        gold: dependency trees of the same sentences; arcs that differ from them are red.
+        gold: trees of the same sentences; what differs from them is red.
+        faint: whether arcs are as faint as they are unlikely.
 
     Raises:
-        InputError: the model infers no trees, or constituents where there are gold dependencies.
+        InputError: the model infers no trees, or others than the gold ones, or no probabilities.
     """
     if tool.tree_kind is None:
         raise InputError(f"{name}: infers no trees")
-    if tool.tree_kind == "constituents":
-        if gold:
-            raise InputError(f"{name}: infers constituents; --gold is for dependency trees")
-        return [[(name, of_constituents(one))] for one in tool.trees(sentences)]
-    from fairseq_struct.pages.dependencies.dependency_picture import tree_picture
-
-    right = [tree.heads for tree in gold] or [None] * len(sentences)
+    if gold and gold[0].kind != tool.tree_kind:
+        raise InputError(f"{name}: infers {tool.tree_kind}; the gold trees are {gold[0].kind}")
+    if faint and not (tool.tree_kind == "dependencies" and hasattr(tool, "marginals")):
+        raise InputError(f"{name}: has no probabilities of arcs")
+    arcs = (
+        [one.marginals for one in tool.marginals(sentences)] if faint else [None] * len(sentences)
+    )
+    right = gold or [None] * len(sentences)
     return [
-        [(name, tree_picture(one.sentences[0], one.heads[0], heads))]
-        for one, heads in zip(tool.trees(sentences), right, strict=True)
+        [(name, picture_of(tree, tool.tree_kind, own, marginals))]
+        for tree, own, marginals in zip(tool.trees(sentences), right, arcs, strict=True)
     ]
+
+
+def picture_of(tree, kind: str, gold: GoldTree | None = None, marginals=None):
+    """A tree that a tool found.
+
+    Args:
+        tree: an ``Analysis`` with heads, or ``Constituents``.
+        kind: the ``tree_kind`` of the tool.
+        gold: the right tree, or None.
+        marginals: (n, n), the probability of each arc [head][modifier]; [m][m] is from the root.
+    """
+    if kind == "constituents":
+        return of_constituents(tree, None if gold is None else gold.spans)
+    from fairseq_struct.pages.dependencies.dependency_picture import dependency_picture
+
+    words, heads = tree.sentences[0], tree.heads[0]
+    probabilities = None
+    if marginals is not None:
+        probabilities = [
+            float(marginals[head - 1 if head else modifier][modifier])
+            for modifier, head in enumerate(heads)
+        ]
+    right = None if gold is None else gold.heads
+    return dependency_picture(words, heads, probabilities=probabilities, gold=right, key=False)
+
+
+def row_of(tree, kind: str):
+    """A row of a page with one tree, below its sentence.
+
+    Args:
+        tree, kind: as for :func:`picture_of`.
+    """
+    from fairseq_struct.pages.drawing.rows import Row
+
+    if kind == "constituents":
+        return Row(" ".join(tree.words), [("", picture_of(tree, kind))])
+    label = f"{tree.label} · " if tree.label else ""
+    caption = f"{label}depth {tree.depths[0]}"
+    return Row(" ".join(tree.sentences[0]), [(caption, picture_of(tree, kind))])
 
 
 def of_formulas(sentences: Sequence[str], kind: str) -> list[list[tuple]]:
@@ -50,30 +150,55 @@ def of_formulas(sentences: Sequence[str], kind: str) -> list[list[tuple]]:
     return found
 
 
-def of_treebank(gold: Sequence) -> list[list[tuple]]:
-    """Dependency trees of a file."""
-    from fairseq_struct.pages.dependencies.dependency_picture import tree_picture
+def of_treebank(gold: Sequence[GoldTree]) -> list[list[tuple]]:
+    """Trees of a file."""
+    from fairseq_struct.pages.constituents.constituent_picture import constituent_picture
+    from fairseq_struct.pages.dependencies.dependency_picture import dependency_picture
 
-    return [[("gold", tree_picture(tree.words, tree.heads, tree.heads))] for tree in gold]
+    found = []
+    for tree in gold:
+        labels = tree.labels or None
+        if tree.kind == "dependencies":
+            picture = dependency_picture(tree.words, tree.heads, labels=labels)
+        else:
+            picture = constituent_picture(tree.words, tree.spans, labels=labels)
+        found.append([("gold", picture)])
+    return found
 
 
-def of_constituents(tree):
-    """Constituents that a model found, with labels or tags if it has any.
+def of_constituents(tree, gold: Iterable[tuple[int, int]] | None = None):
+    """Constituents that a model found, with labels, tags and distances if it has any.
 
     Args:
         tree: a ``Constituents``.
+        gold: the right spans, or None.
     """
     if not tree.labelled:
-        return of_spans(tree.words, tree.spans)
-    from fairseq_struct.pages.composition.labelled_tree import labelled_tree_picture
+        return of_spans(tree.words, tree.spans, tree.distances, gold)
+    from fairseq_struct.pages.constituents.constituent_picture import (
+        constituent_picture,
+        spans_and_labels,
+    )
 
-    return labelled_tree_picture(tree.tree())
+    words, spans, labels = spans_and_labels(tree.tree())
+    return constituent_picture(words, spans, labels=labels, gold=gold, key=False)
 
 
-def of_spans(words: Sequence[str], spans: Sequence[tuple[int, int]]):
-    """Constituents over words, without round brackets."""
-    from fairseq_struct.pages.constituents.constituent_picture import bracket_picture
+def of_spans(
+    words: Sequence[str],
+    spans: Sequence[tuple[int, int]],
+    distances: Sequence[float] | None = None,
+    gold: Iterable[tuple[int, int]] | None = None,
+):
+    """Constituents over words, without round brackets of formulas."""
+    from fairseq_struct.pages.constituents.constituent_picture import constituent_picture
     from fairseq_struct.structure.spans import without_words
 
     kept = leaves(words)
-    return bracket_picture([words[place] for place in kept], without_words(spans, kept))
+    return constituent_picture(
+        [words[place] for place in kept],
+        without_words(spans, kept),
+        distances=None if distances is None else [distances[place] for place in kept],
+        gold=None if gold is None else without_words(gold, kept),
+        key=False,
+    )

@@ -13,10 +13,10 @@ from fairseq_struct.cli.shared.paths import require, require_room
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tools
 from fairseq_struct.data.readers.formulas.formula_trees import KINDS as FORMULAS
 from fairseq_struct.errors import InputError
+from fairseq_struct.pages.writing import FORMATS, write_pictures
 
 NAME = "draw"
 HELP = "draw memories, attention, trees or marginals of several models, or inferred images"
-FORMATS = (".html", ".png")
 ABILITIES = ("parse", "draw", "images")
 OF_IMAGES = " and ".join(name for name, kind in KINDS.items() if kind.row)
 COUNT, MOST_PASSES = 10, 5
@@ -42,8 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gold", type=Path, metavar="FILE",
         help="draw the sentences of this file of gold trees, not of standard input; --what trees "
-        "(the default then) and marginals: of a CoNLL-U file, whose trees come first, and wrong "
-        "arcs are red; --what steps and units: bracketed, with a part of speech above every word",
+        "(the default then): CoNLL-U or bracketed; its trees come first, what differs is red and "
+        "counted; --what marginals: CoNLL-U; --what steps and units: bracketed, with a part of "
+        "speech above every word",
+    )  # fmt: skip
+    parser.add_argument(
+        "--probabilities", action="store_true",
+        help="--what trees: draw arcs as faint as they are unlikely, by their marginals",
     )  # fmt: skip
     parser.add_argument(
         "--images", type=Path, metavar="FILE",
@@ -59,8 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--output", type=Path, metavar="FILE",
-        help="write to FILE, a page (.html) or a picture (.png) (default: a page, to standard "
-        "output)",
+        help="write to FILE: a page (.html), a picture (.svg, .png), or TikZ for papers (.tex) "
+        "(default: a page, to standard output)",
     )  # fmt: skip
     parser.add_argument(
         "--data", type=Path, action="append", metavar="FOLDER",
@@ -93,7 +98,7 @@ def _checked(args: argparse.Namespace) -> list[Path | None]:
     """The folder of each checkpoint's dictionaries; options are checked before anything loads."""
     require_room(args.output)
     if args.output and args.output.suffix.lower() not in FORMATS:
-        raise InputError(f"{args.output}: --output ends in {' or '.join(FORMATS)}")
+        raise InputError(f"{args.output}: --output ends in {', '.join(FORMATS)}")
     _check_what(args)
     _check_numbers(args)
     folders = args.data or [None]
@@ -117,6 +122,10 @@ def _check_what(args: argparse.Namespace):
             )
         args.what = "trees"
     if args.gold and args.what is None:
+        args.what = "trees"
+    if args.probabilities and args.what not in (None, "trees"):
+        raise InputError("--probabilities is for --what trees")
+    if args.probabilities:
         args.what = "trees"
     with_gold = [name for name, kind in KINDS.items() if kind.gold]
     if args.gold and (args.gold_trees or args.what not in with_gold):
@@ -206,10 +215,12 @@ def _of_sentences(
         columns = [kind.gold.column(gold)]
     tools = _tools(args, folders, kind)
     kind = kind or _common(tools)
+    options = {"faint": True} if args.probabilities else {}
     for checkpoint, tool in zip(args.checkpoints, tools, strict=True):
-        columns.append(kind.column(str(checkpoint), tool, sentences, gold))
+        columns.append(kind.column(str(checkpoint), tool, sentences, gold, **options))
     pictures = ([one for part in row for one in part] for row in zip(*columns, strict=True))
-    return kind, list(map(Row, sentences, pictures))
+    rows = zip(sentences, pictures, strict=True)
+    return kind, [Row(sentence, own, kind.stacked) for sentence, own in rows]
 
 
 def _common(tools: list) -> Kind:
@@ -225,19 +236,16 @@ def _common(tools: list) -> Kind:
 
 def _write(output: Path | None, rows: list, title: str, note: str) -> int:
     """Write rows of pictures to a file, or a page to standard output."""
-    from fairseq_struct.pages.html.gallery import gallery_page, write_gallery
-
     if output is None:
+        from fairseq_struct.pages.html.gallery import gallery_page
+
         print(gallery_page(rows, title, note), end="")
         return 0
     from fairseq_struct.files.whole_files import whole_file
 
     with whole_file(output) as file:
-        if output.suffix.lower() == ".html":
-            file.write(gallery_page(rows, title, note).encode())
-        else:
-            try:
-                write_gallery(file, rows, title)
-            except ValueError as error:
-                raise InputError(f"{output}: {error}; .html has no such bound") from None
+        try:
+            write_pictures(file, output.suffix.lower(), rows, title, note)
+        except ValueError as error:
+            raise InputError(f"{output}: {error}; .html has no such bound") from None
     return 0

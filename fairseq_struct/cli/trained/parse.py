@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from fairseq_struct.cli.pictures.trees import row_of
 from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
 from fairseq_struct.errors import InputError
@@ -109,38 +110,30 @@ class Writer(NamedTuple):
 
 def _constituents() -> Writer:
     from fairseq_struct.data.readers.bracket_trees import to_line
-    from fairseq_struct.pages.composition.labelled_tree import labelled_tree_picture
-    from fairseq_struct.pages.constituents.constituent_picture import bracket_picture
-    from fairseq_struct.pages.html.html_page import html_page
+    from fairseq_struct.pages.html.gallery import gallery_page
     from fairseq_struct.structure.spans import mean_depth
-
-    def row(tree) -> str:
-        if not tree.labelled:
-            return bracket_picture(tree.words, tree.spans, tree.distances).svg()
-        return labelled_tree_picture(tree.tree()).svg()
 
     return Writer(
         lines="brackets",
         line=lambda number, tree: f"{to_line(tree.tree())}\n",
-        row=row,
-        page=lambda rows, title: html_page(title, rows),
+        row=lambda tree: row_of(tree, "constituents"),
+        page=gallery_page,
         depth=lambda tree: mean_depth(tree.spans, len(tree.words)),
     )
 
 
 def _dependencies() -> Writer:
     from fairseq_struct.data.readers.conllu import to_conllu
-    from fairseq_struct.pages.dependencies.dependency_picture import tree_page
+    from fairseq_struct.pages.html.gallery import gallery_page
 
     def line(number: int, tree) -> str:
         comments = (f"sent_id = {number}", f"text = {' '.join(tree.sentences[0])}")
         return to_conllu(tree.sentences[0], tree.heads[0], comments)
 
-    def row(tree) -> tuple:
-        label = f"{tree.label} · " if tree.label else ""
-        return tree.sentences[0], tree.heads[0], f"{label}depth {tree.depths[0]}"
-
-    return Writer("conllu", line, row, tree_page, lambda tree: tree.depths[0])
+    return Writer(
+        "conllu", line, lambda tree: row_of(tree, "dependencies"), gallery_page,
+        lambda tree: tree.depths[0],
+    )  # fmt: skip
 
 
 # Writers by ``tree_kind`` of the tools.

@@ -104,7 +104,7 @@ def _draw(one, path: Path):
     from fairseq_struct.pages.craft.frames import Frame, frames_page, write_gif
     from fairseq_struct.pages.craft.trajectory import LEGEND, trajectory
     from fairseq_struct.pages.drawing.rows import Row
-    from fairseq_struct.pages.html.gallery import write_gallery
+    from fairseq_struct.pages.writing import write_pictures
 
     count = one.options.shape[1]
     names = [f"option {number}" for number in range(count)]
@@ -128,6 +128,6 @@ def _draw(one, path: Path):
             write_gif(file, frames)
         else:
             try:
-                write_gallery(file, [Row("", [("", picture)])], title)
+                write_pictures(file, ".png", [Row("", [("", picture)])], title)
             except ValueError as error:
                 raise InputError(f"{path}: {error}; draw a .gif or .html") from None

@@ -1,17 +1,21 @@
-"""Pictures in rows, as one self-contained HTML page."""
+"""Pictures in rows, as one self-contained HTML page to turn over and to search.
+
+The first rows are plain HTML. The others are text that a browser makes pictures of when they are
+shown, so that a page of thousands of sentences opens at once.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from html import escape
 
 from fairseq_struct.pages.drawing.rows import Row
 from fairseq_struct.pages.html.html_page import html_page
+from fairseq_struct.pages.html.turning import CONTROLS, SCRIPT, STYLE
 
-_STYLE = (
-    ".row { display: flex; flex-wrap: wrap; gap: 0 3em; align-items: end; }"
-    " figure { margin: 0; } figcaption { color: #555; }"
-)
+# Rows that are shown at a time.
+SHOWN = 20
 
 
 def gallery_page(rows: Iterable[Row], title: str, note: str = "") -> str:
@@ -22,11 +26,49 @@ def gallery_page(rows: Iterable[Row], title: str, note: str = "") -> str:
         title: title of the page.
         note: text below the title.
     """
-    parts = [f"<p>{escape(note)}</p>\n"] if note else []
-    for row in rows:
-        figures = (
-            f"<figure><figcaption>{escape(caption)}</figcaption>\n{picture.svg()}</figure>\n"
-            for caption, picture in row.pictures
+    rows = list(rows)
+    drawn = [_article(number, row) for number, row in enumerate(rows, 1)]
+    parts = [f'<p class="note">{escape(note)}</p>\n'] if note else []
+    turned = len(rows) > SHOWN
+    differences = sum(row.differences for row in rows)
+    if turned or differences:
+        parts.append(CONTROLS)
+    parts += ['<main id="rows">\n', *drawn[:SHOWN], "</main>\n"]
+    if turned:
+        parts.append(
+            f"<noscript><p>Without scripts, only the first {SHOWN} of {len(rows)} are "
+            "shown.</p></noscript>\n"
         )
-        parts += [f"<p>{escape(row.heading)}</p>\n", '<div class="row">\n', *figures, "</div>\n"]
-    return html_page(title, parts, _STYLE)
+    if turned or differences:
+        about = [[row.heading, row.differences] for row in rows]
+        parts.append(_data("about", about) + _data("later", drawn[SHOWN:]))
+        parts.append(SCRIPT.replace("SHOWN", str(SHOWN)))
+    return html_page(title, parts, STYLE)
+
+
+def _article(number: int, row: Row) -> str:
+    """A row as HTML."""
+    figures = []
+    for caption, picture in row.pictures:
+        if picture.differences:
+            count = f'<b class="differ">{picture.differences} differ</b>'
+            told = f"{escape(caption)} {count}".strip()
+        else:
+            told = escape(caption)
+        told = f"<figcaption>{told}</figcaption>" if told else ""
+        figures.append(
+            f'<figure>{told}<div class="wide" tabindex="0">\n{picture.svg()}</div></figure>\n'
+        )
+    heading = f"<h2><small>{number}</small> {escape(row.heading)}</h2>\n" if row.heading else ""
+    kind = "row stacked" if row.stacked else "row"
+    return (
+        f'<article id="r{number}" tabindex="-1">{heading}<div class="{kind}">\n'
+        f"{''.join(figures)}</div></article>\n"
+    )
+
+
+def _data(name: str, value: list) -> str:
+    """Data that the script reads; nothing in it ends the element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = text.replace("</", "<\\/").replace("<!", "\\u003c!")
+    return f'<script type="application/json" id="{name}">{text}</script>\n'

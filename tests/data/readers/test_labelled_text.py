@@ -16,7 +16,6 @@ from fairseq_struct.data.readers.labelled_brackets import line_of, read_line
 from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus, read_corpus
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.word_vectors import read_word_vectors
-from fairseq_struct.pages.dependencies.dependency_picture import tree_page
 
 
 def write(path, text):
@@ -228,12 +227,6 @@ def test_records_that_are_nested_too_deeply_are_none(tmp_path):
 def test_conllu_has_ten_columns(tmp_path):
     with pytest.raises(InputError, match="x:1: 2 columns; CoNLL-U has 10"):
         list(read_conllu(write(tmp_path / "x", "1\ta\n")))
-
-
-def test_pages_have_a_picture_per_sentence():
-    page = tree_page([(("a", "<b>", "c"), (2, 0, 2), "one"), (("d",), (0,), "")], "A & B")
-    assert page.count("<svg") == 2 and page.count("<path d=") == 4 and "&lt;b&gt;" in page
-    assert "<title>A &amp; B</title>" in page and "http" not in page
 
 
 def test_word_vectors(tmp_path):
