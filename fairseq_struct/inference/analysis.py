@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from torch import Tensor
 
 from fairseq_struct.inference.parsers.constituency import Constituents
 from fairseq_struct.structure.spans import Span
@@ -22,6 +25,8 @@ class Analysis:
             model without trees.
         spans: for each sentence, its constituents (start, end), from 0, the end excluded; None for
             a model without constituents.
+        marginals: for each sentence, a function that returns the probabilities (n, n) of all arcs,
+            those of the root on the diagonal; None for a model without such probabilities.
     """
 
     sentences: tuple[tuple[str, ...], ...]
@@ -30,7 +35,10 @@ class Analysis:
     heads: tuple[tuple[int, ...], ...] | None
     depths: tuple[float, ...] | None
     spans: tuple[tuple[Span, ...], ...] | None = None
+    marginals: tuple[Callable[[], Tensor], ...] | None = field(
+        default=None, compare=False, repr=False
+    )
 
-    def constituents(self) -> Constituents:
-        """The constituents of the first sentence, in the form of constituency parsers."""
-        return Constituents(self.sentences[0], self.spans[0])
+    def constituents(self, side: int = 0) -> Constituents:
+        """The constituents of a sentence, in the form of constituency parsers."""
+        return Constituents(self.sentences[side], self.spans[side])

@@ -17,11 +17,13 @@ from fairseq_struct.inference.registry import (
     given_options,
     refuse_foreign,
     tool_for,
+    tools_for,
 )
 from fairseq_struct.inference.restoring import restore
+from fairseq_struct.inference.trained_model import TrainedModel
 
-# The default abilities of ``load``.
-USUAL = ("parse", "classify", "images", "complete")
+# Abilities of a ``TrainedModel``; the first one that a model has is its main one.
+USUAL = ("parse", "classify", "translate", "score", "images", "complete")
 
 
 def load(
@@ -34,18 +36,19 @@ def load(
     batch_words: int = BATCH_WORDS,
     **options,
 ):
-    """Load a trained model as the tool that serves it: see :mod:`.registry`.
+    """Load a trained model as a :class:`.TrainedModel`, or as one of its tools.
 
-    The tool is a :class:`.Classifier`, an :class:`.ImageModel`, or the parser of a translation
-    model or language model.
-    Another package may register tools for its own models.
+    The :class:`.TrainedModel` parses, classifies, translates or scores, as the model can. With an
+    ability, only the tool with this ability is loaded: see :mod:`.registry`. Another package may
+    register tools for its own models.
 
     Args:
         checkpoint: a file that fairseq-train wrote, or a folder that :func:`.export_model` wrote.
         data: folder with the dictionaries; by default the folder used in training, or the one in
             the export.
         ability: purpose of the model, one of ``registry.ABILITIES``, or several, any of which will
-            do; by default trees, labels of sentences or images, or completions.
+            do. By default trees, labels of sentences or images, translations, scores of sentences
+            and completions, all that the model can.
         user_dir: folder with the needed models, tasks and tools, as for fairseq's commands. Its
             code is run.
         device: device of the model; the CPU by default.
@@ -67,8 +70,14 @@ def load(
     given = given_options(abilities, options)
     _, task, model, _ = restore(checkpoint, data)
     try:
+        if ability is None:
+            tools = tools_for(model, abilities)
+            refuse_foreign(tools.values(), given)
+            return TrainedModel(
+                checkpoint, model.to(place), task, tools, {"batch_words": batch_words, **given}
+            )
         tool = tool_for(model, abilities)
-        refuse_foreign(tool, given)
+        refuse_foreign([tool], given)
         return tool.build(model.to(place), task, batch_words=batch_words, **given)
     except InputError as error:
         raise InputError(f"{checkpoint}: {error}") from None

@@ -8,6 +8,7 @@ module imports nothing heavy, because the command line reads the options before 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -19,7 +20,10 @@ from fairseq_struct.errors import InputError, unknown_name
 #   parse: the tool has ``tree_kind``, "constituents", "dependencies" or None, and
 #       ``trees(sentences)``, which yields a ``Constituents`` or an ``Analysis`` per sentence.
 #   classify: the tool has ``analyse(instances)``, which yields an ``Analysis`` per instance.
-#   score: the tool has ``log_probabilities(sentences)`` and a ``vocabulary``.
+#   translate: the tool has ``translations(sentences, **settings)``, which yields a ``Translation``
+#       per sentence.
+#   score: the tool has ``log_probabilities(sentences)``, ``score(sentences)``,
+#       ``perplexity(sentences)`` and a ``vocabulary``.
 #   complete: the tool has ``completed(sequences)``, which yields a ``Completed`` per sequence.
 #   draw: the tool has ``memories(sentences)``, ``attentions(sentences)``, ``steps(sentences)`` or
 #       ``marginals(sentences)``, which yield a ``MemorySteps``, an ``AttentionSteps``, a
@@ -32,6 +36,7 @@ from fairseq_struct.errors import InputError, unknown_name
 ABILITIES = {
     "parse": "infers no trees",
     "classify": "is not a classifier, so it gives no labels",
+    "translate": "is not a translation model",
     "score": "is not a language model that reads from left to right",
     "complete": "completes no sequences",
     "draw": "has no memory, attention, steps or marginals of arcs to draw",
@@ -174,6 +179,19 @@ def tool_for(model: Any, abilities: Iterable[str]) -> Tool:
     raise InputError(f"{type(model).__name__} {ABILITIES[abilities[0]]}")
 
 
+def tools_for(model: Any, abilities: Iterable[str]) -> dict[str, Tool]:
+    """The tools that serve a model, by those of the abilities that it has.
+
+    Raises:
+        InputError: there is none.
+    """
+    abilities, found = list(abilities), {}
+    for ability in abilities:
+        with suppress(InputError):
+            found[ability] = tool_for(model, [ability])
+    return found or {abilities[0]: tool_for(model, abilities)}
+
+
 def given_options(abilities: Iterable[str], values: Mapping[str, Any]) -> dict[str, Any]:
     """Check options, and return those that differ from their defaults.
 
@@ -192,13 +210,13 @@ def given_options(abilities: Iterable[str], values: Mapping[str, Any]) -> dict[s
     return {name: value for name, value in values.items() if value != known[name].default}
 
 
-def refuse_foreign(tool: Tool, given: Iterable[str]):
-    """Refuse an option of another tool.
+def refuse_foreign(tools: Iterable[Tool], given: Iterable[str]):
+    """Refuse an option that none of the tools has.
 
     Raises:
         InputError: an option belongs to another tool; the message names the models of that tool.
     """
-    own = {option.name for option in tool.options}
+    own = {option.name for tool in tools for option in tool.options}
     for name in given:
         if name not in own:
             others = [(t.kind, o) for t in TOOLS.values() for o in t.options if o.name == name]

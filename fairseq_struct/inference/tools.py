@@ -37,6 +37,10 @@ BFLOAT16 = Option(
     "bfloat16", "masked language models: half the time on processors that have it, less exact "
     "scores", bool, False,
 )  # fmt: skip
+SEGMENTED = Option(
+    "segmented", "translation models: read and write text that is segmented as in training, its "
+    "symbols separated by spaces; for data prepared elsewhere, without a manifest", bool, False,
+)  # fmt: skip
 BEAM = Option(
     "beam", "composers: sequences of steps that are kept (default: 1, the best step each time)",
     int, 1, least=1, metavar="N",
@@ -109,6 +113,24 @@ def translation_parser(model, task, **options):
     from fairseq_struct.inference.parsers.dependency import TranslationParser
 
     return TranslationParser(model.encoder, task.source_dictionary, **options)
+
+
+@register_tool(
+    "translator", kind="translation models", abilities=("translate",),
+    serves=lambda model: all(hasattr(model, part) for part in (
+        "encoder", "decoder", "max_decoder_positions")),
+    options=(SEGMENTED,),
+)  # fmt: skip
+def translator(model, task, segmented: bool = False, **options):
+    """Tool of fairseq's models with an encoder and a decoder (``max_decoder_positions``)."""
+    from fairseq_struct.inference.translation.raw_text import RawText, SegmentedText
+    from fairseq_struct.inference.translation.translator import Translator
+
+    cfg = task.cfg
+    text = SegmentedText() if segmented else RawText(cfg.data, cfg.source_lang, cfg.target_lang)
+    return Translator(
+        model, task.source_dictionary, task.target_dictionary, text, cfg.left_pad_source, **options
+    )
 
 
 @register_tool(

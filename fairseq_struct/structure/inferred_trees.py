@@ -7,7 +7,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from fairseq_struct.structure.dependency.heads import depths
+from fairseq_struct.structure.dependency import DependencyTrees, depths
 from fairseq_struct.structure.spans import Span, mean_depth, sharpness, tree_of_stack
 
 DEPENDENCIES, CONSTITUENTS = "dependencies", "constituents"
@@ -39,17 +39,25 @@ class DependencyHeads(InferredTrees):
         lengths: (sentences,) words of each.
         best: maps scores and lengths to the heads (sentences, n) of the best trees, 1-based,
             0 for the root.
+        trees: maps scores and lengths to the distribution over trees, if there is one.
     """
 
     kind = DEPENDENCIES
 
-    def __init__(self, scores: Tensor, lengths: Tensor, best: Callable[[Tensor, Tensor], Tensor]):
+    def __init__(
+        self, scores: Tensor, lengths: Tensor, best: Callable[[Tensor, Tensor], Tensor],
+        trees: Callable[[Tensor, Tensor], DependencyTrees] | None = None,
+    ):  # fmt: skip
         self.scores, self.lengths = scores.detach(), lengths
-        self._best = best
+        self._best, self._trees = best, trees
 
     @cached_property
     def _heads(self) -> Tensor:
         return self._best(self.scores, self.lengths)
+
+    def distribution(self) -> DependencyTrees | None:
+        """The distribution whose best trees these are; None if it is not known."""
+        return None if self._trees is None else self._trees(self.scores, self.lengths)
 
     def heads(self) -> list[tuple[int, ...]]:
         """Heads of each sentence's words, 1-based, 0 the root."""

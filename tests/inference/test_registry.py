@@ -125,9 +125,9 @@ SCRIPT = """
 import sys, fairseq_struct
 spans, distances, folder = sys.argv[1:]
 tool = fairseq_struct.load(spans, user_dir=folder, shout=True, batch_words=7)
-print(type(tool).__name__, tool.batch_words, next(tool.trees(["the cats"])).words)
+print(type(tool.tool).__name__, tool.batch_words, next(tool.trees(["the cats"])).words)
 tool = fairseq_struct.load(distances, user_dir=folder, device="cpu")
-print(type(tool).__name__, tool.parse(["the cats"]))
+print(type(tool.tool).__name__, tool.parse(["the cats"]))
 """
 
 
@@ -136,7 +136,7 @@ def test_the_same_from_python(checkpoints, tmp_path):
     done = start(sys.executable, tmp_path / "script.py", *checkpoints.values(), TOY)
     assert done.communicate()[0].splitlines()[-2:] == [
         "SpanParser 7 ('THE', 'CATS')",
-        "ConstituencyParser [Tree('', ['the', 'cats'])]",
+        "ConstituencyParser [ConstituencyParse((X the cats))]",
     ]
 
 
@@ -254,9 +254,9 @@ def test_options_that_ask_for_nothing_are_no_tools(tools):
     register("a", lambda model: True, "parse", depth)
     assert given_options(["parse"], {"depth": 3, "layer": None, "truncate": False}) == {}
     given = given_options(["parse"], {"depth": 2})
-    refuse_foreign(registry.TOOLS["a"], given)
+    refuse_foreign([registry.TOOLS["a"]], given)
     with pytest.raises(InputError, match="^--tree-depth does not apply .* it is for models of a$"):
-        refuse_foreign(registry.TOOLS["classifier"], given)
+        refuse_foreign([registry.TOOLS["classifier"]], given)
     with pytest.raises(InputError, match="--tree-depth must be 2 or more, not 1"):
         given_options(["parse"], {"depth": 1})
     with pytest.raises(InputError, match="unknown option 'depth'"):

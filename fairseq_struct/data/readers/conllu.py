@@ -120,7 +120,7 @@ def _number(text: str) -> int | None:
 
 def to_conllu(
     words: Sequence[str], heads: Sequence[int], comments: Sequence[str] = (),
-    tags: Sequence[str] = (), relations: Sequence[str] = (),
+    tags: Sequence[str] = (), relations: Sequence[str] = (), notes: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """Write a sentence as CoNLL-U lines, with the empty line after it.
 
@@ -130,11 +130,13 @@ def to_conllu(
         comments: first lines, without ``#``.
         tags: parts of speech; ``_`` by default.
         relations: relations to the heads; ``dep`` by default, ``root`` for the root.
+        notes: the last column, MISC, such as ``Prob=0.93``; ``_`` by default.
     """
     lines = [f"# {comment}" for comment in comments]
     tags = tags or ["_"] * len(words)
     relations = relations or ["dep" if head else "root" for head in heads]
-    rows = zip(words, tags, heads, relations, strict=True)
-    for place, (word, tag, head, relation) in enumerate(rows, 1):
-        lines.append(f"{place}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_")
+    notes = notes or ["_"] * len(words)
+    rows = zip(words, tags, heads, relations, notes, strict=True)
+    for place, (word, tag, head, relation, note) in enumerate(rows, 1):
+        lines.append(f"{place}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t{note}")
     return "\n".join([*lines, "", ""])

@@ -7,17 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import torch
-from nltk import Tree
 from torch import Tensor
 
 from fairseq_struct.data.datasets.gold_trees import formula_tree
 from fairseq_struct.data.datasets.labelled_sentences import side_by_side
 from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of
-from fairseq_struct.data.readers.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.analysis import Analysis
 from fairseq_struct.inference.parsers.constituency import Constituents
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
+from fairseq_struct.inference.results.arc_marginals import ArcMarginalsOfBatch
+from fairseq_struct.inference.results.of_tools import classification_of, parse_of
+from fairseq_struct.inference.results.sequence_of_results import Results
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS, DEPENDENCIES, InferredTrees
 
 
@@ -74,20 +75,17 @@ class Classifier:
         """
         return self._by_length(instances, self._analyse, self._words)
 
-    def classify(self, instances: Iterable[Sequence[str]]) -> list[str]:
-        """The most likely label of each instance."""
-        return [analysis.label for analysis in self.analyse(instances)]
+    def classify(self, instances: Iterable[Sequence[str]]) -> Results:
+        """The most likely label of each instance, as a list of :class:`.Classification`."""
+        return Results(map(classification_of, self.analyse(instances)))
 
-    def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...] | Tree]:
-        """The latent trees of sentences: heads, 1-based, 0 for the root, or ``nltk`` trees.
+    def parse(self, sentences: Iterable[str]) -> Results:
+        """The latent trees: a list of :class:`.DependencyParse` or :class:`.ConstituencyParse`.
 
         Raises:
             InputError: the model has no trees, or as for :meth:`analyse`.
         """
-        trees = self.trees(sentences)
-        if self.tree_kind == CONSTITUENTS:
-            return [tree_of(one.words, one.spans) for one in trees]
-        return [one.heads[0] for one in trees]
+        return Results(map(parse_of, self.trees(sentences)))
 
     def trees(self, sentences: Iterable[str]) -> Iterator[Analysis | Constituents]:
         """Yield the trees of sentences with the full analysis of each sentence.
@@ -148,16 +146,25 @@ class Classifier:
     def _analyse(self, batch: list[tuple[Words, ...]]) -> Iterator[Analysis]:
         logits, trees = self._read(batch)
         chances = logits.float().softmax(1).tolist()
-        heads = spans = depths = [None] * len(batch)
+        heads = spans = depths = marginals = [None] * len(batch)
         if trees is not None:
             depths = map(tuple, trees.depths().view(-1, self.sides).tolist())
             flat = iter(trees.heads() if trees.kind == DEPENDENCIES else trees.spans())
             rows = [tuple(next(flat) for _ in one) for one in batch]
             heads, spans = (rows, spans) if trees.kind == DEPENDENCIES else (heads, rows)
-        for one, row, *tree in zip(batch, chances, heads, depths, spans, strict=True):
+            marginals = self._marginals(trees) or marginals
+        for one, row, *tree in zip(batch, chances, heads, depths, spans, marginals, strict=True):
             probabilities = dict(zip(self.label_names, row, strict=True))
             label = max(probabilities, key=probabilities.__getitem__)
             yield Analysis(one, label, probabilities, *tree)
+
+    def _marginals(self, trees: InferredTrees) -> list[tuple] | None:
+        """Functions that return the marginals of each instance's sentences, if there are any."""
+        distribution = trees.distribution() if trees.kind == DEPENDENCIES else None
+        if distribution is None:
+            return None
+        rows = iter(ArcMarginalsOfBatch(distribution).of_rows())
+        return list(zip(*[rows] * self.sides, strict=True))
 
 
 def _longest_side(instance: tuple[Words, ...]) -> int:

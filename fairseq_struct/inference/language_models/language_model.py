@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import torch
 from tqdm import tqdm
@@ -10,7 +13,9 @@ from tqdm import tqdm
 from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of
 from fairseq_struct.data.readers.penn_treebank import is_number
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.reading import BATCH_WORDS, by_length
+from fairseq_struct.inference.reading import BATCH_WORDS, by_length, words_of
+from fairseq_struct.inference.results.sentence_score import SentenceScore, perplexity
+from fairseq_struct.inference.results.sequence_of_results import Results
 
 
 class Vocabulary:
@@ -84,15 +89,46 @@ class LanguageModelScorer:
         """
         if any(isinstance(sentence, str) or not sentence for sentence in sentences):
             raise InputError("every sentence is a list of words, at least one")
-        found = by_length(
-            sentences, self._score, lambda _, words: words, lambda words: len(words) + 1,
-            self.batch_words,
-        )  # fmt: skip
+        found = self._by_length(sentences, lambda _, words: words)
         hidden = None if progress else True
-        return list(tqdm(found, total=len(sentences), disable=hidden, unit="sentence"))
+        scores = tqdm(found, total=len(sentences), disable=hidden, unit="sentence")
+        return [float(score) for score in scores]
+
+    def score(self, sentences: Iterable[str]) -> Results:
+        """Compute log p of sentences, in nats, as a list of :class:`.SentenceScore`.
+
+        Args:
+            sentences: spaces separate the words.
+
+        Raises:
+            InputError: a sentence is empty.
+        """
+        return Results(self._by_length(sentences, partial(words_of, longest=sys.maxsize)))
+
+    def perplexity(self, sentences: Iterable[str]) -> float:
+        """The perplexity per word of sentences, each read from a zero state; ends count as words.
+
+        The perplexity of ``fairseq-validate`` may be lower: it may read a text on from sentence to
+        sentence.
+
+        Args:
+            sentences: spaces separate the words; at least one sentence.
+
+        Raises:
+            InputError: there is no sentence, or one is empty.
+        """
+        scores = self.score(sentences)
+        if not scores:
+            raise InputError("the perplexity of no sentence is not defined")
+        return perplexity(scores)
+
+    def _by_length(self, sentences: Iterable, read: Callable) -> Iterator[SentenceScore]:
+        return by_length(
+            sentences, self._score, read, lambda words: len(words) + 1, self.batch_words
+        )
 
     @torch.inference_mode()
-    def _score(self, sentences: list[Sequence[str]]) -> list[float]:
+    def _score(self, sentences: list[Sequence[str]]) -> list[SentenceScore]:
         device = next(self.model.parameters()).device
         tokens = self.vocabulary.read(sentences, ends=1).to(device)
         given, wanted = tokens[:, :-1], tokens[:, 1:]
@@ -101,4 +137,8 @@ class LanguageModelScorer:
         given = given.masked_fill(~inside, self.words.pad())
         scores = self.model.get_normalized_probs(self.model(given), log_probs=True)
         own = scores.gather(-1, wanted[..., None]).squeeze(-1)
-        return own.masked_fill(~inside, 0.0).double().sum(1).tolist()
+        rows = own.double().tolist()
+        return [
+            SentenceScore(math.fsum(row[: len(words) + 1]), words, row[: len(words) + 1])
+            for words, row in zip(sentences, rows, strict=True)
+        ]

@@ -11,7 +11,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.inference.language_models.language_model import Vocabulary
 from fairseq_struct.inference.parsers.dependency import DependencyParser
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words
-from fairseq_struct.structure.dependency.head_selection import readings, spanning_trees
+from fairseq_struct.structure.dependency import DependencyTrees, readings, trees_of_selection
 
 
 class MaskedParser(DependencyParser):
@@ -63,6 +63,6 @@ class MaskedParser(DependencyParser):
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bfloat16):
             return self.model.arc_scores(tokens, lengths).float(), lengths
 
-    def _heads(self, sentences: list[Words]) -> tuple[Tensor, Tensor]:
-        scores, lengths = self._arc_scores(sentences)
-        return spanning_trees(scores, lengths, self.single_root), lengths
+    def _found(self, sentences: list[Words]) -> tuple[Tensor, DependencyTrees]:
+        trees = trees_of_selection(*self._arc_scores(sentences), self.single_root)
+        return trees.heads, trees

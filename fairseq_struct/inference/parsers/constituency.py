@@ -13,6 +13,8 @@ from fairseq_struct.data.readers.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.language_models.language_model import Vocabulary
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
+from fairseq_struct.inference.results.of_tools import parse_of
+from fairseq_struct.inference.results.sequence_of_results import Results
 from fairseq_struct.structure.spans import SPLITS, Span, tree_of_distances
 
 
@@ -82,9 +84,9 @@ class ConstituencyParser:
             by_length, read=partial(words_of, longest=longest), batch_words=batch_words
         )
 
-    def parse(self, sentences: Iterable[str]) -> list[Tree]:
-        """Parse sentences into ``nltk`` trees without labels."""
-        return [one.tree() for one in self.trees(sentences)]
+    def parse(self, sentences: Iterable[str]) -> Results:
+        """Parse sentences into a list of :class:`.ConstituencyParse` without labels."""
+        return Results(map(parse_of, self.trees(sentences)))
 
     def trees(self, sentences: Iterable[str]) -> Iterator[Constituents]:
         """Yield the trees of sentences, in order; spaces separate the words.

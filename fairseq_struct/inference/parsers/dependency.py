@@ -12,7 +12,11 @@ from torch import Tensor
 from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of
 from fairseq_struct.inference.analysis import Analysis
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
-from fairseq_struct.structure.dependency.heads import depths as depths_of
+from fairseq_struct.inference.results.arc_marginals import ArcMarginalsOfBatch
+from fairseq_struct.inference.results.of_tools import parse_of
+from fairseq_struct.inference.results.sequence_of_results import Results
+from fairseq_struct.structure.dependency import DependencyTrees
+from fairseq_struct.structure.dependency import depths as depths_of
 
 
 class DependencyParser(ABC):
@@ -32,9 +36,9 @@ class DependencyParser(ABC):
             by_length, read=partial(words_of, longest=longest), batch_words=batch_words
         )
 
-    def parse(self, sentences: Iterable[str]) -> list[tuple[int, ...]]:
-        """Heads of the trees of sentences, 1-based, 0 for the root."""
-        return [analysis.heads[0] for analysis in self.trees(sentences)]
+    def parse(self, sentences: Iterable[str]) -> Results:
+        """Parse sentences into a list of :class:`.DependencyParse`."""
+        return Results(map(parse_of, self.trees(sentences)))
 
     def trees(self, sentences: Iterable[str]) -> Iterator[Analysis]:
         """Yield the trees of sentences, in order; spaces separate the words.
@@ -47,16 +51,20 @@ class DependencyParser(ABC):
         return self._by_length(sentences, self._analyses)
 
     def _analyses(self, sentences: list[Words], *given) -> list[Analysis]:
-        heads, lengths = self._heads(sentences, *given)
-        rows = zip(sentences, heads.tolist(), depths_of(heads, lengths).tolist(), strict=True)
+        heads, trees = self._found(sentences, *given)
+        depths = depths_of(heads, trees.lengths).tolist()
+        marginals = ArcMarginalsOfBatch(trees).of_rows()
+        rows = zip(sentences, heads.tolist(), depths, marginals, strict=True)
         return [
-            Analysis((words,), None, {}, (tuple(own[: len(words)]),), (depth,))
-            for words, own, depth in rows
+            Analysis(
+                (words,), None, {}, (tuple(own[: len(words)]),), (depth,), marginals=(marginal,)
+            )
+            for words, own, depth, marginal in rows
         ]
 
     @abstractmethod
-    def _heads(self, sentences: list[Words]) -> tuple[Tensor, Tensor]:
-        """Heads (batch, n) of the best trees, and the sentences' lengths (batch,)."""
+    def _found(self, sentences: list[Words]) -> tuple[Tensor, DependencyTrees]:
+        """Heads (batch, n) of the best trees, and the distribution over trees."""
 
     @property
     def device(self) -> torch.device:
@@ -78,11 +86,11 @@ class TranslationParser(DependencyParser):
         self.words = words
 
     @torch.inference_mode()
-    def _heads(self, sentences: list[Words]) -> tuple[Tensor, Tensor]:
+    def _found(self, sentences: list[Words]) -> tuple[Tensor, DependencyTrees]:
         longest = max(map(len, sentences))
         tokens = torch.full((len(sentences), longest + 1), self.words.pad())
         for row, words in enumerate(sentences):
             own = [index_of(self.words, word) for word in words]
             tokens[row, : len(words) + 1] = torch.tensor([*own, self.words.eos()])
         scores, lengths = self.model.arc_scores(tokens.to(self.device))
-        return self.model.tree.heads(scores, lengths), lengths
+        return self.model.tree.heads(scores, lengths), self.model.tree.trees(scores, lengths)

@@ -34,6 +34,8 @@ from fairseq_struct.inference.reading import (
     words_of,
 )
 from fairseq_struct.inference.recurrent_mechanisms.steps import CompositionSteps, UnitUse
+from fairseq_struct.inference.results.of_tools import parse_of
+from fairseq_struct.inference.results.sequence_of_results import Results
 from fairseq_struct.structure.spans import Span
 
 TAGS = ("none", "given")
@@ -107,9 +109,9 @@ class GrammarComposer:
             length=lambda one: max(1, len(one.words)), batch_words=batch_words,
         )  # fmt: skip
 
-    def parse(self, sentences: Iterable[str]) -> list[Tree]:
-        """Parse sentences into ``nltk`` trees."""
-        return [one.tree() for one in self.trees(sentences)]
+    def parse(self, sentences: Iterable[str]) -> Results:
+        """Parse sentences into a list of :class:`.ConstituencyParse`."""
+        return Results(map(parse_of, self.trees(sentences)))
 
     def trees(self, sentences: Iterable[str]) -> Iterator[Constituents]:
         """Yield the trees of sentences, in order; spaces separate the words.

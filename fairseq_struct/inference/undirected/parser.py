@@ -16,6 +16,7 @@ from fairseq_struct.inference.analysis import Analysis
 from fairseq_struct.inference.parsers.dependency import DependencyParser
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, refuse_long
 from fairseq_struct.inference.undirected.passes import set_test_passes
+from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.dependency.heads import arcs_that_fit
 
 
@@ -118,11 +119,11 @@ class TreeParser(DependencyParser):
         return self._analyses([one.words for one in sentences], allowed)
 
     @torch.inference_mode()
-    def _heads(
+    def _found(
         self, sentences: list[Words], allowed: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        parsed, lengths = self._parsed(sentences, allowed)
-        return parsed.heads(self.single_root), lengths
+    ) -> tuple[Tensor, DependencyTrees]:
+        parsed, _ = self._parsed(sentences, allowed)
+        return parsed.heads(self.single_root), parsed.trees
 
     def _parsed(self, sentences: list[Words], allowed: Tensor | None = None):
         tokens = padded([self.model.read_words(words) for words in sentences], self.model.padding)

@@ -86,7 +86,8 @@ class TreeClassifier(Classifier):
         else:
             logits = decode(self.tree.read(*flat).view_as(scores))
             losses = label_losses(logits, targets)
-        return Classification(logits.detach(), losses, DependencyHeads(*flat, self.tree.heads))
+        trees = DependencyHeads(*flat, self.tree.heads, self.tree.trees)
+        return Classification(logits.detach(), losses, trees)
 
 
 class LatentTreeClassifier(TreeClassifier):

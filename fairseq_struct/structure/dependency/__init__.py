@@ -5,10 +5,11 @@ from fairseq_struct.structure.dependency.head_selection import (
     best_heads,
     readings,
     spanning_trees,
+    trees_of_selection,
 )
 from fairseq_struct.structure.dependency.heads import arcs_of, depths, heads_of, is_tree
 
 __all__ = [
     "DependencyTrees", "arcs_of", "best_heads", "depths", "heads_of", "is_tree", "readings",
-    "spanning_trees",
+    "spanning_trees", "trees_of_selection",
 ]  # fmt: skip

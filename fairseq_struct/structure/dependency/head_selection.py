@@ -16,9 +16,22 @@ def spanning_trees(scores: Tensor, lengths: Tensor, single_root: bool = True) ->
         lengths: (batch,) words per sentence.
         single_root: only trees whose root has one modifier.
     """
+    return trees_of_selection(scores, lengths, single_root).heads
+
+
+def trees_of_selection(
+    scores: Tensor, lengths: Tensor, single_root: bool = True
+) -> DependencyTrees:  # fmt: skip
+    """The distribution over trees, p(z) proportional to the exp of the sum of its arcs' scores.
+
+    If the scores are log p(head), it is the distribution of independently selected heads, given
+    that they form a tree.
+
+    Args:
+        scores, lengths, single_root: as for :func:`spanning_trees`.
+    """
     scores = scores.detach().float()
-    trees = DependencyTrees(scores, lengths, projective=False, single_root=single_root)
-    return trees.heads
+    return DependencyTrees(scores, lengths, projective=False, single_root=single_root)
 
 
 def best_heads(scores: Tensor, lengths: Tensor, root: bool = False) -> Tensor:

@@ -1,0 +1,35 @@
+"""Makes results of what tools find."""
+
+from __future__ import annotations
+
+from fairseq_struct.inference.results.classification import Classification
+from fairseq_struct.inference.results.constituency_parse import ConstituencyParse
+from fairseq_struct.inference.results.dependency_parse import DependencyParse
+
+
+def parse_of(found) -> DependencyParse | ConstituencyParse:
+    """The tree that a parser found.
+
+    Args:
+        found: a :class:`.Constituents`, or an :class:`.Analysis` with heads or spans.
+    """
+    if hasattr(found, "sentences"):
+        return trees_of(found)[0]
+    return ConstituencyParse.of(found)
+
+
+def trees_of(analysis) -> tuple[DependencyParse | ConstituencyParse, ...]:
+    """The trees of all sentences of an :class:`.Analysis`."""
+    if analysis.heads is not None:
+        marginals = analysis.marginals or [None] * len(analysis.heads)
+        rows = zip(analysis.heads, analysis.sentences, marginals, strict=True)
+        return tuple(DependencyParse(*row) for row in rows)
+    count = 0 if analysis.spans is None else len(analysis.spans)
+    return tuple(ConstituencyParse.of(analysis.constituents(side)) for side in range(count))
+
+
+def classification_of(analysis) -> Classification:
+    """The label that a classifier found, with the trees."""
+    return Classification(
+        analysis.label, analysis.probabilities, analysis.sentences, trees_of(analysis)
+    )

@@ -1,0 +1,1 @@
+"""Trained translation models: raw text in, detokenised text out."""
