@@ -43,12 +43,12 @@ def options_in(words: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def value_of(name: str, words: Sequence[str]) -> str | None:
-    """The last value of an option on a command line; None if it is not there."""
+    """The last value of an option on a command line: of a flag empty, None if it is not there."""
     value = None
     for option, own in options_in(words):
         if option == name:
-            head, _, joined = own[0].partition("=")
-            value = joined if joined or len(own) == 1 else " ".join(own[1:])
+            _, joined, rest = own[0].partition("=")
+            value = rest if joined else " ".join(own[1:])
     return value
 
 

@@ -21,7 +21,7 @@ def folders(tmp_path_factory):
         "labelled sentences": "labelled_text plain {} "
         + " ".join(f"--{split}-file {out}/{split}.tsv" for split in ("train", "valid", "test")),
         "images": "image_classification generate {} --images 20 10 --size 12",
-        "sequence completion": "sequence_completion {} --symbols 8",
+        "sequence completion": "sequence_completion {} --symbols 10",
         "demonstrations of Craft": "craft_demonstrations AB {} --size 5 --kinds AB --number 5",
         "transformation lists": "transformation_lists generated {} --sentences 20",
     }
