@@ -6,7 +6,13 @@ without dashes: a flag is ``true``, and ``"{max-update}"`` stands for the value 
 ``false`` takes an entry away.
 """
 
-from fairseq_struct.presets.arguments import arguments_of, command, options_in, value_of
+from fairseq_struct.presets.arguments import (
+    arguments_of,
+    command,
+    options_in,
+    training_arguments,
+    value_of,
+)
 from fairseq_struct.presets.data_kinds import DataFolder, data_folder
 from fairseq_struct.presets.preset import Preset, names, preset
 
@@ -19,5 +25,6 @@ __all__ = [
     "names",
     "options_in",
     "preset",
+    "training_arguments",
     "value_of",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.presets.preset import Preset
@@ -12,6 +13,10 @@ from fairseq_struct.presets.preset import Preset
 # Other names of fairseq for options that presets have.
 ALIASES = {"-a": "arch", "-s": "source-lang", "-t": "target-lang", "--max-sentences": "batch-size",
            "--max-sentences-valid": "batch-size-valid"}  # fmt: skip
+
+
+# Options of every training, unless they are given. The bar of a training reads its log as JSON.
+COMMON = {"no-epoch-checkpoints": None, "log-format": "json", "log-interval": "10"}
 
 
 def options_in(words: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -38,12 +43,12 @@ def options_in(words: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def value_of(name: str, words: Sequence[str]) -> str | None:
-    """The last value of an option on a command line; None if it is not there."""
+    """The last value of an option on a command line: of a flag empty, None if it is not there."""
     value = None
     for option, own in options_in(words):
         if option == name:
-            head, _, joined = own[0].partition("=")
-            value = joined if joined or len(own) == 1 else " ".join(own[1:])
+            _, joined, rest = own[0].partition("=")
+            value = rest if joined else " ".join(own[1:])
     return value
 
 
@@ -69,6 +74,32 @@ def arguments_of(preset: Preset, further: Sequence[str] = ()) -> list[str]:
         if value is not None:
             arguments.append(_filled(value, preset, further))
     return [*arguments, *further]
+
+
+def training_arguments(
+    preset: Preset, head: Sequence[str], further: Sequence[str], user_dir: Path
+) -> list[str]:
+    """All arguments of the ``fairseq-train`` that trains a preset.
+
+    Args:
+        preset: the preset.
+        head: the folder of data, if there is one, and options that come from it.
+        further: options of ``fairseq-train``.
+        user_dir: the folder for ``--user-dir``.
+
+    Raises:
+        InputError: an option that the preset needs is not among them.
+    """
+    given = {name for name, _ in options_in(further)}
+    arguments = []
+    for name, words in options_in(head):
+        if name not in given:
+            arguments += words
+    common = {"user-dir": str(user_dir), **COMMON, "save-dir": f"runs/{preset.name}"}
+    for name, value in common.items():
+        if name not in given:
+            arguments += [f"--{name}"] if value is None else [f"--{name}", value]
+    return [*arguments, *arguments_of(preset, further)]
 
 
 def _filled(value: str, preset: Preset, further: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairseq_struct.errors import InputError, unknown_name
+from fairseq_struct.errors import InputError, suggestion
 
 FOLDER = Path(__file__).parent
 # Tables of a preset; what a preset and the one that it is like say in them is merged.
@@ -71,10 +71,10 @@ def preset(name: str) -> Preset:
         InputError: there is none of this name.
     """
     if name not in _files():
-        raise InputError(unknown_name("preset", name, names()))
+        raise InputError(
+            f"unknown preset {name!r}{suggestion(name, names())} (fairseq-struct presets lists all)"
+        )
     content = _content(name)
-    if "like" in content:
-        del content["like"]
     return Preset(
         name=name,
         system=_files()[name].parent.name,
@@ -90,7 +90,7 @@ def _content(name: str) -> dict[str, Any]:
     own = tomllib.loads(_files()[name].read_text(encoding="utf-8"), parse_float=str)
     if "like" not in own:
         return own
-    merged = _content(own["like"])
+    merged = _content(own.pop("like"))
     for key, value in own.items():
         merged[key] = {**merged.get(key, {}), **value} if key in _TABLES else value
     for table in _TABLES:

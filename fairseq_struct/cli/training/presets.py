@@ -84,8 +84,7 @@ def _in_full(preset: Preset) -> str:
                                    break_long_words=False, break_on_hyphens=False)  # fmt: skip
     given = [word for name in needs for word in (f"--{name}", name.upper().replace("-", "_"))]
     head = ["DATA"] if preset.data else []
-    arguments = [*head, "--user-dir", str(FOLDER), *presets.arguments_of(preset, given)]
-    arguments += ["--save-dir", f"runs/{preset.name}"]
+    arguments = presets.training_arguments(preset, head, given, FOLDER)
     train = ["train", *head, "--preset", preset.name, *given]
     lines += ["", presets.command("fairseq-struct", train), "", "which is", ""]
     return "\n".join([*lines, presets.command("fairseq-train", arguments)])

@@ -14,10 +14,6 @@ from fairseq_struct.user_dir import FOLDER
 NAME = "train"
 HELP = "train a preset, with any options of fairseq-train beside it"
 
-# Further options, unless they are given. The bar reads the log, which is JSON.
-COMMON = {"no-epoch-checkpoints": None, "log-format": "json", "log-interval": "10"}
-LAST = "checkpoint_last.pt"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add this verb's arguments.
@@ -73,46 +69,25 @@ def run(args: argparse.Namespace) -> int:
         InputError: the preset, the data or an option cannot be used.
     """
     preset = presets.preset(args.preset)
-    arguments = training_arguments(preset, args.data, args.further)
+    arguments = _arguments(preset, args.data, args.further)
     from fairseq_struct.cli.training.running import Training
 
     return Training(preset, arguments).run()
 
 
-def training_arguments(preset: Preset, data: Path | None, further: Sequence[str]) -> list[str]:
-    """All arguments of fairseq-train.
-
-    Args:
-        preset: what to train.
-        data: the folder that the user names.
-        further: options of fairseq-train.
-
-    Raises:
-        InputError: the folder is missing, superfluous or of another kind, or an option is missing.
-    """
-    given = {name for name, _ in presets.options_in(further)}
-    if "log-format" in given or "log-file" in given:
+def _arguments(preset: Preset, data: Path | None, further: Sequence[str]) -> list[str]:
+    """All arguments of fairseq-train."""
+    if {"log-format", "log-file"} & {name for name, _ in presets.options_in(further)}:
         raise InputError("train shows a bar of its own; other formats are for fairseq-train itself")
-    head: list[str] = []
+    head: tuple[str, ...] = ()
     if preset.data:
-        head = _data(preset, data, given)
+        if data is None:
+            raise InputError(
+                f"{preset.name} needs data: fairseq-struct train DATA --preset {preset.name}; to "
+                f"make them: {preset.preparation}"
+            )
+        folder = presets.data_folder(preset, data)
+        head = (str(folder.path), *folder.options)
     elif data is not None:
         raise InputError(f"{preset.name} takes no folder of data, but {data} is named")
-    if "user-dir" not in given:
-        head += ["--user-dir", str(FOLDER)]
-    common = COMMON | {"save-dir": f"runs/{preset.name}"}
-    for name, value in common.items():
-        if name not in given:
-            head += [f"--{name}"] if value is None else [f"--{name}", value]
-    return [*head, *presets.arguments_of(preset, further)]
-
-
-def _data(preset: Preset, data: Path | None, given: set[str]) -> list[str]:
-    if data is None:
-        raise InputError(
-            f"{preset.name} needs data: fairseq-struct train DATA --preset {preset.name}; to make "
-            f"them: {preset.preparation}"
-        )
-    folder = presets.data_folder(preset, data)
-    told = presets.options_in(folder.options)
-    return [str(folder.path), *(word for name, group in told if name not in given for word in group)]
+    return presets.training_arguments(preset, head, further, FOLDER)
