@@ -59,6 +59,10 @@ class LatentStructure(nn.Module):
         # A buffer, so that checkpoints contain it.
         self.register_buffer("average_loss", unknown_loss() if averaged else None)
 
+    def extra_repr(self) -> str:
+        """The method and its steps."""
+        return f"{self.method}, steps={self.steps}, step_size={self.step_size:g}"
+
     def set_num_updates(self, num_updates: int):
         """Called by fairseq's trainer with the number of finished updates."""
         self.past_losses.set_num_updates(num_updates)

@@ -113,11 +113,12 @@ def picture_of(tree, kind: str, gold: GoldTree | None = None, probabilities=None
     return dependency_picture(words, heads, probabilities=probabilities, gold=right, key=False)
 
 
-def row_of(tree, kind: str):
+def row_of(tree, kind: str, faint: bool = False):
     """A row of a page with one tree, below its sentence.
 
     Args:
         tree, kind: as for :func:`picture_of`.
+        faint: whether arcs are as faint as they are unlikely.
     """
     from fairseq_struct.pages.drawing.rows import Row
 
@@ -125,7 +126,8 @@ def row_of(tree, kind: str):
         return Row(" ".join(tree.words), [("", picture_of(tree, kind))])
     label = f"{tree.label} · " if tree.label else ""
     caption = f"{label}depth {tree.depths[0]}"
-    return Row(" ".join(tree.sentences[0]), [(caption, picture_of(tree, kind))])
+    marginals = tree.marginals[0]() if faint else None
+    return Row(" ".join(tree.sentences[0]), [(caption, picture_of(tree, kind, None, marginals))])
 
 
 def of_formulas(sentences: Sequence[str], kind: str) -> list[list[tuple]]:

@@ -72,21 +72,34 @@ class ConstituencyParse(Tree):
         ]
         return {"text": " ".join(self.words), "tokens": list(self.words), "spans": spans}
 
-    def to_dict(self, distances: bool = True) -> dict[str, Any]:
-        """Words, tree in brackets, spans, and distances if the model has any, as JSON has them."""
+    def to_dict(self, probabilities: bool = False) -> dict[str, Any]:
+        """Words, tree in brackets, spans, and distances if the model has any, as JSON has them.
+
+        Args:
+            probabilities: as for :class:`.DependencyParse`; constituents have none.
+        """
         found: dict[str, Any] = {
             "words": list(self.words), "tree": to_line(self),
             "spans": [list(span) for span in self.spans],
         }  # fmt: skip
-        if distances and self.distances is not None:
+        if self.distances is not None:
             found["distances"] = [round(one, 6) for one in self.distances]
         return found
 
-    def to_svg(self, title: str | None = None) -> str:
-        """Draw the tree, with its distances below the words if the model has any."""
+    def to_svg(self, title: str | None = None, gold: Sequence[Span] | None = None) -> str:
+        """Draw the tree, with its distances below the words if the model has any.
+
+        Args:
+            title: written above.
+            gold: the right spans; others are coloured.
+        """
         from fairseq_struct.pages import constituency_svg
 
-        return constituency_svg(self.words, self.spans, distances=self.distances, title=title)
+        labels, spans = zip(*spans_of(self), strict=True) if self.spans else ((), ())
+        return constituency_svg(
+            self.words, spans, labels=labels if any(labels) else None, distances=self.distances,
+            gold=gold, title=title,
+        )  # fmt: skip
 
     def _repr_html_(self) -> str:
         return self.to_svg()

@@ -65,6 +65,12 @@ class LatentTree(LatentStructure):
         self.single_root = single_root
         self.sparsemap_steps = sparsemap_steps
 
+    def extra_repr(self) -> str:
+        """The method, and the kind of trees."""
+        kind = "projective" if self.projective else "nonprojective"
+        roots = "single root" if self.single_root else "any number of roots"
+        return f"{super().extra_repr()}, {kind}, {roots}"
+
     def trees(self, scores: Tensor, lengths: Tensor) -> DependencyTrees:
         """The distribution over trees with scores (batch, n, n)."""
         return DependencyTrees(

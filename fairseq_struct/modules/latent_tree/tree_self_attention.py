@@ -39,6 +39,10 @@ class TreeSelfAttention(nn.Module):
         nn.init.xavier_uniform_(self.output.weight)
         nn.init.zeros_(self.output.bias)
 
+    def extra_repr(self) -> str:
+        """The heads, of which one follows the tree."""
+        return f"heads={self.heads}, dropout={self.dropout:g}"
+
     def forward(self, words: Tensor, arcs: Tensor, padding: Tensor | None = None) -> Tensor:
         """(n, batch, size), as ``words``.
 

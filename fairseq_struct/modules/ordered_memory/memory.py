@@ -110,6 +110,10 @@ class OrderedMemory(nn.Module):
         self.attention = MaskedAttention(size, attention, attention_dropout, least_mask)
         self.cell = GatedRecursiveCell(size, dropout)  # its LN is that of eq. 3.5.1
 
+    def extra_repr(self) -> str:
+        """The number of slots."""
+        return f"slots={self.slots}, fused={self.fused}"
+
     def forward(
         self,
         inputs: Tensor,

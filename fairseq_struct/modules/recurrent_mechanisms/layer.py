@@ -103,6 +103,10 @@ class RecurrentMechanisms(nn.Module):
         self.lstm = UnitLSTM(units, hidden_size, hidden_size)
         self.talk = UnitLinear(units, hidden_size, 2 * key_size + hidden_size)
 
+    def extra_repr(self) -> str:
+        """The units, and how many are active."""
+        return f"units={self.units}, top_k={self.top_k}, input_weights={self.input_weights}"
+
     def begin(self, count: int) -> UnitStates:
         """States of zeros for ``count`` sequences."""
         zeros = self.read.weight.new_zeros(count, self.units, self.hidden_size)

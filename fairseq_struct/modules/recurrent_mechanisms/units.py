@@ -22,6 +22,11 @@ class UnitLinear(nn.Module):
         bound = 1 / math.sqrt(size)
         self.weight = nn.Parameter(torch.empty(units, size, out).uniform_(-bound, bound))
 
+    def extra_repr(self) -> str:
+        """Units, and sizes of inputs and outputs."""
+        units, size, out = self.weight.shape
+        return f"units={units}, {size}, {out}"
+
     def forward(self, inputs: Tensor) -> Tensor:
         """Map inputs (batch, units, size) to (batch, units, out)."""
         return torch.bmm(inputs.transpose(0, 1), self.weight.to(inputs.dtype)).transpose(0, 1)
@@ -42,6 +47,11 @@ class UnitLSTM(nn.Module):
         shape = (units, size + hidden_size, 4 * hidden_size)
         self.weight = nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(units, 1, 4 * hidden_size).uniform_(-bound, bound))
+
+    def extra_repr(self) -> str:
+        """Units, and sizes of inputs and states."""
+        units, size, hidden = len(self.weight), *self.weight.shape[1:]
+        return f"units={units}, {size - hidden // 4}, {hidden // 4}"
 
     def forward(self, inputs: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """New hidden and cell states.

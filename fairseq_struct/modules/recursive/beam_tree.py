@@ -91,6 +91,10 @@ class BeamTree(nn.Module):
         self.cell, self.beam, self.noise, self.one_soft = cell, beam, noise, one_soft
         self.scorer = nn.Linear(cell.size, 1, bias=False)  # softmax would cancel a bias
 
+    def extra_repr(self) -> str:
+        """The trees that are kept, and how they are chosen."""
+        return f"beam={self.beam}, noise={self.noise:g}, one_soft={self.one_soft}"
+
     def forward(self, words: Tensor, lengths: Tensor) -> BeamOfTrees:
         """Vectors and trees of sentences.
 

@@ -106,6 +106,11 @@ class UndirectedParser(nn.Module):
         )
         nn.init.zeros_(self.graph.factors["arcs"].weight)
 
+    def extra_repr(self) -> str:
+        """The order of the updates, and how many passes there are."""
+        passes = f"{self.passes.training} passes ({self.passes.test} in tests)"
+        return f"{passes}, order={self.order}, decode_single_root={self.decode_single_root}"
+
     def forward(self, tokens: Tensor, lengths: Tensor, allowed: Tensor | None = None) -> Parsed:
         """Infer the trees of sentences.
 

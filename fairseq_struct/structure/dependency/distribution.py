@@ -12,6 +12,7 @@ from fairseq_struct.structure.dependency.enumeration import all_heads
 from fairseq_struct.structure.dependency.log_partition import TreeSums
 from fairseq_struct.structure.dependency.nonprojective import inference as all_trees
 from fairseq_struct.structure.dependency.projective import inference as projective_trees
+from fairseq_struct.structure.dependency.shown import ShownTrees
 from fairseq_struct.structure.dependency.sparsemap import solve as sparsemap
 from fairseq_struct.structure.dependency.sparsemap.gradient import Face, SparseMean
 from fairseq_struct.structure.dependency.sparsemap.interior_projection import project_near_marginals
@@ -20,7 +21,7 @@ from fairseq_struct.structure.padded_sum import padded_sum
 BACKENDS = ("auto", "compiled", "torch")
 
 
-class DependencyTrees:
+class DependencyTrees(ShownTrees):
     """Dependency trees z over words, with p(z) = exp(score(z)) / Z, score(z) = sum of arc scores.
 
     An arc from head h to modifier m has its score at ``scores[b, h, m]`` (words count from 0);
@@ -46,8 +47,7 @@ class DependencyTrees:
         backend: ``compiled`` kernels for a CPU, plain ``torch`` for any device, or ``auto``,
             which depends on the scores' device. (SparseMAP always runs on the CPU.)
         sparsemap_steps: maximum number of searches for a best tree in ``sparsemap``; if not given,
-            as many as an exact result needs. A limit saves time if scores are near 0. A warning
-            tells if it is too low.
+            as many as are exact. A limit saves time near 0; a warning tells if it is too low.
 
     Raises:
         TypeError: scores, or ``sparsemap_steps``, of another type.
@@ -189,11 +189,7 @@ class DependencyTrees:
             self.heads  # noqa: B018 - raises if there is no tree
         with torch.inference_mode(False):  # its tensors cannot be used in autograd later
             return self._trees.sample_heads(
-                self._arc_scores.bounded,
-                self.lengths,
-                self.single_root,
-                count,
-                generator,
+                self._arc_scores.bounded, self.lengths, self.single_root, count, generator,
                 self.backend,
             )
 
@@ -253,13 +249,8 @@ class DependencyTrees:
         """As :attr:`sparse_distribution`, with options of :func:`.sparsemap.solve`."""
         with torch.inference_mode(False):  # as for samples
             solution = sparsemap.solve(
-                self._arc_scores.exact,
-                self.lengths,
-                self.projective,
-                self.single_root,
-                tolerance,
-                most_steps,
-                start,
+                self._arc_scores.exact, self.lengths, self.projective, self.single_root, tolerance,
+                most_steps, start,
             )
         checks.refuse_sentences_without_tree(torch.where(solution.sizes > 0, 0.0, -torch.inf))
         return solution

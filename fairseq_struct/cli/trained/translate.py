@@ -1,0 +1,93 @@
+"""``fairseq-struct translate``: raw text into another language."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from fairseq_struct.cli.shared.output import add_output_options, say, with_progress, written
+from fairseq_struct.cli.shared.paths import require, require_room
+from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
+
+NAME = "translate"
+HELP = "translate raw sentences"
+# Options of the search and their names in Python.
+SETTINGS = (
+    "beam", "n_best", "sample", "top_k", "temperature", "seed", "lenpen", "min_len", "max_len_a",
+    "max_len_b", "truncate",
+)  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``translate``."""
+    add = parser.add_argument
+    add("checkpoint", type=Path, help="a trained translation model")
+    add("--data", type=Path, help="prepared data-bin, if it was moved since training; the manifest "
+        "and the segmentation model lie in the folder around it")  # fmt: skip
+    add("--scores", action="store_true", help="write score, tab, translation, tab, log2 p of each "
+        "symbol and of the end: the numbers of fairseq-generate's H and P")  # fmt: skip
+    add("--beam", type=int, metavar="N", help="hypotheses that the search keeps (default: 5)")
+    add("--n-best", type=int, default=1, metavar="N", help="translations of each sentence, a line "
+        "each (default: 1)")  # fmt: skip
+    add("--sample", action="store_true", help="draw translations at random instead of a search")
+    add("--top-k", type=int, metavar="K", help="with --sample: draw from the K most likely symbols "
+        "(default: from all)")  # fmt: skip
+    add("--temperature", type=float, default=1.0, metavar="T", help="with --sample: above 1 for "
+        "more variety, below 1 for less (default: 1)")  # fmt: skip
+    add("--seed", type=int, default=1, help="with --sample: seed of the samples; they do not "
+        "depend on batches (default: 1)")  # fmt: skip
+    add("--lenpen", type=float, default=1.0, metavar="P", help="score = sum of log p / length^P; "
+        "above 1 favours long translations (default: 1)")  # fmt: skip
+    add("--min-len", type=int, default=1, metavar="N", help="fewest symbols (default: 1)")
+    add("--max-len-a", type=float, default=0.0, metavar="A", help="most symbols of a translation: "
+        "A times those of the sentence plus B (default: 0)")  # fmt: skip
+    add("--max-len-b", type=int, default=200, metavar="B", help="see --max-len-a (default: 200)")
+    add("--truncate", action="store_true", help="cut sentences that are too long for the model")
+    add_output_options(parser, "source, translation, score, tokens and their scores")
+    add_tool_options(parser, NAME)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Translate standard input, one sentence per line, into detokenised text.
+
+    The text is normalised, tokenised and segmented as the training text was, which the manifest
+    beside data-bin says. An empty line stays empty. With --n-best N, each sentence has N lines.
+    Symbols are subwords if words are segmented. Output appears as soon as no more input is waiting.
+
+    Raises:
+        InputError: a sentence, an option or the checkpoint cannot be used, or there is no manifest
+            and text is not said to be segmented.
+    """
+    require(models=[args.checkpoint], folders=[args.data])
+    require_room(args.output)
+    from fairseq_struct.inference.translation.search_settings import SearchSettings
+
+    settings = {name: getattr(args, name) for name in SETTINGS}
+    SearchSettings(**settings)  # refuses what is out of range, before the model is loaded
+    model, count = load_tool(args, NAME), 0
+    from fairseq_struct.inference import read_lines
+
+    found = model.translations(read_lines(sys.stdin), **settings)
+    with written(args.output) as write:
+        for one in with_progress(found, args.quiet, args.output):
+            count += 1
+            write(_json(one) if args.json else _lines(one, args.n_best, args.scores))
+    unknown = f"{model.unknown} of {model.read} symbols unknown to the model"
+    say(args, f"{count} sentences translated; {unknown}")
+    return 0
+
+
+def _json(one) -> str:
+    return json.dumps(one.to_dict(), ensure_ascii=False) + "\n"
+
+
+def _lines(one, n_best: int, scores: bool) -> str:
+    """The translations of a sentence, a line each."""
+    lines = [_line(own, scores) for own in one.alternatives or [one]]
+    return "".join(f"{line}\n" for line in lines + [""] * (n_best - len(lines)))
+
+
+def _line(one, scores: bool) -> str:
+    if not scores or one.score is None:
+        return one.text
+    return f"{one.score:.6f}\t{one.text}\t{' '.join(f'{own:.4f}' for own in one.token_scores)}"
