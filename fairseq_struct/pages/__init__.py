@@ -13,12 +13,18 @@ _HOMES = {
     "Picture": "drawing.shapes",
     "Row": "drawing.rows",
     "attention_svg": "public",
+    "confusion_matrix": "grids.confusion_matrix",
+    "confusion_svg": "public",
     "constituency_svg": "public",
     "constituency_tikz": "public",
+    "constituent_picture": "constituents.constituent_picture",
+    "dependency_picture": "dependencies.dependency_picture",
     "dependency_svg": "public",
     "dependency_tikz": "public",
     "gallery_page": "html.gallery",
+    "learning_curves_svg": "curves.learning_curves",
     "memory_svg": "public",
+    "write_pictures": "writing",
 }
 __all__ = list(_HOMES)
 

@@ -120,3 +120,10 @@ def memory_svg(
     from fairseq_struct.pages.grids.memory_grid import memory_grid
 
     return memory_grid(words, pointers, spans).svg_file()
+
+
+def confusion_svg(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> str:
+    """Draw a classifier's counts [true][predicted] as SVG, rows shaded by their own shares."""
+    from fairseq_struct.pages.grids.confusion_matrix import confusion_matrix
+
+    return confusion_matrix(labels, counts).svg_file()

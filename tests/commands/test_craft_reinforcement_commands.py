@@ -147,7 +147,7 @@ def test_an_episode_is_drawn(trained, skills, tmp_path, name, begins, capsys):
 
 
 def test_an_episode_too_long_for_a_picture_is_refused(trained, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("fairseq_struct.pages.html.gallery._LONGEST", 10)
+    monkeypatch.setattr("fairseq_struct.pages.drawing.png._LONGEST", 10)
     path = tmp_path / "a.png"
     assert main(["rollout", str(trained[0]), "--episodes=1", f"--picture={path}"]) == 2
     assert "too large for one PNG; draw a .gif or .html" in capsys.readouterr().err

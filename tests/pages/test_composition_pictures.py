@@ -1,19 +1,17 @@
 """Pictures of labelled trees, of steps and of units lose no letter and show what they are told."""
 
 import io
-import itertools
 
 import pytest
-from fairseq_struct.pages.composition.labelled_tree import labelled_tree_picture
-from nltk import Tree
+from drawn_shapes import assert_to_be_read, of
 
 from fairseq_struct.pages.composition.step_grid import DrawnStep, step_grid
 from fairseq_struct.pages.composition.unit_grid import unit_grid
 from fairseq_struct.pages.drawing.rows import Row
-from fairseq_struct.pages.drawing.shapes import LETTER, RED, Box, Label, Line
-from fairseq_struct.pages.html.gallery import gallery_page, write_gallery
+from fairseq_struct.pages.drawing.shapes import RED, Box, Label
+from fairseq_struct.pages.html.gallery import gallery_page
+from fairseq_struct.pages.writing import write_pictures
 
-TREE = Tree.fromstring("(S (WHADVP-LONG (X a)) (VP (V <b>) (NP (D c) (N d))))")
 WORDS = ["a", "<b>", "c"]
 STEPS = [
     DrawnStep([((0, 1), None, 0.1), ((1, 2), None, 0.2), ((2, 3), None, 1.5)], (2, 3), "N", (1, 0)),
@@ -21,47 +19,6 @@ STEPS = [
               (0.25, 0.75)),
     DrawnStep([((0, 1), None, 1), ((1, 3), "VP", 1)], (0, 3), "S", (0, 1)),
 ]  # fmt: skip
-
-
-def of(kind, picture):
-    return [shape for shape in picture.shapes if isinstance(shape, kind)]
-
-
-def assert_to_be_read(picture):
-    """No two labels overlap, and none leaves the picture."""
-    for one, other in itertools.combinations(of(Label, picture), 2):
-        if abs(one.y - other.y) < 14:
-            assert abs(one.x - other.x) >= (len(one.text) + len(other.text)) / 2 * LETTER - 1e-6
-    for label in of(Label, picture):
-        half = len(label.text) / 2 * LETTER
-        assert half - 1e-6 <= label.x <= picture.width - half + 1e-6
-        assert 14 <= label.y <= picture.height
-
-
-def test_a_labelled_tree():
-    picture = labelled_tree_picture(TREE)
-    assert_to_be_read(picture)
-    labels = {label.text: label for label in of(Label, picture)}
-    assert set(labels) == {*"SXVD", "WHADVP-LONG", "VP", "NP", "N", "a", "<b>", "c", "d"}
-    assert labels["S"].y < labels["VP"].y < labels["NP"].y < labels["N"].y < labels["d"].y
-    assert len({labels[word].y for word in TREE.leaves()}) == 1
-    assert labels["X"].x == labels["WHADVP-LONG"].x == labels["a"].x
-    for line in of(Line, picture):  # branches go straight, around all labels
-        assert line.x1 == line.x2 or line.y1 == line.y2
-        for label in labels.values():
-            inside = label.y - 12 < max(line.y1, line.y2) and min(line.y1, line.y2) < label.y
-            half = len(label.text) / 2 * LETTER
-            assert not (inside and min(line.x1, line.x2) - half < label.x < max(line.x1, line.x2)
-                        + half)  # fmt: skip
-
-
-def test_a_tree_of_one_word_and_a_deep_one():
-    single = labelled_tree_picture(Tree("N", ["a"]))
-    assert [label.text for label in of(Label, single)] == ["a", "N"]
-    tree = Tree("X", ["w"])
-    for _ in range(3000):
-        tree = Tree("Y", [tree, "v"])
-    assert len(of(Label, labelled_tree_picture(tree))) == 6002
 
 
 @pytest.mark.parametrize("gold", [True, False])
@@ -105,9 +62,9 @@ def test_units():
 
 
 def test_as_page_and_as_png():
-    rows = [Row("x", [("", step_grid(WORDS, STEPS, True)), ("", labelled_tree_picture(TREE))])]
+    rows = [Row("x", [("", step_grid(WORDS, STEPS, True))])]
     page = gallery_page(rows, "t")
-    assert page.count("<svg ") == 2 and "&lt;b&gt;" in page
+    assert page.count("<svg ") == 1 and "&lt;b&gt;" in page
     with io.BytesIO() as file:
-        write_gallery(file, rows, "t")
+        write_pictures(file, ".png", rows, "t")
         assert file.getvalue().startswith(b"\x89PNG")

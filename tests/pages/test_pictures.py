@@ -8,12 +8,13 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
-from fairseq_struct.pages.constituents.constituent_picture import bracket_picture
+from fairseq_struct.pages.constituents.constituent_picture import constituent_picture
 from fairseq_struct.pages.drawing.rows import Row
 from fairseq_struct.pages.drawing.shapes import BLUE, RED, Box, Dot, Image, Label, Line, Picture
 from fairseq_struct.pages.grids.image_grid import image_grid
 from fairseq_struct.pages.grids.memory_grid import memory_grid
-from fairseq_struct.pages.html.gallery import gallery_page, write_gallery
+from fairseq_struct.pages.html.gallery import gallery_page
+from fairseq_struct.pages.writing import write_pictures
 
 WORDS = ["a", "<b>", "c&", "$\\d{"]
 # Slot N is the last one; the first slot is never reached.
@@ -64,8 +65,10 @@ def test_the_area_of_a_dot_is_the_probability_of_the_pointer():
 def test_the_tree_stands_on_the_grid():
     grid = memory_grid(WORDS, POINTERS, SPANS)
     lines, boxes = of(Line, grid), of(Box, grid)
-    assert len(lines) == 6
     leaves = [line for line in lines if line.y2 == max(one.y2 for one in lines)]
+    flat = [line for line in lines if line.y1 == line.y2]
+    assert len(leaves) == 4 and len(flat) == 3  # a branch for each word, a bar for each span
+    assert all(line.x1 == line.x2 or line in flat for line in lines)
     middles = sorted({box.x + box.width / 2 for box in boxes})
     assert sorted(line.x2 for line in leaves) == pytest.approx(middles)
     assert max(line.y2 for line in lines) < min(box.y for box in boxes)
@@ -83,12 +86,12 @@ def test_steps_that_are_not_those_of_the_words(pointers):
 
 
 def test_a_page_has_every_picture_and_escapes_text():
-    grid, tree = memory_grid(WORDS, POINTERS, SPANS), bracket_picture(WORDS, SPANS)
+    grid, tree = memory_grid(WORDS, POINTERS, SPANS), constituent_picture(WORDS, SPANS)
     rows = [Row("a <b>", [("<one>", grid), ("two", tree)]), Row("c", [("", tree)])]
     page = gallery_page(rows, "A & B", "x < y")
     assert page.count("<svg ") == 3 and page.count('<div class="row">') == 2
     assert page.count("<rect ") == 8 and page.count("<circle ") == 5
-    assert page.count("<path ") == 18
+    assert page.count("<path ") == 3 * len(of(Line, tree))
     for text in (
         "a &lt;b&gt;",
         "&lt;one&gt;",
@@ -105,7 +108,7 @@ def test_a_page_has_every_picture_and_escapes_text():
 
 def png_of(rows, title="A & B"):
     file = io.BytesIO()
-    write_gallery(file, rows, title)
+    write_pictures(file, ".png", rows, title)
     file.seek(0)
     return imread(file)[..., :3]
 
@@ -161,7 +164,7 @@ def test_images_stand_in_their_rows_and_columns(tmp_path):
     encoded = re.search(r'base64,([^"]+)"', found[right, top].svg()).group(1)
     assert imread(io.BytesIO(base64.b64decode(encoded)))[0, :, 0].tolist() == [0.0, 1.0]
     file = io.BytesIO()
-    write_gallery(file, [Row("", [("", grid)])], "")
+    write_pictures(file, ".png", [Row("", [("", grid)])], "")
     drawn = imread(io.BytesIO(file.getvalue()))[:, :, 0]
     dark = (drawn < 0.01).mean(1)  # the upper row is dark for three quarters, the lower for a half
     assert sorted(dark[dark > 0.15])[-1] > 1.3 * sorted(dark[dark > 0.15])[0]

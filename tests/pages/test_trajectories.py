@@ -12,7 +12,8 @@ from fairseq_struct.pages.craft.frames import Frame, frames_page, write_gif
 from fairseq_struct.pages.craft.trajectory import trajectory
 from fairseq_struct.pages.drawing.rows import Row
 from fairseq_struct.pages.drawing.shapes import BLUE, RED, Box, Label, Line
-from fairseq_struct.pages.html.gallery import write_gallery
+from fairseq_struct.pages.drawing.text import width_of
+from fairseq_struct.pages.writing import write_pictures
 
 ACTIONS = ["up", "use", "<left>", "use"]
 ENDS = [0.0, 0.25, 1.0, 0.5]
@@ -66,7 +67,7 @@ def test_subtasks_stand_below_their_steps():
     # The last name has no room beside that of the step before: it goes to the next line.
     wood, iron, grass = (label(drawn, name) for name in ("wood", "iron", SUBTASKS[3]))
     assert wood.y == iron.y < grass.y <= drawn.height
-    assert grass.x + 8.5 * len(grass.text) / 2 <= drawn.width
+    assert grass.x + width_of(grass.text) / 2 <= drawn.width
 
 
 def test_without_options_subtasks_or_names():
@@ -77,7 +78,9 @@ def test_without_options_subtasks_or_names():
     named = trajectory(ACTIONS, ENDS, np.array(OPTIONS))
     assert label(named, "option 1") and label(named, "option 2")
     file = io.BytesIO()
-    write_gallery(file, [Row("", [("", trajectory(ACTIONS, ENDS, OPTIONS, SUBTASKS))])], "")
+    write_pictures(
+        file, ".png", [Row("", [("", trajectory(ACTIONS, ENDS, OPTIONS, SUBTASKS))])], ""
+    )
     assert file.getvalue().startswith(b"\x89PNG")
 
 

@@ -82,9 +82,10 @@ def _draw(axes, picture: Picture):
             case Image(x, y, width, height, pixels):
                 place = x, x + width, y + height, y
                 axes.imshow(pixels, extent=place, aspect="auto", interpolation="nearest", **GREYS)
-            case Label(x, y, text, size, colour):
+            case Label(x, y, text, size, colour, _, starts):
+                side = "left" if starts else "center"
                 # Without parse_math, matplotlib would set words with two dollar signs as formulas.
-                axes.text(x, y, text, size=size, ha="center", color=colour, parse_math=False)
+                axes.text(x, y, text, size=size, ha=side, color=colour, parse_math=False)
             case Arc():
                 _arc(axes, shape)
     axes.add_collection(

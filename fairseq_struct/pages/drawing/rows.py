@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fairseq_struct.pages.drawing.shapes import Label, Picture, Shape
-from fairseq_struct.pages.drawing.text import WORD_SIZE, shortened, width_of
+from fairseq_struct.pages.drawing.shapes import RED, Label, Picture, Shape
+from fairseq_struct.pages.drawing.text import SMALL_SIZE, WORD_SIZE, shortened, width_of
 
-_TITLE_SIZE = 17
+_TITLE_SIZE, _MOST_TOLD = 17, 3
 # Between pictures; a line of text; from a heading to the next row.
 _GAP, _LINE, _BELOW = 28, 22, 18
 
@@ -47,7 +47,8 @@ def sheet(rows: Sequence[Row], title: str = "") -> Picture:
         pictures, y, end = (_stacked if row.stacked else _beside)(row.pictures, y)
         shapes += [*heading, *pictures]
         y, width = y + _BELOW, max(width, right, end)
-    told = "; ".join(dict.fromkeys(picture.told for row in rows for _, picture in row.pictures))
+    told = list(dict.fromkeys(one.told for row in rows for _, one in row.pictures if one.told))
+    told = "; ".join(told[:_MOST_TOLD]) + (" …" if len(told) > _MOST_TOLD else "")
     return Picture(width, y - _BELOW if rows else y, shapes, told or title)
 
 
@@ -56,7 +57,7 @@ def _text(text: str, y: float, size: float = WORD_SIZE) -> tuple[list[Shape], fl
     if not text:
         return [], y, 0.0
     width = width_of(text, size)
-    return [Label(width / 2, y + size, text, size)], y + _LINE, width
+    return [Label(0.0, y + size, text, size, starts=True)], y + _LINE, width
 
 
 def _stacked(pictures: Sequence[tuple[str, Picture]], y: float) -> tuple[list[Shape], float, float]:
@@ -64,8 +65,12 @@ def _stacked(pictures: Sequence[tuple[str, Picture]], y: float) -> tuple[list[Sh
     left = max((width_of(name) + _GAP for name in names if name), default=0.0)
     shapes, right = [], 0.0
     for name, (_, picture) in zip(names, pictures, strict=True):
+        middle = y + picture.height / 2 + 5
         if name:
-            shapes.append(Label(width_of(name) / 2, y + picture.height / 2 + 5, name))
+            shapes.append(Label(0.0, middle, name, starts=True))
+            if picture.differences:
+                found = f"{picture.differences} differ"
+                shapes.append(Label(0.0, middle + 16, found, SMALL_SIZE, RED, starts=True))
         shapes += picture.moved(left, y).shapes
         y, right = y + picture.height + _BELOW, max(right, left + picture.width)
     return shapes, y - _BELOW if pictures else y, right
@@ -77,9 +82,8 @@ def _beside(pictures: Sequence[tuple[str, Picture]], y: float) -> tuple[list[Sha
     shapes, left = [], 0.0
     for caption, picture in pictures:
         top = bottom - picture.height
-        width = width_of(caption)
         if caption:
-            shapes.append(Label(left + width / 2, top - 8, caption))
+            shapes.append(Label(left, top - 8, caption, starts=True))
         shapes += picture.moved(left, top).shapes
-        left += max(picture.width, width) + _GAP
+        left += max(picture.width, width_of(caption)) + _GAP
     return shapes, bottom, max(left - _GAP, 0.0)

@@ -12,12 +12,13 @@ from fairseq_struct.pages.drawing.text import FONTS, WORD_SIZE
 
 # To be read on white and on black; a colour-blind reader tells them apart, too.
 BLUE, RED, GREEN, GREY, BLACK = "#2f7fc1", "#d9512c", "#1d9a6c", "#999999", "#222222"
+STROKE = 1.4
 # How matplotlib draws images whose pixels are 0 for black and 1 for white.
 GREYS = {"cmap": "gray", "vmin": 0.0, "vmax": 1.0}
 Pixels = Sequence[Sequence[float]]
 Point = tuple[float, float]
 # Only a file of its own is the root; in a page, the page says which colour its text has.
-_OWN_COLOURS = (
+OWN_COLOURS = (
     "<style>svg:root{color:#222;color-scheme:light dark}"
     "@media(prefers-color-scheme:dark){svg:root{color:#e8e8e8}}</style>"
 )
@@ -43,15 +44,13 @@ class Line(NamedTuple):
     x2: float
     y2: float
     colour: str = BLUE
-    width: float = 1.4
+    width: float = STROKE
 
     def svg(self) -> str:
         """A ``path``."""
         x1, y1, x2, y2 = map(_number, self[:4])
-        return (
-            f'<path d="M{x1},{y1}L{x2},{y2}" stroke="{_ink(self.colour)}" '
-            f'stroke-width="{self.width:g}"/>'
-        )
+        width = "" if self.width == STROKE else f' stroke-width="{self.width:g}"'
+        return f'<path d="M{x1},{y1}L{x2},{y2}" stroke="{_ink(self.colour)}"{width}/>'
 
     def moved(self, right: float, down: float) -> Line:
         """The same elsewhere."""
@@ -81,8 +80,8 @@ class Box(NamedTuple):
         x, y, width, height = map(_number, self[:4])
         return (
             f'<rect x="{x}" y="{y}" width="{width}" height="{height}" '
-            f'fill="{_ink(self.colour)}" fill-opacity="{self.shade:.3f}" stroke="{self.edge}">'
-            f"{_told(self.hint)}</rect>"
+            f'fill="{_ink(self.colour)}" fill-opacity="{self.shade:.3f}" '
+            f'stroke="{self.edge}" stroke-width="0.8">{_told(self.hint)}</rect>'
         )
 
     def moved(self, right: float, down: float) -> Box:
@@ -119,7 +118,7 @@ class Dot(NamedTuple):
 
 
 class Label(NamedTuple):
-    """A text, centred at x, above the line y; ``hint`` is told under the mouse."""
+    """A text above the line y, centred at x or starting there; the mouse tells its ``hint``."""
 
     x: float
     y: float
@@ -127,10 +126,12 @@ class Label(NamedTuple):
     size: float = WORD_SIZE
     colour: str = BLACK
     hint: str = ""
+    starts: bool = False
 
     def svg(self) -> str:
         """A ``text``."""
         size = "" if self.size == WORD_SIZE else f' font-size="{self.size:g}"'
+        size += ' text-anchor="start"' if self.starts else ""
         return (
             f'<text x="{_number(self.x)}" y="{_number(self.y)}"{size} '
             f'fill="{_ink(self.colour)}">{escape(self.text)}{_told(self.hint)}</text>'
@@ -224,8 +225,8 @@ class Arc(NamedTuple):
         tip = " ".join(f"{_number(x)},{_number(y)}" for x, y in self.tip())
         faint = "" if self.shade >= 1 else f' opacity="{self.shade:.2f}"'
         return (
-            f'<g{faint}><path d="{curve}V{_number(y2)}" stroke="{_ink(self.colour)}" '
-            f'stroke-width="1.4"/><polygon points="{tip}" fill="{_ink(self.colour)}"/>'
+            f'<g{faint}><path d="{curve}V{_number(y2)}" stroke="{_ink(self.colour)}"/>'
+            f'<polygon points="{tip}" fill="{_ink(self.colour)}"/>'
             f"{_told(self.hint)}</g>"
         )
 
@@ -263,7 +264,7 @@ class Picture(NamedTuple):
 
     def svg_file(self) -> str:
         """An ``svg`` element that is a file by itself, too; dark where the reader wants it dark."""
-        return self._svg(' xmlns="http://www.w3.org/2000/svg"', _OWN_COLOURS)
+        return self._svg(' xmlns="http://www.w3.org/2000/svg"', OWN_COLOURS)
 
     def mirrored(self) -> Picture:
         """The same from right to left; texts are not turned round."""
@@ -281,5 +282,6 @@ class Picture(NamedTuple):
         return (
             f'<svg{namespace} width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
             f'role="img"{told} fill="none" font-family="{FONTS}" font-size="{WORD_SIZE}" '
-            f'text-anchor="middle" stroke-linecap="round">{style}{inside}</svg>\n'
+            f'text-anchor="middle" stroke-width="{STROKE}" stroke-linecap="round">'
+            f"{style}{inside}</svg>\n"
         )

@@ -66,9 +66,10 @@ def _drawn(shape, colours: dict[str, str]) -> str:
             return (
                 rf"  \fill[{name_of(colour)}] {_at(x, y)} circle[radius={radius * _POINTS:.2f}pt];"
             )
-        case Label(x, y, text, size, colour):
+        case Label(x, y, text, size, colour, _, starts):
             font = "" if size >= WORD_SIZE else r", font=\footnotesize"
-            return rf"  \node[anchor=base, text={name_of(colour)}{font}] at {_at(x, y)} " + (
+            side = "base west" if starts else "base"
+            return rf"  \node[anchor={side}, text={name_of(colour)}{font}] at {_at(x, y)} " + (
                 f"{{{escaped(text)}}};"
             )
         case Arc():

@@ -41,7 +41,9 @@ def gallery_page(rows: Iterable[Row], title: str, note: str = "") -> str:
         )
     if turned or differences:
         about = [[row.heading, row.differences] for row in rows]
-        parts.append(_data("about", about) + _data("later", drawn[SHOWN:]))
+        parts.append(_data('id="about"', about))
+        starts = range(SHOWN, len(rows), SHOWN)
+        parts += (_data('class="later"', drawn[start : start + SHOWN]) for start in starts)
         parts.append(SCRIPT.replace("SHOWN", str(SHOWN)))
     return html_page(title, parts, STYLE)
 
@@ -67,8 +69,8 @@ def _article(number: int, row: Row) -> str:
     )
 
 
-def _data(name: str, value: list) -> str:
+def _data(attribute: str, value: list) -> str:
     """Data that the script reads; nothing in it ends the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     text = text.replace("</", "<\\/").replace("<!", "\\u003c!")
-    return f'<script type="application/json" id="{name}">{text}</script>\n'
+    return f'<script type="application/json" {attribute}>{text}</script>\n'

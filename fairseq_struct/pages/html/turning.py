@@ -42,10 +42,16 @@ CONTROLS = """<div id="controls" role="toolbar" aria-label="Sentences" hidden>
 SCRIPT = """<script>
 "use strict";
 (() => {
-const read = name => JSON.parse(document.getElementById(name).textContent);
 const part = name => document.getElementById(name);
-const list = part("rows"), about = read("about"), many = SHOWN;
-const drawn = [...list.children].map(one => one.outerHTML).concat(read("later"));
+const list = part("rows"), about = JSON.parse(part("about").textContent), many = SHOWN;
+// Parts of as many rows as are shown at a time, which are read when they are needed.
+const parts = [[...list.children].map(one => one.outerHTML)];
+const later = document.querySelectorAll("script.later");
+function drawn(place) {
+  const part = Math.floor(place / many);
+  parts[part] ??= JSON.parse(later[part - 1].textContent);
+  return parts[part][place % many];
+}
 const words = about.map(([heading]) => heading.toLowerCase());
 const all = about.map((_, place) => place);
 const total = about.reduce((sum, [, count]) => sum + count, 0);
@@ -54,7 +60,7 @@ const whole = number => number.toLocaleString("en");
 function show(number) {
   page = Math.max(0, Math.min(number, Math.ceil(found.length / many) - 1));
   const first = page * many, rows = found.slice(first, first + many);
-  list.innerHTML = rows.map(place => drawn[place]).join("");
+  list.innerHTML = rows.map(drawn).join("");
   part("back").disabled = page === 0;
   part("on").disabled = first + many >= found.length;
   part("next").disabled = !found.some(place => about[place][1]);
