@@ -7,7 +7,7 @@
     FOLDER/model.safetensors     the parameters
     FOLDER/data/data-bin/        dictionaries, and settings of the prepared data
     FOLDER/data/                 segmentation model and manifest of the prepared data
-    FOLDER/encoder/              configuration and tokenizer of a pretrained encoder, if there is one
+    FOLDER/encoder/              configuration and tokenizer of a pretrained encoder, if any
 """
 
 FORMAT, NUMBER = "fairseq-struct", 1

@@ -84,14 +84,15 @@ def _plain(options: Mapping[str, Any], kind: str = MAPPING) -> dict[str, Any]:
     found = {}
     for name, value in options.items():
         value = list(value) if isinstance(value, tuple) else value
-        try:
-            _check([(name, value)])
-        except InputError as error:
-            raise InputError(f"cannot be exported: {error}") from None
-        if not isinstance(value, str) or not {"/", "\\"} & set(value):
-            found[name] = value
-        elif kind == NAMESPACE:
-            found[name] = None
+        if isinstance(value, str) and _is_path(value):
+            if kind == NAMESPACE:
+                found[name] = None
+            continue
+        found[name] = value
+    try:
+        _check(found.items())
+    except InputError as error:
+        raise InputError(f"cannot be exported: {error}") from None
     return found
 
 
@@ -100,7 +101,7 @@ def _check(options: Iterable[tuple[Any, Any]]):
         if not isinstance(name, str) or not name.isidentifier() or name.startswith("__"):
             raise InputError(f"{name!r} is no name of an option")
         if not _is_plain(value):
-            raise InputError(f"the option {name} is no number, text or list of them")
+            raise InputError(f"the option {name} is no number, text without paths, or list of them")
 
 
 def _is_plain(value: Any) -> bool:
@@ -108,7 +109,10 @@ def _is_plain(value: Any) -> bool:
         return all(map(_is_plain, value))
     if isinstance(value, dict):
         return all(isinstance(name, str) for name in value) and all(map(_is_plain, value.values()))
-    # Interpolations read other options, or the environment.
-    return value is None or isinstance(value, int | float) or (
-        isinstance(value, str) and "${" not in value
-    )  # fmt: skip
+    if isinstance(value, str):  # interpolations read other options, or the environment
+        return "${" not in value and not _is_path(value)
+    return value is None or isinstance(value, int | float)
+
+
+def _is_path(value: str) -> bool:
+    return "/" in value or "\\" in value

@@ -1,0 +1,96 @@
+"""``fairseq-struct export``, and verbs that read what it wrote; the model card."""
+
+import io
+import json
+
+import pytest
+import yaml
+from exported_models import checkpoint_of
+
+from fairseq_struct.cli.main import main
+
+RECORD = {
+    "experiment": "toy", "variant": "plain", "metrics": {"accuracy": 51.5, "f1_test": 40},
+    "paper": {"accuracy": 53.0}, "data": "Toy sentences: two labels", "seed": 1, "updates": 8,
+    "device": "a processor", "minutes": 1.5, "command": "recipes/toy.sh plain", "version": "0.1.0",
+}  # fmt: skip
+
+
+@pytest.fixture
+def records(tmp_path):
+    path = tmp_path / "results.jsonl"
+    others = [{**RECORD, "variant": "other"}, {**RECORD, "seed": 2}, RECORD]
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in others))
+    return path
+
+
+def export(arch, folder, *options):
+    checkpoint, data = checkpoint_of(arch)
+    return main(["export", str(checkpoint), str(folder), "--data", str(data), *map(str, options)])
+
+
+def test_verbs_read_it(tmp_path, monkeypatch, capsys):
+    assert export("latent_tree_classifier", tmp_path / "model") == 0
+    assert capsys.readouterr().out.startswith(f"{tmp_path / 'model'}: 6 files, 0.0 MB (the check")
+    checkpoint, data = checkpoint_of("latent_tree_classifier")
+    for verb in ("classify", "parse"):
+        said = []
+        for place in ([str(checkpoint), "--data", str(data)], [str(tmp_path / "model")]):
+            monkeypatch.setattr("sys.stdin", io.StringIO("a b c d\nb\n"))
+            assert main([verb, *place]) == 0
+            said.append(capsys.readouterr().out)
+        assert said[0] == said[1] != ""
+
+
+def test_the_card_has_what_the_hub_expects(tmp_path, records):
+    out = tmp_path / "model"
+    options = ("--records", records, "--variant", "plain")
+    assert export("latent_tree_classifier", out, *options) == 0
+    text = (out / "README.md").read_text()
+    _, head, body = text.split("---\n", 2)
+    head = yaml.safe_load(head)
+    assert head["library_name"] == "fairseq-struct"
+    assert head["tags"] == ["fairseq-struct", "fairseq", "latent-tree-classifier"]
+    assert head["pipeline_tag"] == "text-classification"
+    assert head["metrics"] == ["accuracy", "f1"]
+    (index,) = head["model-index"]
+    assert index["name"] == "model"
+    (result,) = index["results"]
+    assert result["dataset"] == {"name": RECORD["data"], "type": "toy"}
+    assert [one["value"] for one in result["metrics"]] == [51.5, 40]
+    parts = ("| seed | 1 |", "| updates | 8 |", "| accuracy | 51.5 | 53.0 |")
+    for part in (*parts, RECORD["command"], RECORD["data"], 'fairseq_struct.load("model")'):
+        assert part in body
+    config = json.loads((out / "config.json").read_text())
+    for name, entry in config["files"].items():
+        assert f"| {name} | {entry['size']} | {entry['sha256']} |" in body
+    assert config["training"]["options"]["optimizer"] == "adam"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), r"several records with the seed 1 (toy other, toy plain)"),
+        (("--variant", "none"), "no record of the variant none with the seed 1"),
+        (("--experiment", "none"), "no record of the experiment none with the seed 1"),
+    ],
+)
+def test_records_of_other_models(tmp_path, records, capsys, options, message):
+    assert export("latent_tree_classifier", tmp_path / "m", "--records", records, *options) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "m").exists()
+
+
+def test_errors(tmp_path, capsys):
+    checkpoint, _ = checkpoint_of("udgn")
+    for command, message in (
+        (["none.pt", "out"], "none.pt: no such file"),
+        ([str(tmp_path), "out"], "is a folder, not a file, and no exported model either"),
+        ([str(checkpoint), str(checkpoint)], "udgn.pt: is a file, not a folder"),
+        ([str(checkpoint), str(tmp_path / "x"), "--variant=a"], "data-bin: no such folder"),
+        ([str(checkpoint), "x", "--records=none"], "none: no such file"),
+    ):
+        assert main(["export", *command]) == 2
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,109 @@
+"""Exported models say the same as their checkpoints, bit for bit, of every architecture."""
+
+import json
+
+import pytest
+import torch
+from exported_models import checkpoint_of, said_by
+from stored_models import MODELS
+
+import fairseq_struct
+from fairseq_struct.errors import InputError
+from fairseq_struct.inference import made_by
+
+WITHOUT_TOOL = {"masked_transformer", "latent_clusters"}
+
+
+@pytest.mark.parametrize("arch", MODELS)
+def test_an_exported_model_says_the_same(arch, tmp_path):
+    checkpoint, data = checkpoint_of(arch)
+    out = fairseq_struct.export(checkpoint, tmp_path / "model", data=data)
+    expected, found = said_by(checkpoint, data), said_by(out)
+    assert found == expected
+    assert found["parameters"]
+    assert len(found) > 1 or arch in WITHOUT_TOOL
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    checkpoint, data = checkpoint_of("udgn")
+    return fairseq_struct.export(checkpoint, tmp_path_factory.mktemp("export") / "udgn", data=data)
+
+
+def test_it_needs_neither_torch_load_nor_the_old_data(exported, monkeypatch):
+    def refused(*_, **__):
+        raise AssertionError("an export holds no pickle")
+
+    monkeypatch.setattr(torch, "load", refused)
+    (tree,) = fairseq_struct.load(exported).parse(["the cats sing"])
+    assert len(tree) == 3
+
+
+def test_it_names_no_place_of_this_machine(exported):
+    text = (exported / "config.json").read_text() + (exported / "README.md").read_text()
+    assert "/" not in json.loads((exported / "config.json").read_text())["task"].values()
+    checkpoint, data = checkpoint_of("udgn")
+    assert str(checkpoint.parent) not in text and str(data) not in text
+    assert "tmp" not in (exported / "config.json").read_text()
+
+
+def test_it_describes_the_training(exported):
+    checkpoint, _ = checkpoint_of("udgn")
+    expected, found = made_by(checkpoint), made_by(exported)
+    for name in ("model", "seed", "epochs", "updates", "text"):
+        assert found[name] == expected[name]
+
+
+def test_it_is_a_third_of_a_checkpoint(tmp_path):
+    """Adam's two moments of each parameter stay behind, and tied parameters are stored once."""
+    checkpoint, data = checkpoint_of("undirected_convnet")
+    state = torch.load(checkpoint, weights_only=True)
+    count = sum(value.numel() for value in state["model"].values())
+    moments = {"exp_avg": torch.zeros(count), "exp_avg_sq": torch.zeros(count)}
+    state["last_optimizer_state"] = {"state": {0: moments}}
+    torch.save(state, tmp_path / "checkpoint.pt")
+    out = fairseq_struct.export(tmp_path / "checkpoint.pt", tmp_path / "model", data=data)
+    weights, whole = 4 * count, (tmp_path / "checkpoint.pt").stat().st_size
+    assert weights < (out / "model.safetensors").stat().st_size < weights + 2000
+    assert whole > 3 * weights
+
+
+def test_half_rounds_the_parameters(tmp_path):
+    checkpoint, data = checkpoint_of("udgn")
+    out = fairseq_struct.export(checkpoint, tmp_path / "half", data=data, half=True)
+    whole = fairseq_struct.export(checkpoint, tmp_path / "whole", data=data)
+    sizes = [(folder / "model.safetensors").stat().st_size for folder in (out, whole)]
+    assert sizes[0] < 0.7 * sizes[1]
+    rounded, exact = (fairseq_struct.load(folder).model.state_dict() for folder in (out, whole))
+    for name, value in exact.items():
+        assert rounded[name].equal(value.half().float())
+    assert any(not rounded[name].equal(value) for name, value in exact.items())
+
+
+def test_an_export_can_be_exported_again(exported, tmp_path):
+    again = fairseq_struct.export(exported, tmp_path / "again")
+    for name in ("model.safetensors", "data/data-bin/dict.txt"):
+        assert (again / name).read_bytes() == (exported / name).read_bytes()
+    assert said_by(again) == said_by(exported)
+
+
+def test_folders_of_others_stay(exported, tmp_path):
+    checkpoint, data = checkpoint_of("udgn")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "config.json").write_text('{"model_type": "bert"}')
+    for options in ({}, {"overwrite": True}):
+        with pytest.raises(InputError, match="mine: exists, but is no exported model"):
+            fairseq_struct.export(checkpoint, mine, data=data, **options)
+    assert (mine / "config.json").read_text() == '{"model_type": "bert"}'
+    out = fairseq_struct.export(exported, tmp_path / "out")
+    with pytest.raises(InputError, match="out: exists; replace it with --overwrite"):
+        fairseq_struct.export(checkpoint, out, data=data)
+    (out / "README.md").write_text("edited")
+    (out / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"out: holds notes\.txt, which would be lost"):
+        fairseq_struct.export(checkpoint, out, data=data, overwrite=True)
+    (out / "notes.txt").unlink()
+    fairseq_struct.export(checkpoint, out, data=data, overwrite=True)
+    assert "license" in (out / "README.md").read_text()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
