@@ -29,9 +29,9 @@ _TRAIN = r"fairseq-(struct )?train.*"
 _OF = rf"{_TRAIN} --(arch|preset) "
 # Pattern in a command's line: arguments that are added. All patterns that match apply.
 SMALLER = {
-    _TRAIN: "--max-update 2 --max-epoch 1 --num-workers 0",
+    _TRAIN: "--max-update 2 --max-epoch 1 --num-workers 0 --validate-interval 1 --save-interval 1",
     rf"{_OF}(scheduled_sampling|latent_tree)_transformer": _TRANSLATION,
-    rf"{_OF}scheduled_sampling_transformer": "--no-eval",
+    rf"{_OF}scheduled_sampling_transformer": "--schedule-warmup-updates 0",
     rf"{_OF}latent_tree_classifier": "--embed-dim 16 --hidden-size 16",
     rf"{_OF}on_lstm_lm": "--embed-dim 16 --hidden-size 16 --chunk-size 4"
     " --batch-size 2 --batch-size-valid 2 --tokens-per-sample 8",
