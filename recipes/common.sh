@@ -116,7 +116,8 @@ train() {
     shift 2
     set -- "$@" ${epochs:+--max-epoch "$epochs"} ${updates:+--max-update "$updates"} --seed "$seed"
     if [ "${1:-}" = --preset ]; then
-        options=$(fairseq-struct presets "$2" --arguments "${@:3}") || exit 2
+        options=$(PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH} \
+            fairseq-struct presets "$2" --arguments "${@:3}") || exit 2
         mapfile -t <<<"$options"
         set -- "${MAPFILE[@]}"
     fi

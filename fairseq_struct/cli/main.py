@@ -15,9 +15,9 @@ from fairseq_struct.errors import run_plainly, suggestion
 # Modules of cli/, in the order of the list that the user sees.
 VERBS = (
     "doctor", "prepare", "training.train", "training.presets", "training.average_checkpoints",
-    "training.hydra_train", "training.user_dir", "trained.channels", "trained.classify", "trained.complete",
-    "trained.draw", "trained.parse", "trained.rollout", "trained.syneval", "results.evaluate",
-    "results.report",
+    "training.hydra_train", "training.user_dir", "trained.channels", "trained.classify",
+    "trained.complete", "trained.draw", "trained.parse", "trained.rollout", "trained.syneval",
+    "results.evaluate", "results.report",
 )  # fmt: skip
 
 
