@@ -141,7 +141,7 @@ train() {
 # by_name OPTIONS : print the options that count, one in a line: of those of one name the last. Their
 # order does not matter.
 by_name() {
-    sed 's/ --/\n--/g' <<<"$1" | awk '{ last[$1] = $0 } END { for (name in last) print last[name] }' |
+    awk '{ last[$1] = $0 } END { for (name in last) print last[name] }' <<<"${1// --/$'\n'--}" |
         LC_ALL=C sort
 }
 
