@@ -116,7 +116,8 @@ train() {
     shift 2
     set -- "$@" ${epochs:+--max-epoch "$epochs"} ${updates:+--max-update "$updates"} --seed "$seed"
     if [ "${1:-}" = --preset ]; then
-        options=$(fairseq-struct presets "$2" --arguments "${@:3}") || exit 2
+        options=$(PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH} \
+            fairseq-struct presets "$2" --arguments "${@:3}") || exit 2
         mapfile -t <<<"$options"
         set -- "${MAPFILE[@]}"
     fi
@@ -140,7 +141,7 @@ train() {
 # by_name OPTIONS : print the options that count, one in a line: of those of one name the last. Their
 # order does not matter.
 by_name() {
-    sed 's/ --/\n--/g' <<<"$1" | awk '{ last[$1] = $0 } END { for (name in last) print last[name] }' |
+    awk '{ last[$1] = $0 } END { for (name in last) print last[name] }' <<<"${1// --/$'\n'--}" |
         LC_ALL=C sort
 }
 

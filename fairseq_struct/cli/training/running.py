@@ -65,7 +65,8 @@ class Training:
                     raise
                 print(f"error: {self._reason(error)}", file=screen.errors, flush=True)
                 status = 1
-            print(*self._last_words(status), sep="\n", file=screen.out, flush=True)
+            for words in self._last_words(status):
+                print(words, file=screen.out, flush=True)
         return status
 
     def _check(self) -> None:
@@ -118,10 +119,11 @@ class Training:
                            for end in ends)  # fmt: skip
 
         def show():
+            lines = lines_as_written(self.log, begin, ended)
             show_progress(
-                lines_as_written(self.log, begin, ended), updates, _once("loss", "lr", *self._valid),
-                screen.errors, epochs=epochs, progress=self.progress,
-                validation=_once("loss", *self.preset.watch, self.metric),
+                lines, updates, _once("loss", "lr", f"valid_{self.metric}"), screen.errors,
+                epochs=epochs, validation=_once("loss", *self.preset.watch, self.metric),
+                progress=self.progress,
             )  # fmt: skip
 
         watcher = threading.Thread(target=show, name="progress", daemon=True)
@@ -131,10 +133,6 @@ class Training:
         finally:
             ended.set()
             watcher.join()
-
-    @property
-    def _valid(self) -> list[str]:
-        return [f"valid_{self.metric}"]
 
     def _reason(self, error: Exception) -> str:
         """The last line of an error, which may be the traceback of another process."""
