@@ -109,7 +109,7 @@ class TrainedModel:
     def _tool(self, ability: str):
         """The tool with an ability, built on first use."""
         entry = self._tools.get(ability)
-        if entry is None:
+        if entry is None or (self._built and ability not in self.abilities):
             raise InputError(f"{self.checkpoint}: {self._cannot(ability)}")
         if entry.name not in self._built:
             names = {option.name for option in entry.options} | {"batch_words"}
@@ -123,8 +123,11 @@ class TrainedModel:
         return self._built[entry.name]
 
     def _cannot(self, ability: str) -> str:
-        can = " and ".join(method for one in self.abilities for method in METHODS.get(one, (one,)))
-        return f"{type(self.model).__name__} {ABILITIES[ability]}; it can {can}"
+        return f"{type(self.model).__name__} {ABILITIES[ability]}; it can {self._methods}"
+
+    @property
+    def _methods(self) -> str:
+        return ", ".join(name for one in self.abilities for name in METHODS.get(one, (one,)))
 
     def __getattr__(self, name: str):
         # Only called for names that this class lacks; before __init__ ends there is no tool.
@@ -133,8 +136,7 @@ class TrainedModel:
         try:
             return getattr(self.tool, name)
         except AttributeError:
-            can = ", ".join(m for one in self.abilities for m in METHODS.get(one, (one,)))
-            raise AttributeError(f"this model has no {name!r}; it can {can}") from None
+            raise AttributeError(f"this model has no {name!r}; it can {self._methods}") from None
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self.tool)})
@@ -142,9 +144,8 @@ class TrainedModel:
     def __repr__(self) -> str:
         parameters = list(self.model.parameters())
         count = sum(one.numel() for one in parameters)
-        can = ", ".join(m for one in self.abilities for m in METHODS.get(one, (one,)))
         device = parameters[0].device if parameters else "cpu"
         return (
             f"TrainedModel({str(self.checkpoint)!r}: {type(self.model).__name__}, one of the "
-            f"{self.kind}; {count:,} parameters on {device}; can {can})"
+            f"{self.kind}; {count:,} parameters on {device}; can {self._methods})"
         )

@@ -45,5 +45,5 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(data, tmp_path):
     pairs = [("a", "( not b )"), ("( a ( or c ) )", "a"), ("a", "a")]
     together = [one.probabilities for one in model.analyse(pairs)]
     assert together == [pytest.approx(next(model.analyse([pair])).probabilities) for pair in pairs]
-    with pytest.raises(InputError, match="this classifier infers no trees"):
+    with pytest.raises(InputError, match="infers no trees; it can classify"):
         model.parse(["a"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from fairseq.search import Search
 from torch import Tensor
@@ -23,7 +24,7 @@ class SampledSearch(Search):
         super().__init__(dictionary)
         self.seed = seed
         self.top_k = None if top_k is None else min(top_k, self.vocab_size)
-        self._random: dict[int, torch.Generator] = {}
+        self._random: dict[int, np.random.Generator] = {}
 
     def step(
         self,
@@ -61,8 +62,6 @@ class SampledSearch(Search):
         rows = []
         for number in numbers.tolist():
             if number not in self._random:
-                seed = (self.seed << 32) + number
-                self._random[number] = torch.Generator().manual_seed(seed)
-            draw = torch.rand(count, generator=self._random[number], dtype=torch.float64)
-            rows.append(draw)
-        return torch.stack(rows)
+                self._random[number] = np.random.default_rng([self.seed, number])
+            rows.append(self._random[number].random(count))
+        return torch.from_numpy(np.stack(rows))

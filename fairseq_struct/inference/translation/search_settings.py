@@ -73,22 +73,20 @@ class SearchSettings:
             return self.n_best
         return BEAM if self.beam is None else self.beam
 
-    def longest(self, symbols: int, positions: int) -> int:
-        """Most symbols of a translation, without its end.
+    def check_lengths(self, positions: int):
+        """Check that the shortest sentence, a symbol and its end, can have a translation.
 
         Args:
-            symbols: of the sentence, its end included.
             positions: of the decoder.
 
         Raises:
-            InputError: it is below ``min_len``.
+            InputError: ``min_len`` is above the most symbols of its translation.
         """
-        longest = min(int(self.max_len_a * symbols + self.max_len_b), positions - 1)
+        longest = min(int(2 * self.max_len_a + self.max_len_b), positions - 1)
         if longest < self.min_len:
             raise InputError(
                 f"--min-len {self.min_len} is above the most symbols of a translation, {longest}"
             )
-        return longest
 
 
 def _check(name: str, value, kind: type, least: int | None):

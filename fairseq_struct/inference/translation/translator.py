@@ -71,7 +71,7 @@ class Translator:
             chosen = SearchSettings(**settings)
         except TypeError as error:
             raise InputError(f"translate: {str(error).partition('() ')[2] or error}") from None
-        chosen.longest(1, self._of_target)
+        chosen.check_lengths(self._of_target)
         return by_length(
             sentences, partial(self._translated, settings=chosen),
             partial(self._sentence, truncate=chosen.truncate),
@@ -118,7 +118,6 @@ class Translator:
         lengths = torch.tensor([len(row) for row in rows], device=device)
         net_input = {"src_tokens": tokens, "src_lengths": lengths}
         numbers = torch.tensor([one.number for one in batch], device=device)
-        settings.longest(int(lengths.max()), self._of_target)
         generator = self._generator(settings).to(device)
         found = generator.generate([self.model], {"net_input": net_input, "id": numbers})
         return [own[: settings.n_best] for own in found]
@@ -138,6 +137,6 @@ class Translator:
         symbols = [self.target[number] for number in numbers if number != self.target.eos()]
         scores = hypothesis["positional_scores"].double() / math.log(2)
         score = float(hypothesis["score"]) / math.log(2)
-        return Translation(
-            self.text.text(symbols), sentence.text, symbols, score, scores.tolist()
-        )  # fmt: skip
+        # Like fairseq, the text leaves out a begin of sentence within the sentence.
+        text = self.text.text([one for one in symbols if one != self.target.bos_word])
+        return Translation(text, sentence.text, symbols, score, scores.tolist())
