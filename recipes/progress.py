@@ -1,6 +1,6 @@
 """Show the progress of a fairseq-train whose log is read from standard input.
 
-fairseq-train … --log-format json 2>&1 | tee -a train.log | python progress.py --updates 1000
+    fairseq-train … --log-format json 2>&1 | tee -a train.log | python progress.py --updates 1000
 """
 
 import argparse

@@ -76,7 +76,9 @@ def read_by_hand(memory, sentence, slots):
                 for m, c in zip(stack[i], candidates[i], strict=True)
             ]
             output = composed(memory.cell, below, stack[i])
-            below = [x * (1 - mass[i]) + o * mass[i] for x, o in zip(word, output, strict=True)]
+            below = [
+                x * (1 - mass[i]) + o * mass[i] for x, o in zip(word, output, strict=True)
+            ]
             new.append(below)
         candidates = new
         steps.append((pointer, list(stack), candidates))

@@ -26,48 +26,21 @@ STORED = Path(__file__).resolve().parent / "stored"
 OUTPUTS = STORED / "outputs.json"
 SENTENCES = ("a b c d", "b", "the cats in the house sing", "one two three nine")
 SEQUENCES = ("1 2 _ 4 5 6 7 8", "10 _ 8 7 6 _ 4 3 2")
-LM = [
-    "--task=recurrent_language_modeling",
-    "--criterion=recurrent_language_modeling",
-    "--batch-size=4",
-    "--tokens-per-sample=8",
-    "--embed-dim=8",
-    "--hidden-size=12",
-    "--layers=2",
-]
-MASKED = [
-    "--task=structured_masked_lm",
-    "--criterion=structured_masked_lm",
-    "--embed-dim=8",
-    "--layers=2",
-    "--max-tokens=80",
-    "--valid-draws=2",
-]
-LABELS = [
-    "--task=structured_classification",
-    "--criterion=structured_classification",
-    "--embed-dim=8",
-    "--hidden-size=8",
-    "--batch-size=8",
-]
-TRANSFORMER = [
-    *LABELS[:2],
-    "--batch-size=8",
-    "--hidden-size=8",
-    "--heads=2",
-    "--feedforward-size=8",
-]
+LM = ["--task=recurrent_language_modeling", "--criterion=recurrent_language_modeling",
+      "--batch-size=4", "--tokens-per-sample=8", "--embed-dim=8", "--hidden-size=12", "--layers=2"]
+MASKED = ["--task=structured_masked_lm", "--criterion=structured_masked_lm", "--embed-dim=8",
+          "--layers=2", "--max-tokens=80", "--valid-draws=2"]
+LABELS = ["--task=structured_classification", "--criterion=structured_classification",
+          "--embed-dim=8", "--hidden-size=8", "--batch-size=8"]
+TRANSFORMER = [*LABELS[:2], "--batch-size=8", "--hidden-size=8", "--heads=2",
+               "--feedforward-size=8"]
 TRANSLATION = ["--task=translation", "--source-lang=src", "--target-lang=tgt",
                "--max-tokens=200", "--encoder-layers=1", "--decoder-layers=1",
                "--encoder-embed-dim=8", "--decoder-embed-dim=8",
                "--encoder-ffn-embed-dim=8", "--decoder-ffn-embed-dim=8"]  # fmt: skip
 HEADS = ["--encoder-attention-heads=2", "--decoder-attention-heads=2"]
-CRAFT = [
-    "--task=craft_imitation",
-    "--criterion=craft_imitation",
-    "--hidden-size=6",
-    "--batch-size=8",
-]
+CRAFT = ["--task=craft_imitation", "--criterion=craft_imitation", "--hidden-size=6",
+         "--batch-size=8"]
 WORLD = ["--subtasks=BA", "--map-size=5", "--kinds=AB", "--time-limit=20"]
 LISTS = ["--task=grammar_induction", "--criterion=grammar_induction", "--batch-size=16",
          "--embed-dim=8"]  # fmt: skip

@@ -39,7 +39,9 @@ class AWDLSTMConfig(FairseqDataclass):
         default=0.1, metadata={"help": "probability of dropping a word wherever it occurs"}
     )
     dropout_embedding: float = field(default=0.5, metadata={"help": "dropout of the embeddings"})
-    dropout_between: float = field(default=0.3, metadata={"help": "dropout between layers"})
+    dropout_between: float = field(
+        default=0.3, metadata={"help": "dropout between layers"}
+    )
     dropout_output: float = field(default=0.45, metadata={"help": "dropout of the last layer"})
     dropout_weights: float = field(
         default=0.45, metadata={"help": "dropout of the recurrent weights"}

@@ -17,7 +17,9 @@ from fairseq_struct.modules.masked_lm.structformer import (
 class StructFormerConfig(MaskedTransformerConfig):
     """Options of the model."""
 
-    parser_layers: int = field(default=4, metadata={"help": "convolution layers of the parser"})
+    parser_layers: int = field(
+        default=4, metadata={"help": "convolution layers of the parser"}
+    )
     parser_window: int = field(
         default=9, metadata={"help": "words that a convolution sees, an odd number"}
     )

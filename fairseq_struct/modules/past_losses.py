@@ -74,11 +74,8 @@ class PastLosses:
             batch = torch.stack([losses.where(counted, 0.0).sum(), counted.double().sum()])
             self._sums += sum_over_workers(batch)
             total, number = self._sums
-            mean = torch.where(
-                self._before.isnan(),
-                total / number,
-                self.decay * self._before + (1 - self.decay) * total / number,
-            )
+            mean = torch.where(self._before.isnan(), total / number,
+                               self.decay * self._before + (1 - self.decay) * total / number)
             average.copy_(torch.where(number > 0, mean, self._before))
             if self._update is None:
                 self._before = None

@@ -135,9 +135,7 @@ class Categorical:
         less likely than that are drawn too rarely.)
         """
         noise = torch.rand(
-            self._exact.shape,
-            generator=generator,
-            device=self._exact.device,
+            self._exact.shape, generator=generator, device=self._exact.device,
             dtype=self._exact.dtype,
         )
         smallest = torch.finfo(noise.dtype).eps / 4

@@ -88,7 +88,9 @@ class MovingAverage:
         return before
 
 
-def reading(scores: Tensor, structure: Structure, method: str, temperature: float = 1.0) -> Tensor:
+def reading(
+    scores: Tensor, structure: Structure, method: str, temperature: float = 1.0
+) -> Tensor:
     """The decoder's input in evaluation, without noise and without a surrogate gradient.
 
     The relaxed methods read their mean of structures, all others the best structure.
@@ -250,7 +252,8 @@ def _losses(decoder_loss: Loss, value: Tensor, batch: int) -> Tensor:
         raise TypeError(f"decoder_loss must return a tensor, not {type(losses).__name__}")
     if losses.shape != (batch,):
         raise ValueError(
-            f"decoder_loss must return one loss per instance, {(batch,)}, not {tuple(losses.shape)}"
+            f"decoder_loss must return one loss per instance, {(batch,)}, "
+            f"not {tuple(losses.shape)}"
         )
     return losses
 

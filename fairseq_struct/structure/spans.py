@@ -41,7 +41,6 @@ def tree_of_distances(distances: Sequence[float], split: str = "word") -> list[S
     if any(value != value for value in values):
         raise ValueError(f"distance {next(i for i, v in enumerate(values) if v != v)} is NaN")
     if split == "gap":
-
         def choose(start: int, end: int) -> int:
             return max(range(start + 1, end), key=values.__getitem__)
 

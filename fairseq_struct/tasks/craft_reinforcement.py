@@ -38,7 +38,9 @@ class CraftReinforcementConfig(FairseqDataclass):
     objects_per_kind: int = field(default=1, metadata={"help": "objects of each kind"})
     workshops: int = field(default=0, metadata={"help": "workshops on the map"})
     obstacles: int = field(default=0, metadata={"help": "further obstacles on the map"})
-    time_limit: int = field(default=64, metadata={"help": "steps after which an episode is cut"})
+    time_limit: int = field(
+        default=64, metadata={"help": "steps after which an episode is cut"}
+    )
     observation: str = field(
         default="windows", metadata={"help": "windows around the agent, or the whole grid"}
     )

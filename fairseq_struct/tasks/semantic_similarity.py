@@ -25,7 +25,9 @@ class SemanticSimilarityConfig(FairseqDataclass):
     data: Optional[str] = field(  # noqa: UP045
         default=None, metadata={"help": "folder made by fairseq-struct prepare sentence_similarity"}
     )
-    freeze_parser: bool = field(default=False, metadata={"help": "do not train the model's parser"})
+    freeze_parser: bool = field(
+        default=False, metadata={"help": "do not train the model's parser"}
+    )
     seed: int = II("common.seed")
 
 
@@ -93,7 +95,9 @@ class SemanticSimilarityTask(SentenceTask):
         for number, pair in enumerate(pairs, 1):
             for side, sentence in zip(sides, (pair.first, pair.second), strict=True):
                 refuse_reserved(sentence.split(), f"{path}:{number}")
-                side.append(torch.tensor([index_of(self.words, word) for word in sentence.split()]))
+                side.append(
+                    torch.tensor([index_of(self.words, word) for word in sentence.split()])
+                )
         # fairseq does not convert float64 under fp16, so different scores stay different.
         scores = torch.tensor([pair.score / HIGHEST for pair in pairs], dtype=torch.float64)
         self.datasets[split] = LabelledSentences(

@@ -83,7 +83,9 @@ class StructuredClassificationTask(SentenceTask):
     ONLY_FOR_TRAINING = ("heads_path",)
     needs, models = "sides", "classifiers of this package such as latent_tree_classifier"
 
-    def __init__(self, cfg: StructuredClassificationConfig, words: Dictionary, labels: Dictionary):
+    def __init__(
+        self, cfg: StructuredClassificationConfig, words: Dictionary, labels: Dictionary
+    ):
         super().__init__(cfg, words)
         if cfg.longest_sentence < 0:
             raise InputError(f"--longest-sentence must be 0 or more, not {cfg.longest_sentence}")

@@ -32,7 +32,9 @@ class StructuredMaskedLMConfig(FairseqDataclass):
     data: Optional[str] = field(  # noqa: UP045
         default=None, metadata={"help": "folder data-bin of a language model"}
     )
-    mask_rate: float = field(default=0.3, metadata={"help": "probability that a word is hidden"})
+    mask_rate: float = field(
+        default=0.3, metadata={"help": "probability that a word is hidden"}
+    )
     valid_draws: int = field(
         default=5, metadata={"help": "draws of hidden words that a validation averages over"}
     )

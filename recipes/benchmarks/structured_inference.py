@@ -55,8 +55,7 @@ def rows(batch: int, n: int) -> dict[str, dict[str, Callable | float]]:
     found |= rows_of_all_trees(scores)
     if find_spec("supar"):
         for name, verb in (
-            ("log_partition_gradient", "log_partition"),
-            ("entropy", "entropy"),
+            ("log_partition_gradient", "log_partition"), ("entropy", "entropy"),
             ("argmax", "argmax"),
         ):
             found[name]["supar"] = by_supar(scores, verb, gradient=name.endswith("gradient"))
@@ -227,8 +226,7 @@ def main():
             path = f"{times['torch']:10.2f}" if "torch" in times else " " * 10
             print(
                 f"{name:<36}{times['ours']:10.2f}{path}{times['peer']:10.2f}{ratio:8.1f}"
-                f"{row['target']:8.1f}",
-                flush=True,
+                f"{row['target']:8.1f}", flush=True,
             )
             facts = row["facts"]() if "facts" in row else {}
             for fact, value in facts.items():

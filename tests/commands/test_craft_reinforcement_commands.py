@@ -97,14 +97,8 @@ def test_a_run_that_stops_within_a_rollout_goes_on_as_if_it_had_not(trained, ski
 
 def test_two_workers_do_what_one_does_with_all_their_actors(skills, tmp_path):
     """Each update uses all actors, so workers deal them alike."""
-    options = [
-        *SMALL,
-        f"--options-from={skills}",
-        "--optimizer=sgd",
-        "--lr=0.1",
-        "--max-update=4",
-        "--time-limit=4",
-    ]  # episodes end in every rollout
+    options = [*SMALL, f"--options-from={skills}", "--optimizer=sgd", "--lr=0.1", "--max-update=4",
+               "--time-limit=4"]  # episodes end in every rollout
     (one,) = train_together(tmp_path / "one", *options, "--actors=4", "--batch-size=16")
     two = train_together(tmp_path / "two", *options, "--actors=2", "--batch-size=8", workers=2)
     for name, value in one.state.items():

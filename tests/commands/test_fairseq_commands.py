@@ -57,12 +57,9 @@ def test_a_program_finds_the_same_world_warm_and_cold(script, status):
         ["-c", "raise ValueError('not good')"],
         ["-c", "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"],
         # Programs that are started in the background ignore interrupts, unless they say otherwise.
-        [
-            "-c",
-            "import atexit, os, signal; atexit.register(print, 'the end'); print('begun');"
-            "signal.signal(signal.SIGINT, signal.default_int_handler);"
-            "os.kill(os.getpid(), signal.SIGINT)",
-        ],
+        ["-c", "import atexit, os, signal; atexit.register(print, 'the end'); print('begun');"
+         "signal.signal(signal.SIGINT, signal.default_int_handler);"
+         "os.kill(os.getpid(), signal.SIGINT)"],
         ["-m", "json.tool", "--help"],
     ],
 )

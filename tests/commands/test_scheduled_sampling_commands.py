@@ -86,7 +86,7 @@ def test_generate_after_eval_bleu_and_averaging(data_bin, tmp_path):
         "--save-interval-updates=3",
         "--keep-interval-updates=2",
         "--eval-bleu",
-        '--eval-bleu-args={"beam": 1}',
+        "--eval-bleu-args={\"beam\": 1}",
         "--best-checkpoint-metric=bleu",
         "--maximize-best-checkpoint-metric",
     )
@@ -119,9 +119,9 @@ def test_plain_and_scheduled_checkpoints_continue_one_another(data_bin, tmp_path
         f"--finetune-from-model={tmp_path}/ours/{last}",
         arch="transformer",
     )
-    assert (
-        parameters(tmp_path / "again" / last).keys() == parameters(tmp_path / "ours" / last).keys()
-    )
+    assert parameters(tmp_path / "again" / last).keys() == parameters(
+        tmp_path / "ours" / last
+    ).keys()
 
 
 def test_bad_options_stop_before_any_work(data_bin, tmp_path):

@@ -145,14 +145,8 @@ def options(request):
     match request.param:
         case "scheduled_sampling":
             # Every input replaced, by a mix without noise.
-            return translate(
-                "scheduled_sampling_transformer",
-                "--mix=softmax",
-                *SGD,
-                "--first-pass-gradient",
-                "--schedule=constant",
-                "--schedule-k=0",
-            )
+            return translate("scheduled_sampling_transformer", "--mix=softmax", *SGD,
+                             "--first-pass-gradient", "--schedule=constant", "--schedule-k=0")
         case "latent_tree_translation":
             return translate("latent_tree_transformer", "--latent-method=spigot_ce", *SGD,
                              "--criterion=latent_tree_translation", "--parser-hidden-size=8",

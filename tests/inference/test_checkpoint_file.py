@@ -76,10 +76,9 @@ def test_files_of_other_kinds_are_told_apart(tmp_path, load, write, message):
 @LOADERS
 def test_a_file_that_unpacks_to_more_than_it_is_stays_packed(tmp_path, load, monkeypatch):
     torch.save({"model": {"w": torch.zeros(10**6)}}, tmp_path / "plain.pt")
-    with (
-        zipfile.ZipFile(tmp_path / "plain.pt") as plain,
-        zipfile.ZipFile(tmp_path / "packed.pt", "w", zipfile.ZIP_DEFLATED) as packed,
-    ):
+    with zipfile.ZipFile(tmp_path / "plain.pt") as plain, zipfile.ZipFile(
+        tmp_path / "packed.pt", "w", zipfile.ZIP_DEFLATED
+    ) as packed:
         for name in plain.namelist():
             packed.writestr(name, plain.read(name))
     assert len(torch.load(tmp_path / "packed.pt", weights_only=True)["model"]["w"]) == 10**6

@@ -225,7 +225,7 @@ def test_parse_evaluate_and_draw(trained, command):
     _, page, _ = command("parse", model, "--format=html", lines=text[:2])
     assert page.count("<svg ") == 2 and all(f">{word}<" in page for word in text[0].split())
     status, page, _ = command("draw", model, lines=text[:2])  # steps, if nothing is asked for
-    assert status == 0 and page.count("<svg ") == 2 and 'fill="#222222"' in page
+    assert status == 0 and page.count("<svg ") == 2 and 'fill="currentColor" fill-opacity' in page
     status, page, _ = command("draw", model, "--what=steps", "--gold", gold)
     assert status == 0 and page.count("<svg ") == len(text) and "ADJP+JJ" in page
     status, page, _ = command("draw", model, "--what=units", "--gold", gold, "--output",

@@ -12,6 +12,7 @@ from stored_models import STORED
 
 from fairseq_struct import load
 from fairseq_struct.cli.main import main
+from fairseq_struct.cli.pictures.names import short_names
 from fairseq_struct.data.readers.bracket_trees import spans_of
 from fairseq_struct.data.readers.formulas.formula_trees import constituents, leaves
 from fairseq_struct.errors import InputError
@@ -96,20 +97,22 @@ def test_trees_side_by_side(checkpoint, draw, tmp_path):
     status, page, said = draw(checkpoint, other, "--gold-trees=proplogic", *data, lines=lines)
     assert status == 0 and "error" not in said
     captions = re.findall("<figcaption>(.*)</figcaption>", page)
-    assert captions == ["gold", str(checkpoint), str(other)] * 2
-    texts = re.findall(r"<text [^>]*>(.*?)</text>", page)
+    assert captions == ["gold", *short_names([checkpoint, other])] * 2
+    # Smaller numbers belong to the scale of distances.
+    texts = re.findall(r"<text (?![^>]*font-size)[^>]*>(.*?)</text>", page)
     assert texts == ["d", "and", "not", "e"] * 3 + ["a"] * 3
-    # A line to every child; the gold tree has binary constituents only.
+    # A line to every child, one above the children of each constituent, and one above the root.
     words = lines[0].split()
     trees = [constituents(words, "proplogic"),
              next(load(checkpoint).memories(lines)).spans,
              next(load(other, LANGUAGE).trees(lines)).spans]  # fmt: skip
     for tree, picture in zip(trees, page.split("<svg ")[1:4], strict=True):
         spans = without_words(tree, leaves(words))
-        assert picture.count("<path ") == len(spans) + 4 - 1
+        lines_of_scale = picture.count('stroke-width="0.6"')
+        assert picture.count("<path ") - lines_of_scale == (len(spans) + 4 - 1) + len(spans) + 1
     # By default trees, because not every model has a memory; other sentences keep their brackets.
     page = draw(checkpoint, other, *data, lines=["( a ) b"])[1]
-    assert page.count("<rect ") == 0 and page.count("<text ") == 8
+    assert page.count("<text ") - page.count('font-size="11"') == 8 and page.count("<rect ") == 4
 
 
 def test_a_file_of_either_kind(checkpoint, draw, tmp_path):
@@ -133,7 +136,7 @@ def test_a_file_of_either_kind(checkpoint, draw, tmp_path):
         (["--gold-trees=proplogic"], ["a", "( a"], "line 2: no tree of --gold-trees proplogic: "),
         (["--gold-trees=proplogic", "--what=memory"], ["a"], "does not apply to --what memory"),
         (["--output=nowhere/x.html"], ["a"], "nowhere: no such folder"),
-        (["--output=x.pdf"], ["a"], "x.pdf: --output ends in .html or .png"),
+        (["--output=x.pdf"], ["a"], "x.pdf: --output ends in .html, .svg, .png, .tex"),
         (["--data=x", "--data=y"], ["a"], "--data is given 2 times for 1 checkpoint"),
         (["--data=nowhere"], ["a"], "nowhere: no such folder"),
         (["--output=x.png"], ["a"] * 200, "x.png: the pictures are too large for one PNG"),

@@ -64,7 +64,9 @@ def test_slots_of_the_test_are_for_the_test():
     found = more(tokens, lengths)
     assert found.trees.pointers.size(2) == 6
     words = own.embedding(tokens[:, 0]).transpose(0, 1)
-    torch.testing.assert_close(found.logits, own.output(own.memory(words, slots=6).last).detach())
+    torch.testing.assert_close(
+        found.logits, own.output(own.memory(words, slots=6).last).detach()
+    )
     last, pointers = read_growing(own.memory, words, lengths[:, 0])
     grown = growing(tokens, lengths)
     torch.testing.assert_close(grown.logits, own.output(last).detach())

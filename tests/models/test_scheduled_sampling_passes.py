@@ -14,7 +14,9 @@ from fairseq_struct.modules.scheduled_sampling.input_replacement import (
 def two_passes_written_out(model, batch, coins, gradient):
     """Scores of the second pass, computed at every position."""
     inputs = batch["net_input"]["prev_output_tokens"]
-    encoder_out = model.encoder(batch["net_input"]["src_tokens"], batch["net_input"]["src_lengths"])
+    encoder_out = model.encoder(
+        batch["net_input"]["src_tokens"], batch["net_input"]["src_lengths"]
+    )
     scores, _ = model.decoder(inputs, encoder_out=encoder_out)
     scores = scores if gradient else scores.detach()
     scores = scores.index_fill(2, torch.tensor([model.decoder.padding_idx]), -torch.inf)

@@ -132,7 +132,9 @@ def test_sample_draws_from_the_softmax():
     )
     assert set(mixed.unique().tolist()) == {0.0, 1.0}  # whole tokens
     # Six standard deviations of a frequency are 0.015 here.
-    torch.testing.assert_close(mixed.mean(0), (1.5 * scores[0]).softmax(0), atol=0.015, rtol=0)
+    torch.testing.assert_close(
+        mixed.mean(0), (1.5 * scores[0]).softmax(0), atol=0.015, rtol=0
+    )
 
 
 def test_gumbel_noise_has_the_distribution_of_gumbel():
@@ -199,7 +201,9 @@ def test_half_precision_scores_give_float32_weights_and_half_vectors(name, dtype
     scores, embeddings = (100 * scores).to(dtype), embeddings.to(dtype)
     scores[:, 1] = -torch.inf
     mixed = EmbeddingMix(name)(scores, embeddings, torch.Generator().manual_seed(1))
-    full = EmbeddingMix(name)(scores.float(), embeddings.float(), torch.Generator().manual_seed(1))
+    full = EmbeddingMix(name)(
+        scores.float(), embeddings.float(), torch.Generator().manual_seed(1)
+    )
     assert mixed.dtype == dtype
     torch.testing.assert_close(mixed.float(), full, atol=0.02, rtol=0.02)
 

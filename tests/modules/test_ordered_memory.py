@@ -62,7 +62,9 @@ def test_memories_follow_from_the_pointers(attention, generator):
     forwards = result.pointers.cumsum(2)[..., None]
     backwards = result.pointers.flip(2).cumsum(2).flip(2)[..., None]
     old, new = result.grid
-    torch.testing.assert_close(old[1:], old[:-1] * (1 - backwards[1:]) + new[:-1] * backwards[1:])
+    torch.testing.assert_close(
+        old[1:], old[:-1] * (1 - backwards[1:]) + new[:-1] * backwards[1:]
+    )
     words = memory.cell.norm(memory.input(inputs_of(torch.Generator().manual_seed(3), 6, 2)))
     below = torch.cat([words[:, :, None], new[:, :, :-1]], 2)
     expected = words[:, :, None] * (1 - forwards) + memory.cell(below, old) * forwards

@@ -249,7 +249,9 @@ def test_observed_heads_restrict_the_trees():
         for b in range(2):
             oracle = Enumerated(scores[b], kind)
             fits = ((known[b] < 0) | (oracle.heads == known[b])).all(1)
-            torch.testing.assert_close(observed.log_partition[b], oracle.scores[fits].logsumexp(0))
+            torch.testing.assert_close(
+                observed.log_partition[b], oracle.scores[fits].logsumexp(0)
+            )
 
 
 def test_perturbed_trees_are_trees_and_vary():

@@ -22,7 +22,6 @@ def test_dependencies_are_the_best_heads_of_each_sentence_without_padding():
         tuple(row[:n].tolist()) for row, n in zip(expected, lengths, strict=True)
     ]
     for heads, depth in zip(trees.heads(), trees.depths().tolist(), strict=True):
-
         def arcs(word, heads=heads):
             return 1 + (arcs(heads[word - 1]) if heads[word - 1] else 0)
 

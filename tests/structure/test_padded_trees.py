@@ -36,7 +36,9 @@ def everything(scores, lengths, kind):
         value = found[verb]
         if value.dim() == 3:
             value = value * value.detach().sqrt()
-        found[f"gradient of {verb}"] = torch.autograd.grad(value.sum(), leaf, retain_graph=True)[0]
+        found[f"gradient of {verb}"] = torch.autograd.grad(
+            value.sum(), leaf, retain_graph=True
+        )[0]
     return {name: value.detach() for name, value in found.items()}
 
 

@@ -165,7 +165,9 @@ def test_score_function_is_unbiased(structure, scores, baseline):
         everywhere[:, b, :n] = heads
         values = trees(scores).arcs(everywhere)[:, b]
         probabilities = trees(given).log_prob(everywhere)[:, b].exp()
-    losses = torch.stack([decoder(value.expand(3, *value.shape))[b] for value in values]).detach()
+    losses = torch.stack([
+        decoder(value.expand(3, *value.shape))[b] for value in values
+    ]).detach()
     (expected,) = torch.autograd.grad((probabilities * losses).sum(), given)
     generator, count = torch.Generator().manual_seed(1), 3000
     total = torch.zeros_like(scores)
@@ -241,9 +243,8 @@ def test_what_is_known_joins_the_losses(structure, scores):
     moved = scores.clone()
     for _ in range(200):
         moved.requires_grad_()
-        loss = latent(
-            moved, structure, "ste_identity", Decoder(scores), known=known, supervision_weight=20.0
-        ).losses
+        loss = latent(moved, structure, "ste_identity", Decoder(scores), known=known,
+                      supervision_weight=20.0).losses
         (gradient,) = torch.autograd.grad(loss.sum(), moved)
         moved = (moved - 0.1 * gradient).detach()
     surprise = structure(moved).log_partition - structure(moved).observe(known).log_partition

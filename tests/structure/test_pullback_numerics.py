@@ -110,7 +110,7 @@ def test_steps_beyond_all_numbers_lose_their_instance_only(method):
     factor = torch.tensor([1.0, 1e38, 1.0])
     scores = random_scores(3, 4, 4, dtype=torch.float32).requires_grad_()
     result = latent(
-        scores, DependencyTrees, method, lambda z: z.sum((1, 2)) * factor, step_size=100.0
+        scores, DependencyTrees, method, lambda z: (z.sum((1, 2)) * factor), step_size=100.0
     )
     (gradient,) = torch.autograd.grad(result.losses.sum(), scores)
     assert gradient[[0, 2]].isfinite().all() and not gradient[1].isfinite().all()

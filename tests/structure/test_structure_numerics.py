@@ -43,7 +43,9 @@ def test_a_thousand_random_batches_without_a_nan(kind, scale):
 def test_elimination_is_exact_where_lu_is_not(deviation, single_root):
     scores = random_scores(4, 25, 25, scale=deviation)
     trees = DependencyTrees(scores, projective=False, single_root=single_root)
-    in_logs = DependencyTrees(scores, projective=False, single_root=single_root, backend="torch")
+    in_logs = DependencyTrees(
+        scores, projective=False, single_root=single_root, backend="torch"
+    )
     torch.testing.assert_close(trees.log_partition, in_logs.log_partition, atol=0, rtol=1e-13)
     torch.testing.assert_close(trees.marginals, in_logs.marginals, atol=1e-11, rtol=0)
     torch.testing.assert_close(trees.entropy, in_logs.entropy, atol=1e-8, rtol=1e-9)

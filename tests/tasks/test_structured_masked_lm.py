@@ -164,11 +164,8 @@ def test_models_without_trees_say_so(folder, treebank, tmp_path, capsys):
         (["--layers=0"], "--layers must be 1 or more"),
         (["--dropout=1"], "--dropout must be 0 or more and below 1"),
         (["--channels=0"], "must be 1 or more"),
-        (
-            ["--absolute-positions=3"],
-            r"valid\.bin: sentence . has . words, more than "
-            "--absolute-positions 3",
-        ),
+        (["--absolute-positions=3"], r"valid\.bin: sentence . has . words, more than "
+                                     "--absolute-positions 3"),
         (["--absolute-positions=-3"], "--absolute-positions must be 0 or more"),
         (["--parser-size=0"], "--parser-size must be 1 or more"),
         (["--max-tokens=4"], "--max-tokens 4 is too small: a sentence has 6 words"),

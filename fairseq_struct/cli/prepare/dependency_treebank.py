@@ -57,7 +57,9 @@ def generate(args: argparse.Namespace) -> None:
 
 def write(trees: Mapping[str, list[Sentence]], args: argparse.Namespace, **options):
     """Write the folder, and print the commands that use it."""
-    manifest = write_treebank_folder(trees, args.out, overwrite=args.overwrite, say=say, **options)
+    manifest = write_treebank_folder(
+        trees, args.out, overwrite=args.overwrite, say=say, **options
+    )
     for split, counts in manifest["splits"].items():
         print(f"{split}: {counts['sentences']} sentences, {counts['tokens']} words")
     out = args.out

@@ -1,10 +1,10 @@
 """Prepare labelled sentences or sentence pairs for fairseq: text, data-bin and a manifest.
 
-fairseq-struct prepare labelled_text sst PATH OUT           # train.tsv, dev.tsv, test.tsv
-fairseq-struct prepare labelled_text sst_trees PATH OUT     # train.txt, … with labels 0 to 4
-fairseq-struct prepare labelled_text sick PATH OUT
-fairseq-struct prepare labelled_text snli PATH OUT
-fairseq-struct prepare labelled_text plain OUT --train-file … --valid-file … --test-file …
+    fairseq-struct prepare labelled_text sst PATH OUT           # train.tsv, dev.tsv, test.tsv
+    fairseq-struct prepare labelled_text sst_trees PATH OUT     # train.txt, … with labels 0 to 4
+    fairseq-struct prepare labelled_text sick PATH OUT
+    fairseq-struct prepare labelled_text snli PATH OUT
+    fairseq-struct prepare labelled_text plain OUT --train-file … --valid-file … --test-file …
 """
 
 from __future__ import annotations

@@ -113,7 +113,9 @@ def read(args: argparse.Namespace) -> tuple[list[Instance], Tests, Tests]:
         for number in range(args.most_operators + 1)
         for instance in read_pairs(folder / f"train{number}")
     ]
-    files = {int(file.name[4:]): file for file in folder.glob("test*") if file.name[4:].isdecimal()}
+    files = {
+        int(file.name[4:]): file for file in folder.glob("test*") if file.name[4:].isdecimal()
+    }
     if not files:
         raise InputError(f"{folder}/test0: no such file")
     tests = {number: read_pairs(files[number]) for number in sorted(files)}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fairseq_struct.cli.pictures import trees
 from fairseq_struct.cli.pictures.kinds import KINDS, Kind
+from fairseq_struct.cli.pictures.names import short_names
 from fairseq_struct.cli.shared.paths import require, require_room
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tools
 from fairseq_struct.data.readers.formulas.formula_trees import KINDS as FORMULAS
@@ -216,8 +217,12 @@ def _of_sentences(
     tools = _tools(args, folders, kind)
     kind = kind or _common(tools)
     options = {"faint": True} if args.probabilities else {}
-    for checkpoint, tool in zip(args.checkpoints, tools, strict=True):
-        columns.append(kind.column(str(checkpoint), tool, sentences, gold, **options))
+    names = short_names(args.checkpoints)
+    for checkpoint, name, tool in zip(args.checkpoints, names, tools, strict=True):
+        found = kind.column(str(checkpoint), tool, sentences, gold, **options)
+        columns.append(
+            [[(told.replace(str(checkpoint), name, 1), one) for told, one in own] for own in found]
+        )
     pictures = ([one for part in row for one in part] for row in zip(*columns, strict=True))
     rows = zip(sentences, pictures, strict=True)
     return kind, [Row(sentence, own, kind.stacked) for sentence, own in rows]

@@ -73,7 +73,9 @@ def heads_of(
     return [[heads.get(words) for words in side] for side in texts]
 
 
-def constituents_of(path: Path, sentences: Sequence[Tensor], labels: Sequence[str]) -> list[Tensor]:
+def constituents_of(
+    path: Path, sentences: Sequence[Tensor], labels: Sequence[str]
+) -> list[Tensor]:
     """Constituents (m, 3) of each sentence: start, end, number of the label or ``UNKNOWN``.
 
     Args:

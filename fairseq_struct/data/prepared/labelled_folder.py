@@ -203,7 +203,9 @@ def _binarise(prefix: Path, lines: Iterable[str], dictionary) -> None:
     import torch
     from fairseq.data import indexed_dataset
 
-    builder = indexed_dataset.make_builder(f"{prefix}.bin", impl="mmap", vocab_size=len(dictionary))
+    builder = indexed_dataset.make_builder(
+        f"{prefix}.bin", impl="mmap", vocab_size=len(dictionary)
+    )
     for line in lines:
         builder.add_item(torch.tensor([index_of(dictionary, word) for word in line.split()]))
     builder.finalize(f"{prefix}.idx")

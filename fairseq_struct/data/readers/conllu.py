@@ -77,7 +77,9 @@ def read_conllu(path: Path, partial: bool = False) -> Iterator[Sentence]:
 
 def _sentence(path: Path, rows: Sequence[tuple[int, list[str]]], partial: bool) -> Sentence:
     heads = check_heads(path, [(number, columns[6]) for number, columns in rows], partial)
-    words, tags, relations = (tuple(columns[place] for _, columns in rows) for place in (1, 3, 7))
+    words, tags, relations = (
+        tuple(columns[place] for _, columns in rows) for place in (1, 3, 7)
+    )
     words = tuple("_".join(word.split()) or "_" for word in words)
     known = [values if set(values) != {"_"} else () for values in (tags, relations)]
     return Sentence(words, tuple(heads), rows[0][0], *known, str(path))

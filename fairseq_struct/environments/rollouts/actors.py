@@ -144,7 +144,8 @@ class Actors:
     def _begin(self, which: Sequence[int]):
         """New maps for some actors."""
         generators = [
-            stream("maps", self.seed, self.first + one, self.episodes[one]) for one in which
+            stream("maps", self.seed, self.first + one, self.episodes[one])
+            for one in which
         ]
         self.worlds.reset(np.asarray(which), generators)
         self.episodes[which] += 1

@@ -56,7 +56,9 @@ class UndirectedImagesModel(BaseFairseqModel):
         if not cfg.gamma >= 0:
             raise InputError(f"--gamma must be 0 or more, not {cfg.gamma}")
         if cfg.initialisation not in INITIALISATIONS:
-            raise InputError(unknown_name("--initialisation", cfg.initialisation, INITIALISATIONS))
+            raise InputError(
+                unknown_name("--initialisation", cfg.initialisation, INITIALISATIONS)
+            )
 
     @property
     def converges(self) -> bool:

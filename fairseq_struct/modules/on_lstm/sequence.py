@@ -57,7 +57,9 @@ class ONLSTMSequence(torch.autograd.Function):
                 ended = torch.from_numpy(t >= lengths)
                 states[t, ended] = hidden[ended]
             hidden, before = states[t], at[1][t]
-        context.save_for_backward(inputs, weight_ih, weight_hh, first, cell, gates, states, cells)
+        context.save_for_backward(
+            inputs, weight_ih, weight_hh, first, cell, gates, states, cells
+        )
         context.lengths, context.chunk = lengths, chunk
         context.mark_non_differentiable(distances)
         return states, cells[-1].clone(), distances

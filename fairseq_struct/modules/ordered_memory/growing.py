@@ -10,7 +10,9 @@ from fairseq_struct.modules.ordered_memory.memory import OrderedMemory
 UNUSED = 1e-3
 
 
-def read_growing(memory: OrderedMemory, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+def read_growing(
+    memory: OrderedMemory, inputs: Tensor, lengths: Tensor
+) -> tuple[Tensor, Tensor]:
     """Read sequences, doubling the slots of each one until its last slot stays unused.
 
     A slot is unused if p_t gives it at most 0.001 at every word. A sequence of T words needs T - 1

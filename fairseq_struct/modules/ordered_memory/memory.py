@@ -205,8 +205,8 @@ class OrderedMemory(nn.Module):
             return _State(word, none, none, none[..., 0]), pointer
         before = _State(state.word[: len(word)], *(part[:, : len(word)] for part in state[1:]))
         # A word can reach the slots in use and the next one, which holds the word before it.
-        candidates = _with_word(before)[-slots:]
-        mask = torch.cat([before.mass, torch.ones_like(before.word[None, :, 0])])[-slots:]
+        candidates = _with_word(before)[-slots :]
+        mask = torch.cat([before.mass, torch.ones_like(before.word[None, :, 0])])[-slots :]
         pointer = self.attention(query, candidates, mask)
         mass = pointer.cumsum(0).clamp(max=1.0)
         # 1 - pi<- is pi-> of the slot below. It is 0 for the first slot in reach, where M_t is

@@ -66,7 +66,9 @@ class EmbeddingMix(nn.Module):
         ValueError: unknown name, alpha <= 0, or top_k < 1.
     """
 
-    def __init__(self, name: str, alpha: float = 1.0, top_k: int = 5, scale_noise: bool = False):
+    def __init__(
+        self, name: str, alpha: float = 1.0, top_k: int = 5, scale_noise: bool = False
+    ):
         super().__init__()
         if name not in MIXES:
             raise ValueError(unknown_name("embedding mix", name, MIXES))

@@ -59,7 +59,9 @@ def computed_once(modules: Iterable[nn.Module]) -> Iterator[None]:
 
 
 @contextmanager
-def only_at(first: nn.Module, last: nn.Module, rows: Tensor, columns: Tensor) -> Iterator[None]:
+def only_at(
+    first: nn.Module, last: nn.Module, rows: Tensor, columns: Tensor
+) -> Iterator[None]:
     """Let a chain of position-wise modules work at some positions only; other outputs are 0.
 
     Args:

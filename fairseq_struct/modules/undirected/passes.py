@@ -61,10 +61,7 @@ class Passes:
         return drawn_passes(self.training) if self.random else self.training
 
     def minimise(
-        self,
-        graph: FactorGraph,
-        observed: Mapping[str, Tensor],
-        order: Order,
+        self, graph: FactorGraph, observed: Mapping[str, Tensor], order: Order,
         **given: Mapping | None,
     ) -> tuple[dict[str, Tensor], Tensor]:
         """Infer variables: see :meth:`.FactorGraph.minimise`.

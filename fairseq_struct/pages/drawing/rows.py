@@ -9,8 +9,8 @@ from fairseq_struct.pages.drawing.shapes import RED, Label, Picture, Shape
 from fairseq_struct.pages.drawing.text import SMALL_SIZE, WORD_SIZE, shortened, width_of
 
 _TITLE_SIZE, _MOST_TOLD = 17, 3
-# Between pictures; a line of text; from a heading to the next row.
-_GAP, _LINE, _BELOW = 28, 22, 18
+# Between pictures; a line of text; from a heading to the next row; at the edges.
+_GAP, _LINE, _BELOW, _MARGIN = 28, 22, 18, 8
 
 
 class Row(NamedTuple):
@@ -49,7 +49,9 @@ def sheet(rows: Sequence[Row], title: str = "") -> Picture:
         y, width = y + _BELOW, max(width, right, end)
     told = list(dict.fromkeys(one.told for row in rows for _, one in row.pictures if one.told))
     told = "; ".join(told[:_MOST_TOLD]) + (" …" if len(told) > _MOST_TOLD else "")
-    return Picture(width, y - _BELOW if rows else y, shapes, told or title)
+    area = Picture(width, y - _BELOW if rows else y, shapes, told or title)
+    framed = area.moved(_MARGIN, _MARGIN)
+    return framed._replace(width=framed.width + _MARGIN, height=framed.height + _MARGIN)
 
 
 def _text(text: str, y: float, size: float = WORD_SIZE) -> tuple[list[Shape], float, float]:

@@ -154,7 +154,7 @@ def test_treebanks_of_validations_have_words_that_models_do_not_know(tmp_path, s
     task = StructuredMaskedLMTask.setup_task(
         StructuredMaskedLMConfig(data=str(tmp_path), treebank=str(path), seed=1)
     )
-    ((words, heads),) = task.gold
+    (words, heads), = task.gold
     assert words.tolist() == [task.words.index("cat"), task.words.unk()] and heads == [2, 0]
     write(tmp_path / "dict.txt", "cat 1", f"{symbol} 1")
     if symbol == "<mask>":

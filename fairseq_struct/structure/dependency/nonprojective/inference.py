@@ -51,16 +51,9 @@ def log_partition_and_marginals(
     log_partition, marginals = scores.new_empty(len(scores)), zeros(scores.shape)
     done = torch.zeros(len(scores), dtype=torch.bool)
     run(
-        matrix_tree_kernels.log_partition_and_marginals,
-        _steps(lengths, 3),
-        array(weights),
-        array(lengths, np.int64),
-        single_root,
-        array(last, np.int64),
-        want_marginals,
-        array(log_partition),
-        array(marginals),
-        array(done, np.bool_),
+        matrix_tree_kernels.log_partition_and_marginals, _steps(lengths, 3),
+        array(weights), array(lengths, np.int64), single_root, array(last, np.int64),
+        want_marginals, array(log_partition), array(marginals), array(done, np.bool_),
         workspace=_spaces_of_elimination(scores.size(1)),
     )
     log_partition += shift
@@ -87,15 +80,9 @@ def hessian_product(
     tangents = torch.where(weights > 0, weights * direction, 0.0)
     products, done = zeros(scores.shape), torch.zeros(len(scores), dtype=torch.bool)
     run(
-        matrix_tree_kernels.hessian_products,
-        3 * _steps(lengths, 3),
-        array(weights),
-        array(tangents),
-        array(lengths, np.int64),
-        single_root,
-        array(last, np.int64),
-        array(products),
-        array(done, np.bool_),
+        matrix_tree_kernels.hessian_products, 3 * _steps(lengths, 3),
+        array(weights), array(tangents), array(lengths, np.int64), single_root,
+        array(last, np.int64), array(products), array(done, np.bool_),
         workspace=2 * _spaces_of_elimination(scores.size(1)),
     )
     if possible is not None:
@@ -120,12 +107,8 @@ def best_heads(
     best = torch.empty(len(scores), dtype=torch.float64)
     heads = torch.zeros(scores.shape[:2], dtype=torch.int64)
     run(
-        spanning_tree_kernels.best_trees,
-        4 * _steps(lengths, 2),
-        array(scores),
-        array(lengths, np.int64),
-        single_root,
-        array(best),
+        spanning_tree_kernels.best_trees, 4 * _steps(lengths, 2),
+        array(scores), array(lengths, np.int64), single_root, array(best),
         array(heads, np.int64),
         workspace=(tuple(spanning_tree_kernels.contraction_space(scores.size(1))),),
     )
@@ -141,7 +124,9 @@ def sample_heads(
     backend: str,
 ) -> Tensor:
     """Heads (count, batch, n) of exact samples: p(z) is proportional to exp(score(z))."""
-    draw = partial(_word_by_word, single_root=single_root, generator=generator, backend=backend)
+    draw = partial(
+        _word_by_word, single_root=single_root, generator=generator, backend=backend
+    )
     if backend == "torch":
         return draw_all(draw, scores, lengths, count)
     heads = torch.zeros(count, *scores.shape[:2], dtype=torch.int64)
@@ -153,16 +138,9 @@ def sample_heads(
         _, marginals = log_partition_and_marginals(scores, lengths, True, backend)
         roots = marginals.diagonal(0, 1, 2)
     run(
-        random_walk_kernels.samples,
-        count * _steps(lengths, 2),
-        array(weights),
-        array(lengths, np.int64),
-        single_root,
-        array(roots),
-        WALK_STEPS,
-        array(seeds, np.int64),
-        array(heads, np.int64),
-        array(done, np.bool_),
+        random_walk_kernels.samples, count * _steps(lengths, 2),
+        array(weights), array(lengths, np.int64), single_root, array(roots), WALK_STEPS,
+        array(seeds, np.int64), array(heads, np.int64), array(done, np.bool_),
         workspace=(random_walk_kernels.walks_space(scores.size(1)),),
     )
     draw_again(heads, (~done).nonzero()[:, 0], draw, scores, lengths)

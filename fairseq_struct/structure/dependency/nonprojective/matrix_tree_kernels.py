@@ -101,18 +101,8 @@ def _derivatives(n, single_root, a, r, d, by_a, by_r, q):
 
 @compiled
 def log_partition_and_marginals(
-    first,
-    last,
-    weights,
-    lengths,
-    single_root,
-    last_words,
-    want_marginals,
-    log_partition,
-    marginals,
-    done,
-    squares,
-    rows,
+    first, last, weights, lengths, single_root, last_words, want_marginals, log_partition,
+    marginals, done, squares, rows,
 ):
     """Log-partition and marginals from exp of shifted scores, sentence by sentence.
 
@@ -170,7 +160,9 @@ def _eliminate_tangents(n, single_root, a, da, r, dr, d, dd):
 
 
 @inner
-def _derivatives_tangents(n, single_root, a, da, r, dr, d, dd, by_a, dby_a, by_r, dby_r, q, dq):
+def _derivatives_tangents(
+    n, single_root, a, da, r, dr, d, dd, by_a, dby_a, by_r, dby_r, q, dq
+):
     clear(by_a, n, n)
     clear(dby_a, n, n)
     for k in range(n - 1, -1, -1):
@@ -192,7 +184,9 @@ def _derivatives_tangents(n, single_root, a, da, r, dr, d, dd, by_a, dby_a, by_r
                 dpassed[j] += dweight * by[j] + weight * dby[j]
             total /= d[k]
             by_a[i, k] = total + to_root * by_r[i]
-            dby_a[i, k] = (dtotal - total * dd[k]) / d[k] + dto_root * by_r[i] + to_root * dby_r[i]
+            dby_a[i, k] = (
+                (dtotal - total * dd[k]) / d[k] + dto_root * by_r[i] + to_root * dby_r[i]
+            )
             through_root += weight * by_r[i]
             dthrough_root += dweight * by_r[i] + weight * dby_r[i]
         through = to_root * through_root
@@ -217,19 +211,8 @@ def _derivatives_tangents(n, single_root, a, da, r, dr, d, dd, by_a, dby_a, by_r
 
 @compiled
 def hessian_products(
-    first,
-    last,
-    weights,
-    tangents,
-    lengths,
-    single_root,
-    last_words,
-    products,
-    done,
-    squares,
-    rows,
-    squares_of_tangents,
-    rows_of_tangents,
+    first, last, weights, tangents, lengths, single_root, last_words, products, done, squares,
+    rows, squares_of_tangents, rows_of_tangents,
 ):
     """Hessian of the log-partition function times a direction; tangents = weights * direction.
 

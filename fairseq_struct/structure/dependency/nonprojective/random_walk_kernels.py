@@ -94,16 +94,7 @@ def _draw(weights, n, single_root, root_marginals, most_steps, heads, walks):
 
 @compiled
 def samples(
-    first,
-    last,
-    weights,
-    lengths,
-    single_root,
-    root_marginals,
-    most_steps,
-    seeds,
-    heads,
-    done,
+    first, last, weights, lengths, single_root, root_marginals, most_steps, seeds, heads, done,
     walks,
 ):
     """Write exact samples to ``heads`` (count, batch, n), if walks stay below ``most_steps``.

@@ -126,8 +126,12 @@ def decode(n, lanes, lane, single_root, charts, vectors, state, stack, heads):
         if single_root:
             top = _pick(n, rooted, none, lane, root, none, up, lane, none, state)
         else:
-            top = _pick(rest, rooted, none, lane, charts[RIGHT], rest - 1, down, lane, lanes, state)
-            start = _pick(top + 1, prefix, none, lane, charts[LEFT], top, down, lane, lanes, state)
+            top = _pick(
+                rest, rooted, none, lane, charts[RIGHT], rest - 1, down, lane, lanes, state
+            )
+            start = _pick(
+                top + 1, prefix, none, lane, charts[LEFT], top, down, lane, lanes, state
+            )
         heads[top] = 0
         size = _push(stack, size, RIGHT, top, rest - 1 - top)
         size = _push(stack, size, LEFT, start, top - start)
@@ -140,15 +144,7 @@ def decode(n, lanes, lane, single_root, charts, vectors, state, stack, heads):
         a, a_row, b, b_row, shift = parts_of(kind, d)
         column = i * lanes + lane
         split = _pick(
-            d,
-            charts[a],
-            a_row,
-            column,
-            charts[b],
-            b_row,
-            down,
-            column + shift * lanes,
-            lanes,
+            d, charts[a], a_row, column, charts[b], b_row, down, column + shift * lanes, lanes,
             state,
         )
         if kind == RIGHT:
@@ -180,13 +176,6 @@ def read_trees(
                 state[0] = seeds[b]
             for count in range(heads.shape[0]):
                 decode(
-                    lengths[b],
-                    lanes,
-                    lane,
-                    single_root,
-                    charts,
-                    vectors,
-                    state,
-                    stack,
+                    lengths[b], lanes, lane, single_root, charts, vectors, state, stack,
                     heads[count, b],
                 )

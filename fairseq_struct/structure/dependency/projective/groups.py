@@ -171,7 +171,9 @@ def best_of_group(start, used, sentences, highest, heads, good, chart, arcs, rea
     n = inside_outside_kernels.load(
         scores, lengths, start, used, lowest, arcs, chart.root[ROOT_WEIGHT]
     )
-    eisner_kernels.inside_maximum(n, used, arcs, single_root, lengths, start, *chart, highest)
+    eisner_kernels.inside_maximum(
+        n, used, arcs, single_root, lengths, start, *chart, highest
+    )
     np.greater(highest[:used], lowest, out=good)
     stack, state = reading
     eisner_kernels.read_trees(

@@ -126,7 +126,9 @@ def best_heads(
     score up to rounding, any one may then be returned.
     """
     if backend == "torch":
-        best, arcs = plain_torch.first_order(scores, lengths, single_root, plain_torch.best_one)
+        best, arcs = plain_torch.first_order(
+            scores, lengths, single_root, plain_torch.best_one
+        )
         return as_sums(best), heads_of(arcs)
     values = array(scores, np.float32 if scores.dtype == torch.float32 else np.float64)
     best = torch.empty(len(scores), dtype=torch.float64)

@@ -141,7 +141,9 @@ def inside(n, lanes, weights, single_root, lengths, first, charts, vectors, part
 
 
 @compiled
-def outside_of_root(n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by):
+def outside_of_root(
+    n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by
+):
     """Derivatives of log-partition with respect to entries; marginals are entry * derivative.
 
     This part starts at the root: ``by`` gets the derivatives with respect to ``vectors``, ``outer``
@@ -175,15 +177,7 @@ def outside_of_root(n, lanes, single_root, lengths, first, charts, vectors, part
     for j in range(n - 1, -1, -1):
         by_own = by_rooted[j, :lanes]
         pass_to_splits(
-            by_prefix[j + 1, :lanes],
-            rooted,
-            by_rooted,
-            zero,
-            right,
-            by_right,
-            j,
-            zero,
-            lanes,
+            by_prefix[j + 1, :lanes], rooted, by_rooted, zero, right, by_right, j, zero, lanes,
             j + 1,
         )
         for lane in range(lanes):
@@ -192,7 +186,9 @@ def outside_of_root(n, lanes, single_root, lengths, first, charts, vectors, part
             total = rooted[j, lane] / weight if weight > 0.0 else 0.0
             by_root[j, lane] = by_own[lane] * total
             by_own[lane] *= weight
-        pass_to_splits(by_own, prefix, by_prefix, zero, left, by_left, j, zero, lanes, j + 1)
+        pass_to_splits(
+            by_own, prefix, by_prefix, zero, left, by_left, j, zero, lanes, j + 1
+        )
 
 
 @compiled

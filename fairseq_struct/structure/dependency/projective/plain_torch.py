@@ -173,7 +173,9 @@ def _without_root(by_incomplete: Tensor, root: Tensor, single_root: bool) -> Ten
 
 
 @torch.no_grad()
-def second_order(scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor) -> Tensor:
+def second_order(
+    scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor
+) -> Tensor:
     """Hessian of the log-partition function times a direction, (batch, n, n), without autograd.
 
     It is ``first_order`` on pairs of values and tangents. If alternatives have tangents a', their

@@ -75,16 +75,8 @@ def inside(n, lanes, weights, charts):
             a, a_row, b, b_row, shift = parts_of(kind, d)
             target = values[kind], tangents[kind]
             _add_splits(
-                target,
-                d,
-                columns,
-                (values[a], tangents[a]),
-                a_row,
-                (values[b], tangents[b]),
-                b_row,
-                shift,
-                lanes,
-                d,
+                target, d, columns, (values[a], tangents[a]), a_row, (values[b], tangents[b]),
+                b_row, shift, lanes, d,
             )
             for t in range(columns if kind == BETWEEN else 0):
                 between, change = values[RIGHT_ARC, d, t], tangents[RIGHT_ARC, d, t]
@@ -132,7 +124,9 @@ def inside_of_root(n, lanes, single_root, lengths, first, charts, vectors, parti
 
 
 @compiled
-def outside_of_root(n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by):
+def outside_of_root(
+    n, lanes, single_root, lengths, first, charts, vectors, partition, outer, by
+):
     """``outside_of_root`` on pairs of values and tangents."""
     for part in range(2):
         for chart in range(4):
@@ -170,17 +164,7 @@ def outside_of_root(n, lanes, single_root, lengths, first, charts, vectors, part
             by_right[1][own - 1 - j, column] += change * x + each * dx
     for j in range(-1 if single_root else n - 1, -1, -1):
         _pass_to_splits(
-            by_prefix,
-            j + 1,
-            lanes,
-            rooted,
-            by_rooted,
-            zero,
-            right,
-            by_right,
-            j,
-            zero,
-            lanes,
+            by_prefix, j + 1, lanes, rooted, by_rooted, zero, right, by_right, j, zero, lanes,
             j + 1,
         )
         # rooted = root * total; the total goes into a free row of the vectors.
@@ -215,18 +199,9 @@ def outside(n, lanes, weights, charts, outer):
                 outer_tangents[RIGHT, d, t] = dx * w + x * dw + dy * v + y * dv
             a, a_row, b, b_row, shift = parts_of(kind, d)
             _pass_to_splits(
-                (outer_values[own], outer_tangents[own]),
-                d,
-                columns,
-                (values[a], tangents[a]),
-                (outer_values[a], outer_tangents[a]),
-                a_row,
-                (values[b], tangents[b]),
-                (outer_values[b], outer_tangents[b]),
-                b_row,
-                shift,
-                lanes,
-                d,
+                (outer_values[own], outer_tangents[own]), d, columns, (values[a], tangents[a]),
+                (outer_values[a], outer_tangents[a]), a_row, (values[b], tangents[b]),
+                (outer_values[b], outer_tangents[b]), b_row, shift, lanes, d,
             )
 
 

@@ -88,7 +88,9 @@ def search(
     steps = np.pad(steps, (0, -batch % block)).reshape(-1, block).sum(1)
     row, square = Space((room,)), Space((block, room, room))
     algebra = Algebra(square, Space((block, room)), row, row)
-    run(verb, steps, block, (rooms, full), rows, sets, workspace=(algebra, *spaces(n, block)))
+    run(
+        verb, steps, block, (rooms, full), rows, sets, workspace=(algebra, *spaces(n, block))
+    )
     left = full.nonzero()[0]
     if len(left) > 0:
         again = [values[left] for values in rows]

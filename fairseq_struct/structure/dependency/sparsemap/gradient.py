@@ -94,13 +94,8 @@ class JacobianProduct(torch.autograd.Function):
         count, (_, most, n) = array(sizes, np.float64), trees.shape
         steps = (own + count) * count**2
         run(
-            pursuit_kernels.jacobian_products,
-            steps,
-            own,
-            array(trees, np.int64),
-            array(sizes, np.int64),
-            array(direction),
-            array(product),
+            pursuit_kernels.jacobian_products, steps, own,
+            array(trees, np.int64), array(sizes, np.int64), array(direction), array(product),
             workspace=(Space((most, most)), Space((4, most)), Space((most, n), np.int64)),
         )
         return product.to(direction.device)

@@ -106,7 +106,9 @@ def solve(
     if start is not None:
         sets = active_sets(start.trees, start.weights, start.sizes)
     gaps, steps = np.zeros(batch), np.zeros(batch, np.int64)
-    verb = partial(sparsemap, projective=projective, single_root=single_root, tolerance=tolerance)
+    verb = partial(
+        sparsemap, projective=projective, single_root=single_root, tolerance=tolerance
+    )
     rows = array(scores), own, limit, gaps, steps
     sets = search(verb, sets, rows, spaces_of_sparsemap)
     if ((steps >= limit) & (gaps > max(tolerance, EXACT_GAP))).any():
