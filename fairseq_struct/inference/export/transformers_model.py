@@ -4,7 +4,9 @@ fairseq's Transformer, and with it the scheduled-sampling Transformer, has an eq
 ``FSMTForConditionalGeneration``, for post-norm, sinusoidal positions, and embeddings that are
 shared or not. Parameter names are the same, positions count from the padding's number in both, and
 decoding begins with the end symbol in both. (``MarianMTModel`` counts positions from 0 and has
-other frequencies, so its translations would differ.)
+other frequencies, so its translations would differ.) Scores agree to rounding. So does the best
+translation of a beam search, unless it is cut at the longest length, where the libraries score the
+forced end differently; further ones of an n-best list may differ at its end.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ def write(
         InputError: it has no equal of the model.
     """
     task = found.task
-    model = fsmt_of(found.model, (task.cfg.source_lang, task.cfg.target_lang))
+    model = fsmt_of(found.model)
+    model.config.langs = [task.cfg.source_lang, task.cfg.target_lang]
     manifest = write_data_files(task, task.cfg.data, folder)
     (model.half() if half else model).save_pretrained(folder)
     has_tokeniser = write_tokeniser(task, manifest, folder, found.model.max_positions()[0])
@@ -62,12 +65,11 @@ def write(
     )  # fmt: skip
 
 
-def fsmt_of(model: nn.Module, languages: tuple[str, str] = ("en", "de")) -> nn.Module:
+def fsmt_of(model: nn.Module) -> nn.Module:
     """The equal ``FSMTForConditionalGeneration`` of a translation model.
 
     Args:
         model: a Transformer of fairseq.
-        languages: codes of source and target.
 
     Raises:
         DependencyError: the library is missing.
@@ -90,7 +92,7 @@ def fsmt_of(model: nn.Module, languages: tuple[str, str] = ("en", "de")) -> nn.M
     )
     first, words = encoder.layers[0], decoder.dictionary
     config = transformers.FSMTConfig(
-        langs=list(languages), src_vocab_size=len(encoder.dictionary), tgt_vocab_size=len(words),
+        src_vocab_size=len(encoder.dictionary), tgt_vocab_size=len(words),
         activation_function=encoder.cfg.activation_fn, d_model=encoder.embed_tokens.embedding_dim,
         max_position_embeddings=max(model.max_positions()),
         encoder_layers=len(encoder.layers), decoder_layers=len(decoder.layers),
