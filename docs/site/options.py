@@ -10,11 +10,13 @@ change, or ``presets``: those of the system NAME.
 """
 
 import argparse
+import os
 import re
 import sys
 from argparse import SUPPRESS, Action, ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from unittest import mock
 
 DOCS = Path(__file__).resolve().parents[1]
 MARKED = re.compile(
@@ -89,7 +91,9 @@ def _of_verb(name: str) -> Iterator[Action]:
     """Arguments of a verb of fairseq-struct; of ``prepare KIND SOURCE``, too."""
     from fairseq_struct.cli.main import build_parser
 
-    parser = build_parser()
+    with mock.patch.dict(os.environ):
+        os.environ.pop("DATA", None)  # the default of an option, on one machine
+        parser = build_parser()
     for word in name.split():
         (verbs,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
         parser = verbs.choices[word]
