@@ -19,6 +19,7 @@ OUTSIDE = {
     "recipes/README.md": "results/index.md",
 }
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s:]+)(#[^)\s]+)?\)")
+ROLE = re.compile(r":\w+:<code>[.~]?([^<]+)</code>")
 API = re.compile(r"<!-- api: ([\w.]+) -->")
 
 
@@ -47,6 +48,11 @@ def on_page_markdown(markdown, page, files, **_):
         return f"{picture}[{text}]({posixpath.relpath(place, here)}{anchor or ''})"
 
     return API.sub(r"::: \1", LINK.sub(translated, markdown))
+
+
+def on_page_content(html, **_):
+    """Show references of docstrings, written as Sphinx reads them, as code."""
+    return ROLE.sub(r"<code>\1</code>", html)
 
 
 def _outside() -> dict[str, str]:
