@@ -165,6 +165,8 @@ def _meaning(action: Action) -> str:
 def _default(action: Action, value: object) -> str:
     if not action.option_strings:
         return "" if action.nargs in ("?", "*") else "required"
+    if action.required:
+        return "required"
     value = getattr(value, "value", value)
     said = re.search(r"\(default: ([\w.]+)\)$", action.help or "")
     if value in (None, SUPPRESS, "", "???") or (action.nargs == 0 and not value):
