@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from functools import partial
+from io import StringIO
 from pathlib import Path
 
 from fairseq_struct.data.prepared.manifest import MANIFEST, read_manifest
@@ -100,8 +102,9 @@ def _segmenter(folder: Path, kind: str) -> Segmenter:
     if not path.is_file():
         raise InputError(f"{path}: no such file, but text was segmented with it; {AS_IT_IS}")
     try:
-        return reader.load(folder)
+        with redirect_stderr(StringIO()):
+            return reader.load(folder)
     except InputError:
         raise
-    except Exception as error:  # damaged files may raise any exception
-        raise InputError(f"{path}: not a segmentation model ({error})") from None
+    except (Exception, SystemExit):  # subword-nmt prints and exits; sentencepiece raises anything
+        raise InputError(f"{path}: not a segmentation model, or a damaged one") from None

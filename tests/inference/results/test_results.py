@@ -195,7 +195,7 @@ def test_a_notebook_draws_the_first_of_many():
     parse = DependencyParse((0,), ("word",))
     shown = Results([parse] * (SHOWN + 3))._repr_html_()
     assert shown.count("<svg") == SHOWN and "and 3 more" in shown
-    assert Results([Completed := object()])._repr_html_().count("object") and Completed
+    assert "plain &lt;text&gt;" in Results(["plain <text>"])._repr_html_()
     assert Results([parse]) == [(0,)]
 
 
