@@ -115,6 +115,23 @@ def test_trees_side_by_side(checkpoint, draw, tmp_path):
     assert page.count("<text ") - page.count('font-size="11"') == 8 and page.count("<rect ") == 4
 
 
+def test_trees_below_bracketed_gold_trees(draw, tmp_path):
+    """Words come from the file; what differs is counted."""
+    model, gold = STORED / "on_lstm_lm.pt", tmp_path / "gold.txt"
+    gold.write_text("(S (NP (D a) (N b)) (VP (V c) (N d)))\n(S (NP a) (VP b))\n")
+    status, page, said = draw(model, "--gold", gold, f"--data={LANGUAGE}", lines=[])
+    assert status == 0, said
+    first, second = page.split("<article")[1:3]
+    assert first.count("<svg ") == 2 and ">VP</text>" in first
+    found = next(load(model, LANGUAGE).trees(["a b c d"])).spans
+    own = {span for span in found if span != (0, 4)}
+    differ = len(own ^ {(0, 2), (2, 4)})
+    assert (f">{differ} differ<" in first) == (differ > 0) and "differ<" not in second
+    gold.write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n")
+    said = draw(model, "--gold", gold, f"--data={LANGUAGE}", lines=[])[2]
+    assert "infers constituents; the gold trees are dependencies" in said
+
+
 def test_a_file_of_either_kind(checkpoint, draw, tmp_path):
     lines = FORMULAS[:1]
     page = draw(checkpoint, "--what=trees", lines=lines)[1]

@@ -73,6 +73,8 @@ def test_distances_are_bars_on_a_scale():
     assert [bar.hint for bar in of(Box, gaps)] == ["a | b: -1.000", "b | c: 3.000"]
     assert places["a"] < of(Box, gaps)[0].x < places["b"] < of(Box, gaps)[1].x < places["c"]
     assert {"-1", "0", "3"} <= set(places)
+    near = of(Box, constituent_picture(words, [(0, 3)], distances=[57.0, 57.2, 57.1]))
+    assert 0 < near[0].height < near[2].height < near[1].height
 
 
 def test_what_differs_from_gold_is_coloured_and_counted():

@@ -209,6 +209,26 @@ def test_known_heads_are_for_parsers_that_can_use_them(command, trained, tmp_pat
     assert status == 2 and "none: no such file" in said
 
 
+def test_probable_arcs_in_svg_and_tikz(trained, command, tmp_path):
+    """A tree alone, as faint as its arcs are unlikely by their marginals."""
+    svg, tikz = tmp_path / "a.svg", tmp_path / "a.tex"
+    for output in (svg, tikz):
+        status, _, said = command("draw", trained[0], "--probabilities", "--output", output,
+                                  lines=["noun1 verb2"])  # fmt: skip
+        assert status == 0, said
+    tool = fairseq_struct.load(trained[0])
+    (heads,) = next(iter(tool.trees(["noun1 verb2"]))).heads
+    marginals = next(iter(tool.marginals(["noun1 verb2"]))).marginals
+    told = [f"{marginals[head - 1 if head else place][place]:.3f}"
+            for place, head in enumerate(heads)]  # fmt: skip
+    drawn = svg.read_text()
+    assert sorted(re.findall(r"→ [^:<]+: (\d\.\d{3})<", drawn)) == sorted(told)
+    assert re.findall(r"<text [^>]*>(.*?)</text>", drawn) == ["noun1", "verb2"]
+    assert tikz.read_text().count(r"\fill[") == 2
+    status, _, said = command("draw", trained[0], "--what=marginals", "--probabilities", lines="a")
+    assert status == 2 and "--probabilities is for --what trees" in said
+
+
 @pytest.mark.parametrize("suffix", [".png", ".html"])
 @pytest.mark.parametrize("what", ["trees", "marginals"])
 def test_trees_and_marginals_side_by_side_with_the_gold_tree(

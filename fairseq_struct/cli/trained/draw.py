@@ -248,6 +248,11 @@ def _write(output: Path | None, rows: list, title: str, note: str) -> int:
         return 0
     from fairseq_struct.files.whole_files import whole_file
 
+    alone = all(one.stacked and len(one.pictures) == 1 for one in rows)
+    if alone and output.suffix.lower() != ".html":
+        # A tree tells its sentence; talks and papers have captions of their own.
+        rows = [one._replace(heading="", pictures=[("", one.pictures[0][1])]) for one in rows]
+        title = ""
     with whole_file(output) as file:
         try:
             write_pictures(file, output.suffix.lower(), rows, title, note)

@@ -22,7 +22,9 @@ def scale_width(distances: Sequence[float]) -> float:
 def distance_bars(
     words: Sequence[str], distances: Sequence[float], columns: Columns, top: float
 ) -> tuple[list[Shape], float]:
-    """A bar for each distance; lines at zero, and at the largest and smallest one.
+    """A bar for each distance; lines at zero, and at both ends of the scale.
+
+    If the distances are large and close to each other, the scale begins just below the smallest.
 
     Args:
         words: words of the sentence.
@@ -55,21 +57,25 @@ def distance_bars(
 
     left = columns[0][0]
     shapes: list[Shape] = []
-    for value in dict.fromkeys((low, 0.0, high)):
+    for value in dict.fromkeys((low, max(low, 0.0), high)):
         y, text = y_of(value), _number(value)
         shapes.append(Line(left, y, columns[-1][1], y, GREY, 0.6))
         shapes.append(Label(left - 4 - width_of(text, SMALL_SIZE) / 2, y + 4, text, SMALL_SIZE))
     for x, value, name in zip(places, values, names, strict=True):
-        ends = sorted((y_of(value), y_of(0.0)))
+        ends = sorted((y_of(value), y_of(max(low, 0.0))))
         hint = f"{name}: {value:.3f}"
         shapes.append(Box(x - _BAR / 2, ends[0], _BAR, ends[1] - ends[0], BLUE, 0.8, hint))
     return shapes, top + _HEIGHT + _MARGIN
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
-    low, high = min([0.0, *values]), max([0.0, *values])
+    """Where the scale begins and ends: at zero, unless all distances lie close to each other."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    if low > 0.8 * high > 0 and low < high:
+        return low - 0.1 * (high - low), high
+    low, high = min(0.0, low), max(0.0, high)
     return (low, high) if high > low else (0.0, 1.0)
 
 
 def _number(value: float) -> str:
-    return f"{value:.2g}"
+    return f"{value:.4g}"
