@@ -8,7 +8,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from fairseq_struct.errors import DependencyError, InputError
+from fairseq_struct.errors import InputError
+from fairseq_struct.hugging_face import import_transformers
 
 # Files of which a tokenizer has at least one.
 TOKENIZER_FILES = (
@@ -41,7 +42,7 @@ class PretrainedEncoder(nn.Module):
             raise InputError(f"{folder}: no such folder; it must hold a Hugging Face encoder")
         if not any((folder / name).is_file() for name in TOKENIZER_FILES):
             raise InputError(f"{folder}: this encoder has no tokenizer; save the tokenizer there")
-        transformers = _transformers()
+        transformers = import_transformers("--encoder-folder")
         try:
             local = {"local_files_only": True, "trust_remote_code": False}
             config = transformers.AutoConfig.from_pretrained(folder, **local)
@@ -119,16 +120,3 @@ def _positions(encoder: nn.Module) -> int:
     if not positions or padding is None:
         return positions
     return positions - padding - 1  # RoBERTa and its kin count from the place after padding's
-
-
-def _transformers():
-    try:
-        import transformers
-
-        transformers.AutoModel  # noqa: B018 - imported on first use
-    except (ImportError, OSError) as error:
-        raise DependencyError(
-            f"--encoder-folder needs the package transformers, which cannot be imported ({error})",
-            "pip install transformers",
-        ) from None
-    return transformers

@@ -37,15 +37,16 @@ FLOORS = {
     "hooks": set(),
     "files": set(),
     "processor": set(),
+    "hugging_face": set(),
     "errors": set(),
     "__init__": {"inference"},
 }
-OF_ALL = {"errors", "files", "processor"}
+OF_ALL = {"errors", "files", "hugging_face", "processor"}
 STRUCTURE_MAY_USE = {"torch", "numpy", "numba", "entmax", "fairseq_struct"}
 STRUCTURE_MAY_USE |= sys.stdlib_module_names
 WITHOUT_FAIRSEQ = (
     "structure", "environments", "modules", "metrics", "records", "pages", "files", "errors",
-    "processor", "presets", "__init__",
+    "processor", "hugging_face", "presets", "__init__",
 )  # fmt: skip
 # Only the enclosing room may import from inside a sub-room.
 BEHIND_DOORS = {

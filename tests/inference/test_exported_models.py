@@ -1,15 +1,20 @@
 """Exported models say the same as their checkpoints, bit for bit, of every architecture."""
 
 import json
+import shutil
 
 import pytest
 import torch
 from exported_models import checkpoint_of, said_by
+from omegaconf import OmegaConf
+from small_bert import write_bert
 from stored_models import MODELS
 
 import fairseq_struct
+from fairseq_struct import plugin
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference import made_by
+from fairseq_struct.inference.building import build_task
 
 WITHOUT_TOOL = {"masked_transformer", "latent_clusters"}
 
@@ -78,6 +83,27 @@ def test_half_rounds_the_parameters(tmp_path):
     for name, value in exact.items():
         assert rounded[name].equal(value.half().float())
     assert any(not rounded[name].equal(value) for name, value in exact.items())
+
+
+def test_a_pretrained_encoder_goes_along(tmp_path):
+    """Its tokenizer and configuration; its weights are in the model's."""
+    encoder = tmp_path / "bert"
+    encoder.mkdir()
+    write_bert(encoder)
+    stored, data = checkpoint_of("undirected_parser")
+    state = torch.load(stored, weights_only=True)
+    state["cfg"]["model"]["encoder_folder"] = str(encoder)
+    state["cfg"]["task"]["data"] = str(data)
+    plugin.load()
+    cfg = OmegaConf.create(state["cfg"])
+    state["model"] = build_task(cfg, stored).build_model(cfg["model"]).state_dict()
+    torch.save(state, tmp_path / "checkpoint.pt")
+    out = fairseq_struct.export(tmp_path / "checkpoint.pt", tmp_path / "model")
+    expected = said_by(tmp_path / "checkpoint.pt")
+    shutil.rmtree(encoder)
+    assert said_by(out) == expected
+    assert not list((out / "encoder").glob("*.safetensors"))
+    assert str(tmp_path) not in (out / "config.json").read_text()
 
 
 def test_an_export_can_be_exported_again(exported, tmp_path):

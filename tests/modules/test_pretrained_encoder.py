@@ -4,6 +4,7 @@ import builtins
 
 import pytest
 import torch
+from small_bert import write_bert
 
 from fairseq_struct.errors import DependencyError, InputError
 from fairseq_struct.modules.pretrained_encoder import NO_PIECE, PretrainedEncoder
@@ -14,23 +15,6 @@ WORDS = [["red", "redder", "unheard"], ["red"]]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return write_bert(tmp_path_factory.mktemp("bert"))
-
-
-def write_bert(folder):
-    """A BERT of two layers with a tokenizer of a few sub-words."""
-    transformers = pytest.importorskip(
-        "transformers", reason="the optional package transformers is not installed"
-    )
-    pieces = "[PAD] [UNK] [CLS] [SEP] [MASK] red ##der ##s det1 noun ##1 ##2 verb".split()
-    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
-    transformers.BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(1)
-    config = transformers.BertConfig(
-        vocab_size=len(pieces), hidden_size=12, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=16, max_position_embeddings=48,
-    )  # fmt: skip
-    transformers.BertModel(config).save_pretrained(folder)
-    return folder
 
 
 def read(encoder):

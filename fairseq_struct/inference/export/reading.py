@@ -42,7 +42,7 @@ def read_export(folder: str | Path) -> tuple[Any, dict[str, Any], dict[str, Any]
 
 
 def _point_to_encoder(options: Any, folder: Path):
-    if isinstance(options, Mapping) and "encoder_folder" in options:
+    if isinstance(options, Mapping) and (folder.is_dir() or "encoder_folder" in options):
         options["encoder_folder"] = str(folder) if folder.is_dir() else None
 
 

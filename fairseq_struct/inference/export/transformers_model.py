@@ -18,7 +18,8 @@ from typing import Any
 
 from torch import nn
 
-from fairseq_struct.errors import DependencyError, InputError
+from fairseq_struct.errors import InputError
+from fairseq_struct.hugging_face import import_transformers
 from fairseq_struct.inference.export.config_file import write_config
 from fairseq_struct.inference.export.data_files import write_data_files
 from fairseq_struct.inference.export.layout import EXPORT
@@ -81,7 +82,8 @@ def fsmt_of(model: nn.Module) -> nn.Module:
             f"{type(model).__name__} has no equal in transformers, because {reason}; there is one "
             f"of {EQUALS}, with post-norm and sinusoidal positions"
         )
-    transformers = _library()
+    transformers = import_transformers("--format transformers")
+    transformers.utils.logging.disable_progress_bar()
     encoder, decoder = model.encoder, model.decoder
     weights = {
         f"model.{name}": value for name, value in model.state_dict().items()
@@ -183,17 +185,3 @@ def _notes(manifest: Mapping[str, Any], has_tokeniser: bool) -> tuple[str, ...]:
         f"segmentation `{options.get('segment', 'not recorded')}`, its model is in `data/`), look "
         "up the symbols (3 for unknown ones), and append 2, the end symbol.",
     )  # fmt: skip
-
-
-def _library():
-    try:
-        import transformers
-
-        transformers.FSMTForConditionalGeneration  # noqa: B018 - imported on first use
-    except (ImportError, AttributeError, OSError) as error:
-        raise DependencyError(
-            f"--format transformers needs the package transformers, which cannot be used ({error})",
-            "pip install transformers",
-        ) from None
-    transformers.utils.logging.disable_progress_bar()
-    return transformers
