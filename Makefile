@@ -20,7 +20,7 @@ SHELL := bash
 .ONESHELL:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test install packages clean
+.PHONY: help demo test docs install packages clean
 
 VENV := .venv
 export PYTHON TORCH_VERSION TORCH_INDEX FAIRSEQ DATA
@@ -30,7 +30,7 @@ help: ## list the targets
 	@echo "usage: make <target> [VARIABLE=value]; the variables are explained at the top of Makefile"
 	sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
 
-demo test: export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+demo test docs: export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 demo: packages ## train and evaluate a small translation model with scheduled sampling
 	@python recipes/scheduled_sampling/demo.py
@@ -38,6 +38,12 @@ demo: packages ## train and evaluate a small translation model with scheduled sa
 test: install ## ruff, then the whole test suite
 	@ruff check .
 	python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+
+docs: packages ## build the pages of docs/ into build/site, and check their links and tables
+	@python docs/site/options.py --check
+	fairseq-struct report --check
+	NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict --quiet --config-file docs/site/mkdocs.yml
+	echo "build/site/index.html"
 
 install: packages ## make .venv, install everything into it, and compile the kernels
 	@bash .ci/install.sh kernels

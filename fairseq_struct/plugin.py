@@ -7,7 +7,7 @@ import importlib.util
 import pkgutil
 
 from fairseq_struct import compat
-from fairseq_struct.hooks import before_training, hydra_configs
+from fairseq_struct.hooks import before_training, help_of_parts, hydra_configs
 
 ROOMS = ("models", "tasks", "criterions", "optim")
 
@@ -27,6 +27,7 @@ def load() -> list[str]:
     """
     compat.prepare()
     before_training.install()
+    help_of_parts.install(importlib.import_module("fairseq.options"))
     names = registering_modules()
     for name in names:
         importlib.import_module(name)

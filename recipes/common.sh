@@ -108,17 +108,25 @@ prepare() {
     python "$root/preprocess/$kind.py" "$@" "$folder"
 }
 
-# train FOLDER DATA_BIN OPTION… : train with $seed for $epochs or $updates, unless the run is
-# finished. DATA_BIN is empty for a task that generates its data.
+# train FOLDER DATA_BIN [--preset NAME] OPTION… : train with $seed for $epochs or $updates, unless
+# the run is finished. DATA_BIN is empty for a task that generates its data. OPTIONs replace those of
+# the preset.
 train() {
     local folder=$1 data=$2 log=$1/train.log options
     shift 2
     set -- "$@" ${epochs:+--max-epoch "$epochs"} ${updates:+--max-update "$updates"} --seed "$seed"
+    if [ "${1:-}" = --preset ]; then
+        options=$(PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH} \
+            fairseq-struct presets "$2" --arguments "${@:3}") || exit 2
+        mapfile -t <<<"$options"
+        set -- "${MAPFILE[@]}"
+    fi
     options=${*//"$out/"/} # the folder may move
     mkdir -p "$folder"
     # Older runs have no file of options.
     [ -e "$folder/options" ] || [ -e "$folder/finished" ] || echo "$options" >"$folder/options"
-    [ ! -e "$folder/options" ] || [ "$options" = "$(cat "$folder/options")" ] ||
+    [ ! -e "$folder/options" ] ||
+        [ "$(by_name "$options")" = "$(by_name "$(cat "$folder/options")")" ] ||
         fail "$folder was trained with other options ($folder/options): choose another OUT"
     [ ! -e "$folder/finished" ] || return 0
     [ -e "$folder/checkpoint_last.pt" ] || rm -f "$log"
@@ -128,6 +136,13 @@ train() {
         --log-interval 100 "$@" 2>&1 | tee -a "$log" | show_progress ||
         fail "training failed, see $log: $(tail -n 1 "$log")"
     touch "$folder/finished"
+}
+
+# by_name OPTIONS : print the options that count, one in a line: of those of one name the last. Their
+# order does not matter.
+by_name() {
+    awk '{ last[$1] = $0 } END { for (name in last) print last[name] }' <<<"${1// --/$'\n'--}" |
+        LC_ALL=C sort
 }
 
 show_progress() {

@@ -14,10 +14,11 @@ from fairseq_struct.errors import run_plainly, suggestion
 
 # Modules of cli/, in the order of the list that the user sees.
 VERBS = (
-    "doctor", "prepare", "training.average_checkpoints", "training.hydra_train",
-    "training.user_dir", "trained.channels", "trained.classify", "trained.complete",
-    "trained.draw", "trained.export", "trained.parse", "trained.rollout", "trained.syneval",
-    "trained.translate", "results.curves", "results.evaluate", "results.report",
+    "doctor", "prepare", "training.train", "training.presets", "training.average_checkpoints",
+    "training.hydra_train", "training.user_dir", "trained.channels", "trained.classify",
+    "trained.complete", "trained.draw", "trained.export", "trained.parse", "trained.rollout",
+    "trained.syneval", "trained.translate", "results.curves", "results.evaluate",
+    "results.report",
 )  # fmt: skip
 
 
@@ -37,7 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    parser = build_parser()
+    words = sys.argv[1:] if argv is None else argv
+    parser = build_parser(only=words[0] if words else None)
     args = parser.parse_args(argv)
     if not hasattr(args, "run"):
         parser.print_help()
@@ -49,14 +51,19 @@ class _Parser(argparse.ArgumentParser):
     """Parser that suggests the most similar known name for an unknown name.
 
     ``before_parsing`` of a verb's parser receives the words to parse; it may add options.
+    ``divide`` divides the words into those that the parser knows, and ``further`` ones, which it
+    hands over as they are.
     """
 
     before_parsing: Callable[[Sequence[str]], None] | None = None
+    divide: Callable[[Sequence[str]], tuple[list[str], list[str]]] | None = None
 
     def parse_known_args(self, args=None, namespace=None):
         """Parse as argparse does, after ``before_parsing``; all parsing methods call this one."""
         if self.before_parsing is not None:
             self.before_parsing(args)
+        if self.divide is not None:
+            args, self._defaults["further"] = self.divide(args)
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str):
@@ -66,8 +73,11 @@ class _Parser(argparse.ArgumentParser):
         super().error(message + (suggestion(wrong[1], known) if wrong else ""))
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     """Build the parser with all verbs.
+
+    Args:
+        only: leave out the verbs of other names; without effect if no verb has this name.
 
     Returns:
         A parser; its result has ``run``, the verb's function, if a verb was given.
@@ -77,7 +87,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"fairseq-struct {__version__}")
     verbs = parser.add_subparsers(metavar="VERB")
-    for module_name in VERBS:
+    # The name of a verb is that of its file, so that no other file needs to be imported.
+    named = [name for name in VERBS if name.rpartition(".")[2].replace("_", "-") == only]
+    for module_name in named or VERBS:
         verb = importlib.import_module(f"fairseq_struct.cli.{module_name}")
         verb_parser = verbs.add_parser(
             verb.NAME, help=verb.HELP, description=_what_it_does(verb.run),

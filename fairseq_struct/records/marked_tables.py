@@ -1,7 +1,8 @@
 """Marked tables in Markdown files; the markers allow writing the tables again from records.
 
 A table stands between ``<!-- results: SYSTEM/EXPERIMENT -->`` and ``<!-- end of results -->``.
-``<!-- results: index -->`` marks the index of all experiments.
+``<!-- results: index -->`` marks the index of all experiments, ``<!-- results: systems -->`` the
+table of systems with a number of each.
 ``<!-- results: SYSTEM/not_run -->`` marks the list of a system's experiments without a record.
 """
 
@@ -14,6 +15,7 @@ from fairseq_struct.errors import InputError, suggestion
 from fairseq_struct.records.experiments import index, known_experiments, list_of_not_run
 from fairseq_struct.records.paper_values import published_only
 from fairseq_struct.records.results import results_of
+from fairseq_struct.records.systems import systems_table
 from fairseq_struct.records.tables import markdown_table
 
 MARKED = re.compile(
@@ -46,7 +48,7 @@ def table_of(name: str, recipes: str | Path) -> str:
     """The text between the markers of a name.
 
     Args:
-        name: ``SYSTEM/EXPERIMENT``, ``SYSTEM/not_run`` or ``index``.
+        name: ``SYSTEM/EXPERIMENT``, ``SYSTEM/not_run``, ``index`` or ``systems``.
         recipes: folder that holds ``SYSTEM/results.jsonl``.
 
     Raises:
@@ -54,6 +56,8 @@ def table_of(name: str, recipes: str | Path) -> str:
     """
     if name == "index":
         return index(recipes)
+    if name == "systems":
+        return systems_table(recipes)
     system, _, experiment = name.partition("/")
     if not experiment or not (Path(recipes) / system).is_dir():
         raise InputError(f"{name}: no such SYSTEM/EXPERIMENT below {recipes}")
@@ -81,6 +85,12 @@ def known_table_of(name: str, recipes: str | Path) -> str:
 
 
 def marked_files(recipes: str | Path) -> list[Path]:
-    """The Markdown files of the recipes that may hold marked tables."""
+    """The Markdown files that may hold marked tables.
+
+    Args:
+        recipes: the recipes; ``README.md`` and ``docs/`` lie beside their folder.
+    """
     recipes = Path(recipes)
-    return [*filter(Path.is_file, [recipes / "README.md"]), *sorted(recipes.glob("*/RESULTS.md"))]
+    single = filter(Path.is_file, [recipes.parent / "README.md", recipes / "README.md"])
+    docs = sorted((recipes.parent / "docs").glob("**/*.md"))
+    return [*single, *docs, *sorted(recipes.glob("*/RESULTS.md"))]

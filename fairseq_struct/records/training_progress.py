@@ -2,21 +2,73 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import TextIO
 
 from tqdm import tqdm
 
-from fairseq_struct.records.training_log import logged
+from fairseq_struct.records.training_log import Logged, logged
 
 _BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
+_ENDLESS = "{desc}: {n_fmt} updates [{elapsed}{postfix}]"
+
+
+@dataclass
+class Progress:
+    """What a log has told so far.
+
+    Attributes:
+        updates: at which the training ends; None: unknown.
+        epochs: at which the training ends; None: unknown.
+        update: number of updates so far; None before the first logged one.
+        latest: the latest numbers by name; those of a validated split have its name as prefix.
+        epoch_updates: updates of an epoch; None: unknown.
+    """
+
+    updates: int | None = None
+    epochs: int | None = None
+    update: int | None = None
+    latest: dict[str, float] = field(default_factory=dict)
+    epoch_updates: int | None = None
+    _told_within: bool = False
+
+    @property
+    def total(self) -> int | None:
+        """The update at which the training ends, as far as it is known."""
+        ends = [] if self.updates is None else [self.updates]
+        if self.epochs is not None and self.epoch_updates is not None:
+            ends.append(self.epochs * self.epoch_updates)
+        return min(ends, default=None)
+
+    def add(self, entry: Logged) -> None:
+        """Take in a line of the log."""
+        prefix = "" if entry.split.startswith("train") else f"{entry.split}_"
+        # The averages of a whole epoch are older than the numbers logged within it.
+        if not (entry.split == "train" and self._told_within):
+            self.latest |= {f"{prefix}{name}": value for name, value in entry.values.items()}
+        if not prefix:
+            self._told_within = entry.split == "train_inner"
+        if entry.update is not None:
+            self.update = entry.update
+        if entry.split == "train_inner" and entry.values.get("update"):
+            # fairseq logs the update in epochs, rounded to three digits.
+            self.epoch_updates = max(1, round(self.update / entry.values["update"]))
 
 
 def show_progress(
-    lines: Iterable[str], updates: int, shown: Sequence[str] = ("loss",), file: TextIO | None = None
-) -> None:
+    lines: Iterable[str],
+    updates: int | None = None,
+    shown: Sequence[str] = ("loss",),
+    file: TextIO | None = None,
+    *,
+    epochs: int | None = None,
+    validation: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Progress:
     """Read a log to its end and show the progress of the training.
 
     A terminal gets a bar with the time left; other output gets a line for each tenth of the
@@ -28,48 +80,121 @@ def show_progress(
         shown: names of the numbers to show; numbers of a validated split have its name as prefix,
             as in ``valid_bleu``.
         file: file to write to (default: standard error).
+        epochs: number of epochs at which the training ends.
+        validation: names of the numbers of a validation. If given, each validation gets a line, and
+            so does, after the first updates, the time of an epoch.
+        progress: filled while reading (default: a new one).
+
+    Returns:
+        What the log has told.
     """
     file = file or sys.stderr
-    show = _bar if file.isatty() else _lines
-    show(_numbers(lines, shown), updates, file)
+    progress = progress or Progress()
+    progress.updates, progress.epochs = updates, epochs
+    with (_Bar if file.isatty() else _Lines)(file, progress.total) as display:
+        for entry in logged(lines):
+            known = progress.epoch_updates
+            progress.add(entry)
+            if validation and known is None and (told := _epoch_time(progress)):
+                display.say(told)
+            if validation and not entry.split.startswith("train"):
+                display.say(_validation(entry, validation))
+            if entry.update is not None:
+                numbers = {n: progress.latest[n] for n in shown if n in progress.latest}
+                display.show(progress.update, progress.total, numbers)
+    return progress
 
 
-def _numbers(lines: Iterable[str], shown: Sequence[str]):
-    """Update and latest numbers to show, for each line that contains its update."""
-    latest: dict[str, float] = {}
-    told_within = False
-    for entry in logged(lines):
-        prefix = "" if entry.split.startswith("train") else f"{entry.split}_"
-        # The averages of a whole epoch are older than the numbers logged within it.
-        if not (entry.split == "train" and told_within):
-            latest |= {f"{prefix}{name}": value for name, value in entry.values.items()}
-        if not prefix:
-            told_within = entry.split == "train_inner"
-        if entry.update is not None:
-            yield entry.update, {name: latest[name] for name in shown if name in latest}
+def duration(seconds: float) -> str:
+    """A time in words: ``40 s``, ``12 min``, ``3 h 20 min``."""
+    if seconds < 99.5:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def _bar(numbers, updates: int, file: TextIO) -> None:
-    # Without sizes tqdm shows nothing on a terminal that does not report its size.
-    size = shutil.get_terminal_size()
-    with tqdm(total=updates, desc="training", file=file, mininterval=0, miniters=1,
-              ncols=size.columns - 1, nrows=size.lines, bar_format=_BAR) as bar:  # fmt: skip
-        begun = False
-        for update, latest in numbers:
-            bar.set_postfix(latest, refresh=False)
-            if begun:
-                bar.update(update - bar.n)
-            else:  # the time left counts from here: after the imports, or from a checkpoint
-                bar.reset()
-                bar.initial = bar.n = bar.last_print_n = update
-                bar.refresh()
-                begun = True
+def _epoch_time(progress: Progress) -> str | None:
+    speed = progress.latest.get("ups")  # updates per second
+    if not speed or progress.epoch_updates is None:
+        return None
+    told = f"an epoch has {progress.epoch_updates} updates: about "
+    told += duration(progress.epoch_updates / speed)
+    if progress.total is not None and progress.total > progress.update:
+        left = (progress.total - progress.update) / speed
+        told += f"; {progress.total - progress.update} updates are left: about {duration(left)}"
+    return f"{told}, and validation"
 
 
-def _lines(numbers, updates: int, file: TextIO) -> None:
-    tenths = 0
-    for update, latest in numbers:
-        if 10 * update // updates > tenths:
-            tenths = 10 * update // updates
+def _validation(entry: Logged, names: Sequence[str]) -> str:
+    """The line of a validation."""
+    wanted = [*names, *(name for name in entry.values if name.startswith("best_"))]
+    told = ", ".join(
+        f"{name.replace('_', ' ') if name.startswith('best_') else name} {entry.values[name]:.4g}"
+        for name in dict.fromkeys(wanted)
+        if math.isfinite(entry.values.get(name, math.nan))
+    )
+    where = [f"epoch {entry.values['epoch']:g}"] if "epoch" in entry.values else []
+    where += [] if entry.update is None else [f"update {entry.update}"]
+    return f"{', '.join(where)}: {entry.split} {told}"
+
+
+class _Bar:
+    """A bar in a terminal."""
+
+    def __init__(self, file: TextIO, total: int | None):
+        # Without sizes tqdm shows nothing on a terminal that does not report its size.
+        size = shutil.get_terminal_size()
+        self.bar = tqdm(total=total, desc="training", file=file, mininterval=0, miniters=1,
+                        ncols=size.columns - 1, nrows=size.lines,
+                        bar_format=_BAR if total else _ENDLESS)  # fmt: skip
+        self.begun = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.bar.close()
+
+    def show(self, update: int, total: int | None, latest: dict[str, float]) -> None:
+        """Show a number of updates and further numbers."""
+        if total != self.bar.total:
+            self.bar.total = total
+            self.bar.bar_format = _BAR if total else _ENDLESS
+        self.bar.set_postfix(latest, refresh=False)
+        if self.begun:
+            self.bar.update(update - self.bar.n)
+        else:  # the time left counts from here: after the imports, or from a checkpoint
+            self.bar.reset()
+            self.bar.initial = self.bar.n = self.bar.last_print_n = update
+            self.bar.refresh()
+            self.begun = True
+
+    def say(self, text: str) -> None:
+        """Write a line above the bar."""
+        self.bar.clear()
+        print(text, file=self.bar.fp, flush=True)
+        self.bar.refresh()
+
+
+class _Lines:
+    """Lines in a file or a pipe."""
+
+    def __init__(self, file: TextIO, total: int | None):
+        self.file, self.tenths = file, 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def show(self, update: int, total: int | None, latest: dict[str, float]) -> None:
+        """Write a line for each tenth of the updates."""
+        if total and 10 * update // total > self.tenths:
+            self.tenths = 10 * update // total
             told = "".join(f", {name} {value:g}" for name, value in latest.items())
-            print(f"  update {update} of {updates}{told}", file=file, flush=True)
+            self.say(f"  update {update} of {total}{told}")
+
+    def say(self, text: str) -> None:
+        """Write a line."""
+        print(text, file=self.file, flush=True)

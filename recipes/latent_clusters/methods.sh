@@ -56,12 +56,8 @@ train_clusters() {
     # All 5000 instances make one batch. fairseq's buffer for batches would cost more time than an
     # update; so would checkpoints.
     train "$out/clusters_$clusters/$name/rate_$rate/updates_$updates/seed_$seed" "" \
-        --task latent_clusters --clusters "$clusters" \
-        --arch latent_clusters --criterion latent_clusters --latent-method "$method" \
-        --pullback-steps "$steps" --pullback-step-size "$step_size" \
-        --optimizer adam --weight-decay 0.01 --lr "$rate" --batch-size 5000 \
-        --batches-per-epoch 100 --valid-subset valid,test --data-buffer-size 0 \
-        --save-interval 1000000
+        --preset latent_clusters --clusters "$clusters" --latent-method "$method" \
+        --pullback-steps "$steps" --pullback-step-size "$step_size" --lr "$rate"
 }
 
 # in_parallel COMMAND… : start COMMAND in the background, as soon as fewer than JOBS are running.

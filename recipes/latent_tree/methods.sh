@@ -18,10 +18,10 @@ methods=(
     ste_marginals ste_identity spigot spigot_ce spigot_eg
 )
 
-# experiment NAME ARCH BATCH METHOD [DATA] : prepare, train and score. NAME is also the name of the
-# data's layout.
+# experiment NAME PRESET BATCH METHOD [DATA] : prepare, train and score. NAME is also the name of the
+# data's layout, PRESET that of the thesis's setting.
 experiment() {
-    local name=$1 arch=$2 batch=$3 method=${4:-} data=${5:-}
+    local name=$1 preset=$2 batch=$3 method=${4:-} data=${5:-}
     usage="$name.sh METHOD [DATA]"
     one_of method "$method" "${methods[@]}"
     local glove=${GLOVE:-} embeddings=learned options=() folder folders=()
@@ -34,6 +34,8 @@ experiment() {
         remember GLOVE "$glove"
         embeddings=GloVe options=(--embed-path "$(realpath "$glove")")
         lr=$(learning_rate_of "$name" "$method") epochs=40 scale=paper
+    else
+        preset+=_cpu
     fi
     numbers EPOCHS
     setting LR STEP_SIZE
@@ -49,12 +51,9 @@ experiment() {
         folder=$out/$name/$method/epochs_$epochs.lr_$lr.$steps${glove:+.$(basename "$glove")}
         folder+=/seed_$seed
         folders+=("$folder")
-        train "$folder" "$prepared/data-bin" --task structured_classification --arch "$arch" \
-            --criterion structured_classification --latent-method "$method" \
+        train "$folder" "$prepared/data-bin" --preset "$preset" --latent-method "$method" \
             --pullback-step-size "$step_size" --pullback-weight "$batch" "${options[@]}" \
-            --optimizer adam --weight-decay 0.01 --lr "$lr" --batch-size "$batch" \
-            --valid-subset valid,test --best-checkpoint-metric accuracy \
-            --maximize-best-checkpoint-metric
+            --lr "$lr" --valid-subset valid,test
     done
     score "$here/summarise.py" "$method DATA" --experiment "$name" --variant "$method" \
         --runs "${folders[@]}" --data "$name, $embeddings embeddings, AdamW, learning rate $lr; \

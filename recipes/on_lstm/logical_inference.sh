@@ -21,11 +21,8 @@ prepare "$prepared" propositional_logic ${instances:+--most-instances "$instance
 for seed in "${seeds[@]}"; do
     folder=$out/logical_inference/$cell/hidden_$hidden${instances:+.instances_$instances}
     folder+=/epochs_$epochs/seed_$seed
-    train "$folder" "$prepared/data-bin" --task structured_classification \
-        --arch recurrent_classifier_proplogic --cell "$cell" --hidden-size "$hidden" \
-        --criterion structured_classification --optimizer adam --lr 0.001 --clip-norm 1 \
-        --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --lr-patience 1 --batch-size 64 \
-        --best-checkpoint-metric accuracy --maximize-best-checkpoint-metric
+    train "$folder" "$prepared/data-bin" --preset recurrent_classifier_proplogic --cell "$cell" \
+        --hidden-size "$hidden"
     score "$here/by_operators.py" "$cell DATA" --experiment logical_inference --variant "$cell" \
         --run "$folder" --text "$prepared/text"
 done

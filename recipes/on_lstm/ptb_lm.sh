@@ -20,9 +20,6 @@ prepared=$out/ptb_lm/data
 prepare "$prepared" penn_treebank lm "${2:-}"
 for seed in "${seeds[@]}"; do
     folder=$out/ptb_lm/$model/epochs_$epochs/seed_$seed
-    train "$folder" "$prepared/data-bin" --task recurrent_language_modeling --arch "${model}_ptb" \
-        --criterion recurrent_language_modeling --optimizer nt_asgd --lr 30 --clip-norm 0.25 \
-        --batch-size 20 --batch-size-valid 10 --required-batch-size-multiple 1 \
-        --valid-subset valid,test
+    train "$folder" "$prepared/data-bin" --preset "${model}_ptb" --valid-subset valid,test
     score "$here/perplexity.py" "$model DATA" --experiment ptb_lm --variant "$model" --run "$folder"
 done

@@ -21,12 +21,7 @@ prepared=$out/ptb_lm/data
 prepare "$prepared" penn_treebank lm "${2:-}"
 for seed in "${seeds[@]}"; do
     folder=$out/ptb_lm_small/$model/epochs_$epochs/seed_$seed
-    train "$folder" "$prepared/data-bin" --task recurrent_language_modeling --arch "$model" \
-        --criterion recurrent_language_modeling --embed-dim 200 --hidden-size 400 --layers 3 \
-        --dropout-words 0.05 --dropout-embedding 0.2 --dropout-between 0.2 --dropout-output 0.2 \
-        --dropout-weights 0.2 --optimizer adam --adam-betas "(0.9, 0.999)" --lr 0.002 \
-        --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --clip-norm 0.25 --batch-size 20 \
-        --batch-size-valid 10 --required-batch-size-multiple 1 --valid-subset valid,test
+    train "$folder" "$prepared/data-bin" --preset "${model}_cpu" --valid-subset valid,test
     score "$here/perplexity.py" "$model DATA" --experiment ptb_lm_small --variant "$model" \
         --run "$folder"
 done

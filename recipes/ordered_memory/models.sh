@@ -78,11 +78,8 @@ train_rows() {
     for seed in "${seeds[@]}"; do
         folder=$out/$1/$model/hidden_$hidden.epochs_$epochs.lr_$lr
         folder+=${instances:+.instances_$instances}/seed_$seed
-        train "$folder" "$3/data-bin" --task structured_classification --gold-trees "$2" \
-            "${architecture[@]}" --criterion structured_classification --optimizer adam \
-            --adam-betas "(0, 0.999)" --adam-eps 1e-9 --weight-decay 1.2e-6 --clip-norm 1 \
-            --lr "$lr" --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --lr-patience 2 \
-            --batch-size 128 --best-checkpoint-metric accuracy --maximize-best-checkpoint-metric
+        train "$folder" "$3/data-bin" --preset "ordered_memory_classifier_$2" \
+            "${architecture[@]}" --lr "$lr"
         folders+=("$folder")
     done
 }

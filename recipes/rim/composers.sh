@@ -49,7 +49,7 @@ settings_of() {
 
 # architecture_of VARIANT : set $architecture, and the epochs and the batch that are the variant's.
 architecture_of() {
-    architecture=(--arch rim_composer)
+    architecture=()
     case "$1" in
         two_layers) architecture+=(--layers 2) ;;
         two_layers_20_epochs)
@@ -83,11 +83,8 @@ train_composers() {
     [ -z "$embeddings" ] || parent+=.$(basename "$embeddings")
     folders=()
     for seed in "${seeds[@]}"; do
-        train "$parent/seed_$seed" "$prepared/data-bin" --task grammar_induction \
-            "${architecture[@]}" "$@" --criterion grammar_induction --optimizer adam --lr "$lr" \
-            --clip-norm "$clip" --batch-size "$batch" --required-batch-size-multiple 1 \
-            --lr-scheduler reduce_lr_on_plateau --lr-patience 3 --lr-threshold 0.001 \
-            --lr-shrink 0.5 --best-checkpoint-metric window_2 --maximize-best-checkpoint-metric
+        train "$parent/seed_$seed" "$prepared/data-bin" --preset rim_composer_cpu \
+            "${architecture[@]}" "$@" --lr "$lr" --clip-norm "$clip" --batch-size "$batch"
         folders+=("$parent/seed_$seed")
     done
 }

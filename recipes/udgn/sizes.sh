@@ -30,35 +30,25 @@ run_size() {
     [ "$size" = paper ] || remember SIZE cpu
 }
 
-# architecture_of MODEL : set $architecture, the options of MODEL at $size.
-architecture_of() {
-    if [ "$size" = paper ]; then
-        architecture=(--arch "$1$([ "$1" = masked_transformer ] || echo _ptb)")
-    elif [ "$1" = udgn ]; then
-        architecture=(--arch udgn --embed-dim 128 --layers 4 --channels 8 --channel-size 32
-            --parser-size 128 --parser-layers 2)
-    else
-        architecture=(--arch "$1" --embed-dim 128 --layers 4 --heads 8 --feedforward-dim 512)
-    fi
+# preset_of MODEL : set $preset, the name of the preset of MODEL at $size.
+preset_of() {
+    case "$size.$1" in
+        paper.masked_transformer) preset=$1 ;;
+        paper.*) preset=${1}_ptb ;;
+        *) preset=${1}_cpu ;;
+    esac
 }
 
 # train_masked MODEL NAME DATA_BIN TOKENS OPTION… : set $folder, the folder of the run NAME, and
 # train in it. TOKENS is the number of tokens per update at size cpu.
 train_masked() {
-    local model=$1 data=$3 tokens=$4
+    local model=$1 data=$3 tokens=$4 preset
     folder=$out/$2/$size/$([ "$size" = paper ] && echo "epochs_$epochs" || echo "updates_$updates")
     folder+=/seed_$seed
     shift 4
-    local options=(--task structured_masked_lm --criterion structured_masked_lm --optimizer adam
-        --adam-betas "(0.9, 0.999)" --clip-norm 0.25 --weight-decay 1.2e-6)
-    if [ "$size" = paper ]; then
-        options+=(--lr 0.001 --lr-scheduler reduce_lr_on_plateau --lr-shrink 0.5 --max-tokens 4096)
-    else
-        options+=(--lr 0.003 --lr-scheduler polynomial_decay --total-num-update "$updates"
-            --max-tokens "$tokens")
-    fi
-    architecture_of "$model"
-    train "$folder" "$data" "${architecture[@]}" "${options[@]}" --valid-subset valid,test "$@"
+    preset_of "$model"
+    [ "$size" = paper ] || set -- --max-tokens "$tokens" "$@"
+    train "$folder" "$data" --preset "$preset" --valid-subset valid,test "$@"
 }
 
 # trained_on [DATA TREES] : prepare the data and set $prepared and $trees, and $name_of_data and

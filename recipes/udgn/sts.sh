@@ -31,17 +31,14 @@ subsets=valid
 for name in STS12 STS13 STS14 STS15 STS16 STS-B SICK-R; do
     [ ! -e "$sts/$name.tsv" ] || subsets+=,$name
 done
-architecture_of "${variant%_frozen}"
+preset=${variant%_frozen}_sts$([ "$size" = paper ] || echo _cpu)
 frozen=()
 [ "$variant" != udgn_frozen ] || frozen=(--freeze-parser)
 for seed in "${seeds[@]}"; do
     # A separate folder for each checkpoint.
     folder=$out/sts/$variant/$size/seed_$seed/$(cksum <"$checkpoint" | cut -d " " -f 1)
-    train "$folder" "$sts" "${architecture[@]}" --task semantic_similarity \
-        --criterion semantic_similarity --finetune-from-model "$checkpoint" --optimizer adam \
-        --lr 0.0003 --lr-scheduler polynomial_decay --total-num-update $((90 * epochs)) \
-        --clip-norm 0.25 --batch-size 64 --valid-subset "$subsets" \
-        --best-checkpoint-metric spearman --maximize-best-checkpoint-metric "${frozen[@]}"
+    train "$folder" "$sts" --preset "$preset" --finetune-from-model "$checkpoint" \
+        --valid-subset "$subsets" "${frozen[@]}"
     score "$here/sts.py" "$variant CHECKPOINT STS" --experiment sts --variant "$variant" \
         --run "$folder" --pretrained "$checkpoint"
 done

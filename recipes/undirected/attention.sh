@@ -26,10 +26,10 @@ one_of order "$order" forward_backward random
 one_of split "$split" random runs
 size=${SIZE:-paper}
 one_of SIZE "$size" paper cpu
-hidden=256 updates=150000 lr=0.0001 share=1 batch=256
+hidden=256 updates=150000 lr=0.0001 share=1 preset=undirected_attention_completion
 if [ "$size" = cpu ]; then
     remember SIZE cpu
-    hidden=64 updates=20000 lr=0.002 share=0.1 batch=128 scale=reduced
+    hidden=64 updates=20000 lr=0.002 share=0.1 preset+=_cpu scale=reduced
 fi
 numbers HIDDEN UPDATES
 setting LR SHARE
@@ -46,9 +46,6 @@ esac
 if [ "$order" = random ]; then
     variant+=_random_order options+=(--order random)
 fi
-if [ "$size" = cpu ]; then
-    options+=(--lr-scheduler polynomial_decay --total-num-update "$updates")
-fi
 data=$out/attention/data_$split.share_$share
 [ "$split" = random ] || variant+=_runs
 prepare "$data" sequence_completion --share "$share" --split "$split"
@@ -56,11 +53,8 @@ prepare "$data" sequence_completion --share "$share" --split "$split"
 folders=()
 for seed in "${seeds[@]}"; do
     folder=$out/attention/$variant/hidden_$hidden.share_$share.updates_$updates.lr_$lr/seed_$seed
-    train "$folder" "$data/data-bin" --task sequence_completion \
-        --arch undirected_attention_completion --hidden-size "$hidden" "${options[@]}" \
-        --criterion sequence_completion --optimizer adam --lr "$lr" --clip-norm 10 \
-        --batch-size "$batch" --batch-size-valid 2048 --best-checkpoint-metric accuracy \
-        --maximize-best-checkpoint-metric
+    train "$folder" "$data/data-bin" --preset "$preset" --hidden-size "$hidden" --lr "$lr" \
+        "${options[@]}"
     folders+=("$folder")
 done
 arguments=$passes

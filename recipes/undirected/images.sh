@@ -61,10 +61,8 @@ train_images() {
     [ "$channels" = 64 ] || parent+=.channels_$channels
     folders=()
     for seed in "${seeds[@]}"; do
-        train "$parent/seed_$seed" "$data" --task image_classification \
-            --arch undirected_convnet_mnist --second-channels "$channels" "${options[@]}" \
-            --criterion image_classification --optimizer adam --lr 0.0005 --batch-size 512 \
-            --best-checkpoint-metric accuracy --maximize-best-checkpoint-metric
+        train "$parent/seed_$seed" "$data" --preset undirected_convnet_mnist \
+            --second-channels "$channels" "${options[@]}"
         folders+=("$parent/seed_$seed")
     done
 }

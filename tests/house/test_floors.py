@@ -16,7 +16,7 @@ PACKAGE = ROOT / "fairseq_struct"
 # Room -> the rooms it may import besides itself. Every room may import the exceptions.
 FLOORS = {
     "cli": {"inference", "evaluation", "modules", "metrics", "records", "pages", "structure"}
-    | {"data", "environments", "compat", "plugin", "user_dir", "__init__"},
+    | {"data", "environments", "compat", "plugin", "presets", "user_dir", "__init__"},
     "inference": {"data", "environments", "pages", "records", "structure", "compat", "plugin"},
     "models": {"modules", "structure"},
     "tasks": {"data", "environments", "evaluation", "metrics", "structure"},
@@ -30,6 +30,7 @@ FLOORS = {
     "data": {"environments", "compat"},
     "environments": {"structure"},
     "structure": set(),
+    "presets": set(),
     "plugin": {"compat", "hooks"},
     "user_dir": {"plugin"},
     "compat": {"hooks"},
@@ -45,7 +46,7 @@ STRUCTURE_MAY_USE = {"torch", "numpy", "numba", "entmax", "fairseq_struct"}
 STRUCTURE_MAY_USE |= sys.stdlib_module_names
 WITHOUT_FAIRSEQ = (
     "structure", "environments", "modules", "metrics", "records", "pages", "files", "errors",
-    "processor", "hugging_face", "__init__",
+    "processor", "hugging_face", "presets", "__init__",
 )  # fmt: skip
 # Only the enclosing room may import from inside a sub-room.
 BEHIND_DOORS = {

@@ -99,9 +99,32 @@ def test_a_run_with_other_options_is_not_taken_for_this_one(recipe):
     recipe("one", "raw")
     status, said = recipe("one", WIDTH="9")
     assert status == 2 and "seed_1 was trained with other options" in said
+    # Their order does not matter, nor do options that a later one of the same name replaces.
+    options = recipe.folder / "options"
+    options.write_text(f"--seed 4 --max-epoch 3 --width 8 --seed {options.parent.name[-1]}\n")
+    assert recipe("one", SEED="1")[0] == 0
     # A run kept by a version that did not write options down is accepted.
     (recipe.folder / "options").unlink()
     assert recipe("one", WIDTH="9", SEED="1")[0] == 0
+
+
+def test_a_run_takes_its_options_from_a_preset(recipe):
+    recipe_file = recipe.out.parent / "system" / "toy.sh"
+    recipe_file.write_text(
+        recipe_file.read_text().replace("--width", "--preset udgn_cpu --max-tokens")
+    )
+    status, said = recipe("one", "raw")
+    assert status == 0, said
+    options = (recipe.folder / "options").read_text()
+    assert options.startswith("--arch udgn --task structured_masked_lm ")
+    assert options.endswith("--max-tokens 8 --max-epoch 3 --seed 1\n")
+    assert options.count("--max-tokens") == 1
+    recipe_file.write_text(recipe_file.read_text().replace("udgn_cpu", "udgn_gpu"))
+    status, said = recipe("two", "raw")
+    assert status == 2 and said.endswith(
+        "unknown preset 'udgn_gpu'; did you mean 'udgn_cpu'? (fairseq-struct presets lists all)\n"
+    )
+    assert not (recipe.out / "two").exists()
 
 
 def scored(said):

@@ -7,7 +7,7 @@ import pytest
 from fairseq_struct.cli.main import main
 from fairseq_struct.errors import InputError
 from fairseq_struct.records.experiments import read_experiments
-from fairseq_struct.records.marked_tables import fill_tables, table_of
+from fairseq_struct.records.marked_tables import fill_tables, marked_files, table_of
 from fairseq_struct.records.paper_values import paper_values, published_only
 from fairseq_struct.records.results import Result, append_result, read_results, results_of
 from fairseq_struct.records.rows import in_words, rows_of
@@ -177,7 +177,7 @@ def test_many_variants_with_many_metrics_are_in_tables_of_fewer_variants():
 
 
 def test_no_committed_table_is_wide():
-    for path in [ROOT / "README.md", *RECIPES.glob("*/RESULTS.md")]:
+    for path in marked_files(RECIPES):
         for line in grid(path.read_text()):
             assert len(line) <= WIDEST, (path, line)
 
@@ -240,14 +240,16 @@ def test_report_without_arguments_renews_every_page(tmp_path, monkeypatch):
     (tmp_path / "recipes/system").mkdir(parents=True)
     append_result(tmp_path / "recipes/system/results.jsonl", result())
     pages = [tmp_path / name for name in
-             ("README.md", "recipes/README.md", "recipes/system/RESULTS.md")]  # fmt: skip
+             ("README.md", "recipes/README.md", "docs/systems/system.md",
+              "recipes/system/RESULTS.md")]  # fmt: skip
+    (tmp_path / "docs" / "systems").mkdir(parents=True)
     for page in pages:
         page.write_text("<!-- results: system/toy -->\n<!-- end of results -->\n")
     monkeypatch.chdir(tmp_path)
     assert main(["report", "--check"]) == 1
     assert main(["report"]) == 0
     assert all("`top_k`" in page.read_text() for page in pages)
-    pages[2].write_text("<!-- results: system/toy -->\n<!-- end of results -->\n")
+    pages[-1].write_text("<!-- results: system/toy -->\n<!-- end of results -->\n")
     assert main(["report", "--check"]) == 1
 
 

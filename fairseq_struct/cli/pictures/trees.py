@@ -83,38 +83,32 @@ def column(
         raise InputError(f"{name}: infers no trees")
     if gold and gold[0].kind != tool.tree_kind:
         raise InputError(f"{name}: infers {tool.tree_kind}; the gold trees are {gold[0].kind}")
-    if faint and not (tool.tree_kind == "dependencies" and hasattr(tool, "marginals")):
-        raise InputError(f"{name}: has no probabilities of arcs")
-    arcs = (
-        [one.marginals for one in tool.marginals(sentences)] if faint else [None] * len(sentences)
-    )
-    right = gold or [None] * len(sentences)
-    return [
-        [(name, picture_of(tree, tool.tree_kind, own, marginals))]
-        for tree, own, marginals in zip(tool.trees(sentences), right, arcs, strict=True)
-    ]
+    from fairseq_struct.inference.results.of_tools import parse_of
+
+    pictures = []
+    for tree, right in zip(tool.trees(sentences), gold or [None] * len(sentences), strict=True):
+        found = parse_of(tree) if faint else None
+        if faint and getattr(found, "probabilities", None) is None:
+            raise InputError(f"{name}: has no probabilities of arcs")
+        probabilities = found.probabilities if faint else None
+        pictures.append([(name, picture_of(tree, tool.tree_kind, right, probabilities))])
+    return pictures
 
 
-def picture_of(tree, kind: str, gold: GoldTree | None = None, marginals=None):
+def picture_of(tree, kind: str, gold: GoldTree | None = None, probabilities=None):
     """A tree that a tool found.
 
     Args:
         tree: an ``Analysis`` with heads, or ``Constituents``.
         kind: the ``tree_kind`` of the tool.
         gold: the right tree, or None.
-        marginals: (n, n), the probability of each arc [head][modifier]; [m][m] is from the root.
+        probabilities: of its arcs, which are as faint as they are unlikely.
     """
     if kind == "constituents":
         return of_constituents(tree, None if gold is None else gold.spans)
     from fairseq_struct.pages.dependencies.dependency_picture import dependency_picture
 
     words, heads = tree.sentences[0], tree.heads[0]
-    probabilities = None
-    if marginals is not None:
-        probabilities = [
-            float(marginals[head - 1 if head else modifier][modifier])
-            for modifier, head in enumerate(heads)
-        ]
     right = None if gold is None else gold.heads
     return dependency_picture(words, heads, probabilities=probabilities, gold=right, key=False)
 

@@ -16,8 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         type=Path,
-        help="Markdown files with marked tables (default: README.md, and README.md and every "
-        "RESULTS.md of the recipes)",
+        help="Markdown files with marked tables (default: README.md, the pages of docs, and "
+        "README.md and every RESULTS.md of the recipes)",
     )
     parser.add_argument(
         "--recipes",
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         print(known_table_of(args.show, args.recipes), end="")
         return 0
     renewed = {}
-    for path in args.files or [Path("README.md"), *marked_files(args.recipes)]:
+    for path in args.files or marked_files(args.recipes):
         old = read_text(path)
         new = fill_tables(old, args.recipes)
         if new != old:

@@ -1,0 +1,204 @@
+"""Runs fairseq's training in this process: its output goes to a log, the screen shows a bar."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from fairseq_struct import presets
+from fairseq_struct.cli.training.captured_output import CapturedOutput, lines_as_written
+from fairseq_struct.errors import InputError, plain_message, suggestion
+from fairseq_struct.presets import Preset
+from fairseq_struct.records.training_progress import Progress, duration, show_progress
+
+LOG, LAST, BEST = "train.log", "checkpoint_last.pt", "checkpoint_best.pt"
+INTERRUPTED = 130
+
+
+class Training:
+    """One training.
+
+    Args:
+        preset: what is trained.
+        arguments: those of fairseq-train.
+    """
+
+    def __init__(self, preset: Preset, arguments: Sequence[str]):
+        self.preset, self.arguments = preset, list(arguments)
+        self.folder = Path(presets.value_of("save-dir", arguments))
+        self.log = self.folder / LOG
+        self.metric = presets.value_of("best-checkpoint-metric", arguments) or "loss"
+        self.progress = Progress()
+
+    def run(self) -> int:
+        """Check the options, train, and say what there is to say.
+
+        Returns:
+            The exit status of fairseq-train; 130 after Ctrl-C.
+
+        Raises:
+            InputError: an option, or what it names, cannot be used.
+        """
+        with CapturedOutput() as screen:
+            self._check()
+            if not _is_first(self.arguments):  # the first process speaks for all
+                return self._train(screen)
+            print(presets.command("fairseq-train", self.arguments), file=screen.out, flush=True)
+            if (self.folder / LAST).is_file():
+                print(f"going on from {self.folder / LAST}", file=screen.out, flush=True)
+            new = _missing(self.folder)
+            try:
+                with self._shown(screen):
+                    status = self._train(screen)
+            except KeyboardInterrupt:
+                status = INTERRUPTED
+            except Exception as error:
+                if self.progress.update is None and plain_message(error) is not None:
+                    _take_away(self.log, new)
+                if isinstance(error, InputError):
+                    raise
+                print(f"error: {self._reason(error)}", file=screen.errors, flush=True)
+                status = 1
+            for words in self._last_words(status):
+                print(words, file=screen.out, flush=True)
+        return status
+
+    def _check(self) -> None:
+        """Refuse options that fairseq does not know, before anything is written.
+
+        Raises:
+            InputError: there is one, or a value is impossible.
+        """
+        from fairseq_struct import plugin
+
+        plugin.load()
+        from fairseq import options
+
+        def let_it_raise(parser):
+            parser.error = lambda message: _refuse(message, parser._option_string_actions)
+
+        sys.argv[:] = ["fairseq-train", *self.arguments]
+        parser = options.get_training_parser()
+        options.parse_args_and_arch(parser, modify_parser=let_it_raise)
+
+    def _train(self, screen: CapturedOutput) -> int:
+        """Run fairseq-train, its output in the log."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        screen.log_to(self.log)
+        import fairseq_cli.train
+
+        # As fairseq-train does when nothing else was imported before it.
+        logging.basicConfig(
+            format="%(asctime)s | %(levelname)s | %(name)s | %(message)s",
+            datefmt="%Y-%m-%d %H:%M:%S", level=os.environ.get("LOGLEVEL", "INFO").upper(),
+            stream=sys.stdout, force=True,
+        )  # fmt: skip
+        try:
+            fairseq_cli.train.cli_main()
+        except SystemExit as stop:
+            return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        except Exception as error:
+            if not isinstance(error, InputError):
+                logging.exception("the training failed")
+            raise
+        return 0
+
+    @contextlib.contextmanager
+    def _shown(self, screen: CapturedOutput) -> Iterator[None]:
+        """Show the progress of the training, from what is added to the log."""
+        ended = threading.Event()
+        begin = self.log.stat().st_size if self.log.exists() else 0
+        ends = (presets.value_of(name, self.arguments) for name in ("max-update", "max-epoch"))
+        updates, epochs = (int(end) if end and end.isdecimal() and int(end) else None
+                           for end in ends)  # fmt: skip
+
+        def show():
+            lines = lines_as_written(self.log, begin, ended)
+            show_progress(
+                lines, updates, _once("loss", "lr", f"valid_{self.metric}"), screen.errors,
+                epochs=epochs, validation=_once("loss", *self.preset.watch, self.metric),
+                progress=self.progress,
+            )  # fmt: skip
+
+        watcher = threading.Thread(target=show, name="progress", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
+
+    def _reason(self, error: Exception) -> str:
+        """The last line of an error, which may be the traceback of another process."""
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        reason = plain_message(error) or f"{type(error).__name__}: {lines[-1] if lines else ''}"
+        return f"the training failed, see {self.log}: {reason}"
+
+    def _last_words(self, status: int) -> list[str]:
+        update = self.progress.update
+        if status == INTERRUPTED:
+            return [self._how_to_go_on(update)]
+        if status != 0:
+            return []
+        told = "done"
+        if update is not None:
+            told += f": {update} updates"
+        if "train_wall" in self.progress.latest:
+            told += f" in {duration(self.progress.latest['train_wall'])}"
+        best = self.progress.latest.get(f"valid_best_{self.metric}")
+        if best is not None:
+            told += f", best {self.metric} {best:.4g}"
+        kept = [name for name in (BEST, LAST) if (self.folder / name).is_file()]
+        lines = [told, *(f"  {self.folder / name}" for name in kept[:1])]
+        if self.preset.next and kept:
+            lines += [f"next: {self.preset.next.replace('{save-dir}', str(self.folder))}"]
+        return lines
+
+    def _how_to_go_on(self, update: int | None) -> str:
+        where = "" if update is None else f" at update {update}"
+        if (self.folder / LAST).is_file():
+            return f"interrupted{where}; the same command goes on from {self.folder / LAST}"
+        return f"interrupted{where}, before the first checkpoint; the same command begins again"
+
+
+def _once(*names: str) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _is_first(arguments: Sequence[str]) -> bool:
+    """Whether this is the process that speaks, if several were started, by torchrun or Slurm."""
+    given = presets.value_of("distributed-rank", arguments)
+    rank = given or os.environ.get("RANK") or os.environ.get("SLURM_PROCID") or "0"
+    return rank == "0"
+
+
+def _refuse(message: str, known: Iterable[str]) -> None:
+    """Raise argparse's message as bad input, with the option that may have been meant."""
+    unknown = re.match(r"unrecognized arguments: (--?[\w-]+)", message)
+    if unknown:
+        raise InputError(
+            f"fairseq-train has no option {unknown[1]} for this preset"
+            f"{suggestion(unknown[1], known)}"
+        )
+    raise InputError(f"fairseq-train: {message}")
+
+
+def _missing(folder: Path) -> list[Path]:
+    """The folder and those above it that do not exist, the folder first."""
+    return [one for one in (folder, *folder.parents) if not one.exists()]
+
+
+def _take_away(log: Path, folders: Sequence[Path]) -> None:
+    """Remove what was made for a training that did not begin."""
+    if not folders:
+        return
+    log.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # something else is in it
+        for folder in folders:
+            folder.rmdir()

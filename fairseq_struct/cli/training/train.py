@@ -1,0 +1,93 @@
+"""``fairseq-struct train``: a preset, trained by fairseq, with a screen that can be read."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairseq_struct import presets
+from fairseq_struct.errors import InputError
+from fairseq_struct.presets import Preset
+from fairseq_struct.user_dir import FOLDER
+
+NAME = "train"
+HELP = "train a preset, with any options of fairseq-train beside it"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this verb's arguments.
+
+    Args:
+        parser: the verb's own parser.
+    """
+    parser.usage = "%(prog)s [DATA] --preset NAME [options of fairseq-train]"
+    parser.epilog = (
+        "fairseq-struct presets lists the presets. The options that an architecture, a task and a\n"
+        "criterion have are shown by\n"
+        "  fairseq-train --user-dir $(fairseq-struct user-dir) --arch … --task … --criterion … "
+        "--help"
+    )
+    parser.add_argument(
+        "data", metavar="DATA", nargs="?", type=Path,
+        help="the prepared folder, or data-bin inside it; before all options",
+    )  # fmt: skip
+    parser.add_argument("--preset", required=True, metavar="NAME", help="what to train")
+    parser.divide = divide
+
+
+def divide(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Divide a command line into this verb's own words, and those for fairseq-train."""
+    own, further = [], []
+    for number, (name, group) in enumerate(presets.options_in(words)):
+        if name == "preset":
+            take = 1 if "=" in group[0] else 2
+            own += group[:take]
+            # In "--preset NAME DATA" the folder is this verb's, too.
+            (own if number == 0 else further).extend(group[take:])
+        elif name in ("", "h", "help"):
+            own += group
+        else:
+            further += group
+    return own, further
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train a preset; options after it replace its own.
+
+    The first line printed is the whole command of fairseq-train, which does the same. Its output
+    goes to train.log in the folder of checkpoints, by default runs/NAME. The same command again
+    goes on from the last checkpoint there.
+
+    Args:
+        args: the parsed arguments.
+
+    Returns:
+        The exit status of fairseq-train; 130 after Ctrl-C.
+
+    Raises:
+        InputError: the preset, the data or an option cannot be used.
+    """
+    preset = presets.preset(args.preset)
+    arguments = _arguments(preset, args.data, args.further)
+    from fairseq_struct.cli.training.running import Training
+
+    return Training(preset, arguments).run()
+
+
+def _arguments(preset: Preset, data: Path | None, further: Sequence[str]) -> list[str]:
+    """All arguments of fairseq-train."""
+    if {"log-format", "log-file"} & {name for name, _ in presets.options_in(further)}:
+        raise InputError("train shows a bar of its own; other formats are for fairseq-train itself")
+    head: tuple[str, ...] = ()
+    if preset.data:
+        if data is None:
+            raise InputError(
+                f"{preset.name} needs data: fairseq-struct train DATA --preset {preset.name}; to "
+                f"make them: {preset.preparation}"
+            )
+        folder = presets.data_folder(preset, data)
+        head = (str(folder.path), *folder.options)
+    elif data is not None:
+        raise InputError(f"{preset.name} takes no folder of data, but {data} is named")
+    return presets.training_arguments(preset, head, further, FOLDER)

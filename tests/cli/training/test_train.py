@@ -1,0 +1,169 @@
+"""``fairseq-struct train``: a preset from the command to the checkpoint, and what it refuses."""
+
+import re
+import shlex
+import signal
+
+import pytest
+import torch
+from fairseq_commands import run, start, warm_python
+
+from fairseq_struct import presets
+from fairseq_struct.cli.main import main
+from fairseq_struct.cli.training.train import divide
+from fairseq_struct.records.training_progress import Progress, duration
+from fairseq_struct.user_dir import FOLDER
+
+TINY = ["--embed-dim=8", "--parser-size=8", "--layers=1", "--channel-size=4", "--valid-draws=1",
+        "--num-workers=0", "--cpu"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "trees"
+    sizes = ["--sentences", "30", "6", "6"]
+    with warm_python():
+        assert main(["prepare", "dependency_treebank", "generated", str(folder), *sizes]) == 0
+    return folder
+
+
+def train(*arguments, **environment):
+    """The status of ``fairseq-struct train``, and what it writes."""
+    process = start("fairseq-struct", "train", *arguments, **environment)
+    said = process.communicate()[0]
+    return process.returncode, said
+
+
+def weights(folder):
+    return torch.load(folder / "checkpoint_last.pt", weights_only=False)["model"]
+
+
+@pytest.fixture(scope="module")
+def trained(trees, tmp_path_factory):
+    """Folder of a run of two updates, the command, and what it said."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    command = [trees, "--preset", "udgn_tiny", "--max-update", "2", "--save-dir", folder, *TINY]
+    status, said = train(*command)
+    assert status == 0, said
+    return folder, command, said
+
+
+def test_the_printed_line_is_the_same_training(trained, trees, tmp_path):
+    folder, _, said = trained
+    program, *words = shlex.split(said.splitlines()[0])
+    assert program == "fairseq-train" and str(trees / "data-bin") in words
+    assert presets.value_of("user-dir", words) == str(FOLDER)
+    assert presets.value_of("treebank", words) == str(trees / "trees" / "valid.conllu")
+    assert presets.value_of("total-num-update", words) == "2"
+    words[words.index("--save-dir") + 1] = str(tmp_path)
+    run("train", *words)
+    mine, theirs = weights(folder), weights(tmp_path)
+    assert mine.keys() == theirs.keys()
+    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+
+
+def test_the_screen_has_what_matters_and_the_log_has_all(trained):
+    folder, _, said = trained
+    assert re.search(r"epoch 1, update \d: valid loss [\d.]+, ppl [\d.]+, uas [\d.]+", said), said
+    checkpoint = folder / "checkpoint_best.pt"
+    assert re.search(rf"done: 2 updates in \d+ s, best loss [\d.]+\n  {checkpoint}\n", said)
+    assert said.endswith(f"next: fairseq-struct parse {checkpoint} < sentences.txt\n")
+    assert "Warning" not in said and max(map(len, said.splitlines()[1:])) < 200
+    log = (folder / "train.log").read_text()
+    assert "'_name': 'structured_masked_lm'" in log and "done training in" in log
+    assert "done: " not in log
+
+
+def test_the_same_command_goes_on(trained):
+    folder, command, _ = trained
+    again = [*command, "--max-update", "3"]
+    status, said = train(*again)
+    assert status == 0
+    assert said.splitlines()[1] == f"going on from {folder / 'checkpoint_last.pt'}"
+    assert "done: 3 updates" in said
+    assert (folder / "train.log").read_text().count("done training in") == 2
+
+
+def test_ctrl_c_says_how_to_go_on(trees, tmp_path):
+    folder = tmp_path / "run"
+    process = start("fairseq-struct", "train", trees, "--preset", "udgn_tiny", "--max-update",
+                    "1000000", "--save-dir", folder, *TINY)  # fmt: skip
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        # By now the checkpoint of the first epoch has been written.
+        if line.startswith("epoch 2,"):
+            process.send_signal(signal.SIGINT)
+            break
+    rest = process.communicate()[0]
+    last = (folder / "checkpoint_last.pt").as_posix()
+    assert re.search(rf"^interrupted at update \d+; the same command goes on from {last}$", rest,
+                     re.M), "".join(said) + rest  # fmt: skip
+    assert process.returncode == 130 and "Traceback" not in rest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--preset", "udgn_tni"], "unknown preset 'udgn_tni'; did you mean 'udgn_tiny'?"),
+        (["--preset", "udgn_tiny"], "udgn_tiny needs data: fairseq-struct train DATA --preset"),
+        (["nowhere", "--preset=udgn_tiny"], "nowhere: no such folder; to make one: fairseq-st"),
+        (["TREES", "--preset=rim_composer_cpu"], "but rim_composer_cpu takes a folder of the ki"),
+        (["TREES", "--preset=latent_clusters"], "latent_clusters takes no folder of data, but"),
+        (["TREES", "--preset=udgn_tiny", "--log-format=simple"], "train shows a bar of its own"),
+        (["TREES", "--preset=udgn_tiny", "--lrr=3"], "has no option --lrr for this preset; did "
+         "you mean '--lr'?"),
+        (["TREES", "--preset=udgn_tiny", "--arch=udng"], "argument --arch/-a: invalid choice: "),
+        (["TREES", "--preset=udgn_tiny", "--channels=0"], "channels"),  # said by the model
+        (["TREES", "--preset=udgn_tiny", "--treebank=nowhere"], "nowhere"),
+    ],
+)  # fmt: skip
+def test_bad_input_ends_in_one_line_and_leaves_nothing(arguments, message, trees, tmp_path):
+    words = [str(trees) if word == "TREES" else word for word in arguments]
+    status, said = train(*words, "--save-dir", tmp_path / "a" / "b")
+    *line, error = said.splitlines()
+    assert status == 2 and error.startswith("error: ") and message in error, said
+    assert not line or (len(line) == 1 and line[0].startswith("fairseq-train "))
+    assert not list(tmp_path.iterdir())
+
+
+def test_errors_that_are_no_bad_input_are_in_the_log(trees, tmp_path):
+    status, said = train(trees, "--preset=udgn_tiny", "--save-dir", tmp_path, *TINY,
+                         "--adam-betas", "(2, 3)")  # fmt: skip
+    log = tmp_path / "train.log"
+    assert status == 1 and said.splitlines()[-1] == (
+        f"error: the training failed, see {log}: ValueError: math domain error"
+    )
+    assert "Traceback" not in said and "Traceback" in log.read_text()
+
+
+def test_several_processes_train_one_model_and_one_speaks(trees, tmp_path):
+    folder = tmp_path / "run"
+    processes = [
+        start("fairseq-struct", "train", trees, "--preset=udgn_tiny", "--max-update=2",
+              "--save-dir", folder, *TINY, "--distributed-world-size=2",
+              f"--distributed-rank={rank}", f"--device-id={rank}", "--distributed-no-spawn",
+              "--distributed-backend=gloo", "--ddp-backend=legacy_ddp",
+              f"--distributed-init-method=file://{tmp_path}/meeting")
+        for rank in (0, 1)
+    ]  # fmt: skip
+    first, second = (process.communicate()[0] for process in processes)
+    assert [process.returncode for process in processes] == [0, 0], first + second
+    assert "done: 2 updates" in first and second == ""
+    assert "training on 2 devices" in (folder / "train.log").read_text()
+
+
+def test_command_lines_are_divided():
+    own, further = divide(["data", "--preset", "x", "--lr", "0.1", "--fp16"])
+    assert (own, further) == (["data", "--preset", "x"], ["--lr", "0.1", "--fp16"])
+    assert divide(["--preset", "x", "data", "--lr=1"]) == (["--preset", "x", "data"], ["--lr=1"])
+    own, further = divide(["data", "--lr", "1", "--preset=x", "-s", "de"])
+    assert (own, further) == (["data", "--preset=x"], ["--lr", "1", "-s", "de"])
+
+
+def test_the_end_of_a_training_is_known_from_its_epochs():
+    progress = Progress(epochs=3, update=50, epoch_updates=200)
+    assert progress.total == 600
+    progress.updates = 400
+    assert progress.total == 400
+    assert [duration(s) for s in (0.2, 40, 600, 12_000)] == ["1 s", "40 s", "10 min", "3 h 20 min"]

@@ -1,0 +1,105 @@
+"""The pages fit together: links, headings, tables of options, the site, and the way to answers."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fairseq_commands import ROOT
+from reader import BLOCK, PAGES
+
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+def links(page: Path) -> set[Path]:
+    """The files of the project that a page links to."""
+    found = [name for name, _ in LINK.findall(page.read_text()) if name and "://" not in name]
+    return {(page.parent / name).resolve() for name in found}
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The names by which links point to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", BLOCK.sub("", page.read_text()), re.M)
+    return {re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_and_links_that_are_named_exist(page):
+    text = page.read_text()
+    named = re.findall(r"(?<![\w/.])(?:recipes|preprocess|tests|fairseq_struct)/[\w/]+\.\w+", text)
+    named = [name for name in named if not re.search(r"/(SYSTEM|NAME)\b", name)]  # any of them
+    missing = [path for path in links(page) if not path.exists()]
+    assert not missing + [name for name in named if not (ROOT / name).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_headings_that_links_point_to_exist(page):
+    found = [(name, anchor) for name, anchor in LINK.findall(page.read_text())
+             if anchor and "://" not in name]  # fmt: skip
+    missing = [f"{name}#{anchor}" for name, anchor in found
+               if anchor not in anchors_of(page.parent / name if name else page)]  # fmt: skip
+    assert not missing
+
+
+def test_every_page_can_be_reached_from_the_first_one():
+    reached, front = set(), [ROOT / "README.md"]
+    while front:
+        page = front.pop()
+        if page.suffix == ".md" and page not in reached:
+            reached.add(page)
+            front += links(page)
+    assert set(PAGES) <= reached
+
+
+def test_ten_questions_are_answered_within_two_clicks_from_the_first_page():
+    """Every row of the table is a question, a page that README links to, and a heading on it."""
+    page = ROOT / "docs" / "finding.md"
+    rows = re.findall(r"^\| (.+\?) \| (.+) \|$", page.read_text(), re.M)
+    assert len(rows) >= 10
+    for question, path in rows:
+        clicks = LINK.findall(path)
+        assert 1 <= len(clicks) <= 2, question
+        at = ROOT / "README.md"
+        for name, anchor in clicks:
+            target = (page.parent / name).resolve()
+            assert target in links(at), f"{question}: {at} does not link to {target}"
+            assert not anchor or anchor in anchors_of(target), question
+            at = target
+
+
+def test_tables_of_options_are_those_of_the_parsers(capsys):
+    sys.path.insert(0, str(ROOT / "docs" / "site"))
+    try:
+        import options
+    finally:
+        sys.path.pop(0)
+    assert options.main(["--check"]) == 0, capsys.readouterr().err
+    stale = "<!-- options: arch udgn -->\nold\n<!-- end of options -->"
+    assert "| `--channels` | channels of each layer | `8` |" in options.fill(stale)
+    with pytest.raises(KeyError):
+        options.fill("<!-- options: arch nothing -->\n<!-- end of options -->")
+
+
+def test_every_architecture_and_verb_has_its_table():
+    from fairseq_struct.cli.main import build_parser
+
+    text = (ROOT / "docs" / "commands.md").read_text()
+    verbs = next(a for a in build_parser()._actions if a.choices)
+    assert [verb for verb in verbs.choices if f"## {verb}" not in text and verb not in text] == []
+
+
+def test_the_site_is_built_without_a_warning(tmp_path):
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed (pip install '.[docs]')")
+    pytest.importorskip("material", reason="mkdocs-material is not installed")
+    config = ROOT / "docs" / "site" / "mkdocs.yml"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-f", config, "-d"]
+    done = subprocess.run([*command, tmp_path / "site"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    index = (tmp_path / "site" / "index.html").read_text()
+    assert "systems/udgn/" in index and "docs/systems" not in index
+    reference = (tmp_path / "site" / "api" / "index.html").read_text()
+    assert "single_root" in reference and ":class:" not in reference
+    assert (tmp_path / "site" / "results" / "udgn" / "index.html").is_file()
+    shutil.rmtree(tmp_path / "site")
