@@ -12,7 +12,6 @@ from small_treebanks import train, write_treebank
 
 import fairseq_struct
 from fairseq_struct.cli.main import main
-from fairseq_struct.data.datasets.parsed_sentences import ParsedSentences
 from fairseq_struct.data.readers.conllu import read_conllu
 from fairseq_struct.evaluation.dependencies import compare_dependencies
 from fairseq_struct.metrics.attachment import AttachmentScores
@@ -292,19 +291,3 @@ def test_a_prepared_folder_serves_as_well(trained, tmp_path, treebank):
                "--batch-size=3", "--num-workers=0", "--no-progress-bar", "--log-format=json",
                f"--user-dir={USER_DIR}")  # fmt: skip
     assert logged(said, "valid_uas")[0] == logged(trained[1], "valid_uas")[-1]
-
-
-def test_batches_hold_every_sentence_and_change_with_the_epoch():
-    sentences = [torch.arange(n) + 4 for n in (3, 1, 3, 2, 3, 3)]
-    data = ParsedSentences(sentences, sentences, 1, shuffle=True, seed=2)
-    orders = []
-    for epoch in (1, 2, 3):
-        data.set_epoch(epoch)
-        orders.append(data.ordered_indices().tolist())
-        assert sorted(orders[-1]) == list(range(6))
-        assert [len(sentences[place]) for place in orders[-1]] == [1, 2, 3, 3, 3, 3]
-    assert len(set(map(tuple, orders))) > 1
-    batch = data.collater([data[0], data[1]])
-    assert batch["net_input"]["tokens"].tolist() == [[4, 5, 6], [4, 1, 1]]
-    assert batch["target"].tolist() == [[4, 5, 6], [4, 0, 0]]
-    assert batch["ntokens"] == 4 and data.longest == 3

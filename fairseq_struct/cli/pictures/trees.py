@@ -83,16 +83,20 @@ def column(
         raise InputError(f"{name}: infers no trees")
     if gold and gold[0].kind != tool.tree_kind:
         raise InputError(f"{name}: infers {tool.tree_kind}; the gold trees are {gold[0].kind}")
-    from fairseq_struct.inference.results.of_tools import parse_of
-
     pictures = []
     for tree, right in zip(tool.trees(sentences), gold or [None] * len(sentences), strict=True):
-        found = parse_of(tree) if faint else None
-        if faint and getattr(found, "probabilities", None) is None:
+        probabilities = _probabilities(tree) if faint else None
+        if faint and probabilities is None:
             raise InputError(f"{name}: has no probabilities of arcs")
-        probabilities = found.probabilities if faint else None
         pictures.append([(name, picture_of(tree, tool.tree_kind, right, probabilities))])
     return pictures
+
+
+def _probabilities(tree):
+    """Those of the arcs of a tree; None without them."""
+    from fairseq_struct.inference.results.of_tools import parse_of
+
+    return getattr(parse_of(tree), "probabilities", None)
 
 
 def picture_of(tree, kind: str, gold: GoldTree | None = None, probabilities=None):
@@ -126,8 +130,8 @@ def row_of(tree, kind: str, faint: bool = False):
         return Row(" ".join(tree.words), [("", picture_of(tree, kind))])
     label = f"{tree.label} · " if tree.label else ""
     caption = f"{label}depth {tree.depths[0]}"
-    marginals = tree.marginals[0]() if faint else None
-    return Row(" ".join(tree.sentences[0]), [(caption, picture_of(tree, kind, None, marginals))])
+    picture = picture_of(tree, kind, None, _probabilities(tree) if faint else None)
+    return Row(" ".join(tree.sentences[0]), [(caption, picture)])
 
 
 def of_formulas(sentences: Sequence[str], kind: str) -> list[list[tuple]]:

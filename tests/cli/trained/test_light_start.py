@@ -9,7 +9,8 @@ from fairseq_struct.cli.main import VERBS
 HEAVY = {"torch", "fairseq", "numpy", "nltk", "matplotlib"}
 # What a verb takes beside its checkpoint.
 HERE = Path(__file__)
-BESIDE = {"channels": [str(HERE)], "syneval": [str(HERE.parent)], "rollout": ["AC"]}
+BESIDE = {"channels": [str(HERE)], "syneval": [str(HERE.parent)], "rollout": ["AC"],
+          "export": ["exported"]}
 SCRIPT = f"""
 import contextlib, io, sys
 from fairseq_struct.cli.main import main
