@@ -79,10 +79,7 @@ def column(
     Raises:
         InputError: the model infers no trees, or others than the gold ones, or no probabilities.
     """
-    if tool.tree_kind is None:
-        raise InputError(f"{name}: infers no trees")
-    if gold and gold[0].kind != tool.tree_kind:
-        raise InputError(f"{name}: infers {tool.tree_kind}; the gold trees are {gold[0].kind}")
+    check_kind(name, tool, gold)
     pictures = []
     for tree, right in zip(tool.trees(sentences), gold or [None] * len(sentences), strict=True):
         probabilities = _probabilities(tree) if faint else None
@@ -90,6 +87,18 @@ def column(
             raise InputError(f"{name}: has no probabilities of arcs")
         pictures.append([(name, picture_of(tree, tool.tree_kind, right, probabilities))])
     return pictures
+
+
+def check_kind(name: str, tool, gold: Sequence[GoldTree] = ()):
+    """Check that a model infers trees, and of the kind of the gold ones, if there are any.
+
+    Raises:
+        InputError: it does not.
+    """
+    if tool.tree_kind is None:
+        raise InputError(f"{name}: infers no trees")
+    if gold and gold[0].kind != tool.tree_kind:
+        raise InputError(f"{name}: infers {tool.tree_kind}; the gold trees are {gold[0].kind}")
 
 
 def _probabilities(tree):
@@ -117,20 +126,21 @@ def picture_of(tree, kind: str, gold: GoldTree | None = None, probabilities=None
     return dependency_picture(words, heads, probabilities=probabilities, gold=right, key=False)
 
 
-def row_of(tree, kind: str, faint: bool = False):
+def row_of(tree, kind: str, faint: bool = False, gold: GoldTree | None = None):
     """A row of a page with one tree, below its sentence.
 
     Args:
         tree, kind: as for :func:`picture_of`.
         faint: whether arcs are as faint as they are unlikely.
+        gold: the right tree, or None.
     """
     from fairseq_struct.pages.drawing.rows import Row
 
     if kind == "constituents":
-        return Row(" ".join(tree.words), [("", picture_of(tree, kind))])
+        return Row(" ".join(tree.words), [("", picture_of(tree, kind, gold))])
     label = f"{tree.label} · " if tree.label else ""
     caption = f"{label}depth {tree.depths[0]}"
-    picture = picture_of(tree, kind, None, _probabilities(tree) if faint else None)
+    picture = picture_of(tree, kind, gold, _probabilities(tree) if faint else None)
     return Row(" ".join(tree.sentences[0]), [(caption, picture)])
 
 

@@ -3,11 +3,12 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
-from fairseq_struct.cli.pictures.trees import row_of
+from fairseq_struct.cli.pictures.trees import GoldTree, check_kind, explain, read_gold, row_of
 from fairseq_struct.cli.shared.output import add_output_options, say, with_progress, written
 from fairseq_struct.cli.shared.paths import require, require_room
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
@@ -31,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="add the marginal probability of each arc (CoNLL-U: Prob=0.93 in the last column; "
         "pictures: the fainter, the less likely), or, of models with syntactic distances, those "
         "of the words (after a tab)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--gold", type=Path, metavar="FILE",
+        help="with --format html: parse the sentences of this file of gold trees (CoNLL-U or "
+        "bracketed), not standard input; what differs from them is red and counted",
     )  # fmt: skip
     parser.add_argument(
         "--data", type=Path, help="data-bin with the dictionaries, if it was moved since training"
@@ -61,34 +67,47 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: a sentence, an option or the checkpoint cannot be used.
     """
-    require(files=[args.known])
-    require_room(args.output)
-    if args.json and args.format:
-        raise InputError(f"--json is a format of its own, so --format {args.format} does not apply")
+    _check(args)
+    gold = read_gold(args.gold) if args.gold else []
     model = load_tool(args, NAME)
-    trees = _trees(args, model)
-    if model.tree_kind not in WRITERS:
-        raise InputError(f"{args.checkpoint}: infers no trees")
+    check_kind(str(args.checkpoint), model, gold)
+    trees = _trees(args, model, gold)
     writer = WRITERS[model.tree_kind]()
     if args.format not in (None, "html", writer.lines):
         raise InputError(
             f"--format {args.format} cannot show trees of this model; {writer.lines} can"
         )
-    if args.known is None:
+    if args.known is None and args.gold is None:
         trees = with_progress(trees, args.quiet, args.output)
     with written(args.output) as write:
-        depths = _write(args, trees, writer, write)
+        depths = _write(args, trees, gold, writer, write)
     if depths:
         say(args, f"{len(depths)} trees, mean depth {sum(depths) / len(depths):.2f}")
     return 0
 
 
-def _write(args: argparse.Namespace, trees, writer: "Writer", write: Callable) -> list[float]:
+def _check(args: argparse.Namespace):
+    """Check the files, and which options go together, before anything is loaded."""
+    require([args.known, args.gold], [args.data], models=[args.checkpoint])
+    require_room(args.output)
+    if args.json and args.format:
+        raise InputError(f"--json is a format of its own, so --format {args.format} does not apply")
+    if args.gold and args.format != "html":
+        raise InputError("--gold is for --format html; fairseq-struct evaluate scores trees")
+    if args.gold and args.known:
+        raise InputError("--gold and --known both name the sentences; give one of them")
+
+
+def _write(
+    args: argparse.Namespace, trees: Iterable, gold: Sequence[GoldTree], writer: "Writer",
+    write: Callable,
+) -> list[float]:  # fmt: skip
     """Write trees, and return their depths."""
     from fairseq_struct.inference.results.of_tools import parse_of
 
     depths, rows = [], []
-    for number, tree in enumerate(trees, 1):
+    pairs = zip(trees, gold or repeat(None), strict=bool(gold))
+    for number, (tree, right) in enumerate(pairs, 1):
         parse = parse_of(tree)
         if args.probabilities and writer.probabilities(parse) is None:
             raise InputError(
@@ -97,7 +116,7 @@ def _write(args: argparse.Namespace, trees, writer: "Writer", write: Callable) -
             )
         depths.append(writer.depth(tree))
         if args.format == "html":
-            rows.append(row_of(tree, writer.kind, args.probabilities))
+            rows.append(row_of(tree, writer.kind, args.probabilities, right))
         elif args.json:
             found = parse.to_dict(args.probabilities)
             write(json.dumps(found, ensure_ascii=False) + "\n")
@@ -106,12 +125,15 @@ def _write(args: argparse.Namespace, trees, writer: "Writer", write: Callable) -
     if args.format == "html":
         from fairseq_struct.pages.html.gallery import gallery_page
 
-        write(gallery_page(rows, f"Latent trees of {args.checkpoint.name}"))
+        note = explain() if gold else ""
+        write(gallery_page(rows, f"Latent trees of {args.checkpoint.name}", note))
     return depths
 
 
-def _trees(args: argparse.Namespace, model) -> Iterator:
-    """The trees of standard input, or of the file with known heads."""
+def _trees(args: argparse.Namespace, model, gold: Sequence[GoldTree]) -> Iterator:
+    """The trees of standard input, or of the sentences of a file."""
+    if gold:
+        return model.trees([" ".join(tree.words) for tree in gold])
     if args.known is None:
         from fairseq_struct.inference import read_lines
 
