@@ -79,7 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Draw what models do with the sentences of standard input, one per line, or with images.
 
-    Spaces separate the words. The output is one self-contained HTML page, or a PNG.
+    Spaces separate the words. The output is one self-contained HTML page, or with ``--output`` also
+    SVG, PNG or TikZ.
 
     Raises:
         InputError: a sentence, an option or a checkpoint cannot be used.

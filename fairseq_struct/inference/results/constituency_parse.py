@@ -14,7 +14,8 @@ from fairseq_struct.structure.spans import Span
 class ConstituencyParse(Tree):
     """The constituency tree of a sentence: an ``nltk`` tree that knows how it was found.
 
-    It equals any ``nltk`` tree with the same labels and words.
+    It equals any ``nltk`` tree with the same labels and words. It has no ``to_conllu()``: CoNLL-U
+    holds dependencies.
 
     Args:
         node, children: as for ``nltk.Tree``.
