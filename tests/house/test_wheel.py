@@ -40,13 +40,23 @@ def train(data, out, arch, *options):
             "--optimizer=adam", "--max-update=1", "--batch-size=8", *options)
     return f"{out}/checkpoint_best.pt"
 
+def train_preset(data, preset, *options):
+    from fairseq.checkpoint_utils import save_checkpoint
+
+    vars(save_checkpoint).pop("best", None)  # of the training before
+    assert main(["train", data, "--preset", preset, "--max-update=1", "--cpu", "--num-workers=0",
+                 *options]) == 0
+    return f"runs/{preset}/checkpoint_best.pt"
+
 user_dir = struct("user-dir").strip()
 
 struct("prepare", "dependency_treebank", "generated", "trees", "--sentences", "60", "8", "8")
 masked = ["--embed-dim=16", "--parser-size=16", "--layers=1"]
-udgn = train("trees/data-bin", "udgn", "udgn_tiny", "--task=structured_masked_lm",
-             "--criterion=structured_masked_lm", "--valid-draws=1", *masked)
+udgn = train_preset("trees", "udgn_tiny", "--valid-draws=1", *masked)
 text = Path("trees/text/test.txt").read_text()
+struct("draw", udgn, "--what=trees", "--probabilities", "--output=tree.svg", given=text)
+struct("export", udgn, "exported")
+assert struct("parse", "exported", given=text) == struct("parse", udgn, given=text)
 Path("parsed.conllu").write_text(struct("parse", udgn, given=text))
 print(struct("evaluate", "trees/trees/test.conllu", "parsed.conllu"))
 
@@ -77,9 +87,14 @@ print(struct("classify", classifier, given="a b c\\n"))
 struct("prepare", "synthetic_translation", "pairs", "--sentences", "40", "8", "8")
 size = [f"--{side}-{what}" for side in ("encoder", "decoder") for what in
         ("layers=1", "embed-dim=8", "ffn-embed-dim=8", "attention-heads=2")]
-for arch, more in (("scheduled_sampling_transformer", ["--criterion=cross_entropy"]),
-                   ("latent_tree_transformer", ["--criterion=latent_tree_translation"])):
-    translator = train("pairs/data-bin", arch, arch, "--task=translation", *size, *more)
+sampled = train_preset("pairs", "scheduled_sampling_transformer_tiny",
+                       "--schedule-warmup-updates=0", *size)
+text = "our queens find your horse\\n"
+print("translated:", struct("translate", sampled, "--beam=1", given=text))
+along = train("pairs/data-bin", "latent_tree", "latent_tree_transformer", "--task=translation",
+              *size, "--criterion=latent_tree_translation")
+for arch, translator in (("scheduled_sampling_transformer", sampled),
+                         ("latent_tree_transformer", along)):
     found = fairseq("generate", "pairs/data-bin", f"--path={translator}", "--batch-size=8",
                     "--beam=1", "--max-len-b=5")
     print(arch, found.count("\\nH-"))
@@ -162,6 +177,8 @@ def test_every_task_is_prepared_trained_and_used_from_the_wheel(wheel, tmp_path)
     assert module == str(installed / "fairseq_struct" / "__init__.py")
     assert Path(user_dir).is_relative_to(installed)
     assert "UAS" in done.stdout and "1\ta" in done.stdout
+    assert "<svg" in (away / "tree.svg").read_text()
+    assert re.search(r"^translated: \S", done.stdout, re.M)
     assert "3 4 " in done.stdout and (away / "prototypes.png").stat().st_size
     assert "yes=0." in done.stdout and "AB: success " in done.stdout
     assert re.search(r"^\(\S+ \(\S+ dt1\) \(\S+ nn2\)\)$", done.stdout, re.M)

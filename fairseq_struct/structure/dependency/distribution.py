@@ -47,7 +47,7 @@ class DependencyTrees(ShownTrees):
         backend: ``compiled`` kernels for a CPU, plain ``torch`` for any device, or ``auto``,
             which depends on the scores' device. (SparseMAP always runs on the CPU.)
         sparsemap_steps: maximum number of searches for a best tree in ``sparsemap``; if not given,
-            as many as are exact. A limit saves time near 0; a warning tells if it is too low.
+            enough for an exact result. A limit saves time if scores are near 0, and may warn.
 
     Raises:
         TypeError: scores, or ``sparsemap_steps``, of another type.
