@@ -7,7 +7,12 @@ import importlib.util
 import pkgutil
 
 from fairseq_struct import compat
-from fairseq_struct.hooks import before_training, help_of_parts, hydra_configs
+from fairseq_struct.hooks import (
+    before_training,
+    diverged_training,
+    help_of_parts,
+    hydra_configs,
+)
 
 ROOMS = ("models", "tasks", "criterions", "optim")
 
@@ -27,6 +32,7 @@ def load() -> list[str]:
     """
     compat.prepare()
     before_training.install()
+    diverged_training.install()
     help_of_parts.install(importlib.import_module("fairseq.options"))
     names = registering_modules()
     for name in names:

@@ -18,7 +18,7 @@ from fairseq_struct.records.results import Result, read_results  # noqa: E402
 
 
 def rows_of(records: Path) -> list[Result]:
-    """The records of the last setting.
+    """The records of the last setting; a cell may have another seed, if its first one diverged.
 
     Raises:
         InputError: there are none.
@@ -26,7 +26,7 @@ def rows_of(records: Path) -> list[Result]:
     rows = [row for row in read_results(records) if row.experiment == "units_topk"]
     if not rows:
         raise InputError(f"{records}: no record of units_topk")
-    setting_of = attrgetter("scale", "updates", "data", "seed")
+    setting_of = attrgetter("scale", "updates", "data")
     return [row for row in rows if setting_of(row) == setting_of(rows[-1])]
 
 
@@ -43,7 +43,8 @@ def draw(rows: list[Result]):
     axes.set_xlabel("units_active units")
     axes.set_ylabel("accuracy over all steps (%)")
     axes.set_ylim(0, 100)
-    axes.set_title(f"{rows[0].data}; seed {rows[0].seed}", fontsize=8)
+    seeds = sorted({row.seed for row in rows})
+    axes.set_title(f"{rows[0].data}; seed {' or '.join(map(str, seeds))}", fontsize=8)
     axes.legend(ncols=len(WINDOWS), fontsize=7)
     return figure
 

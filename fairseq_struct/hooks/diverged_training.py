@@ -1,0 +1,73 @@
+"""The end of a training whose gradients are no longer finite, in one line.
+
+fairseq then repeats the update with hooks that log where the numbers arose. Its own hooks take only
+modules that return tensors, and tuples or dictionaries of them; a result of another class, such as
+a dataclass, ends in a ``TypeError`` of torch, which hides what has happened.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+from collections.abc import Iterator
+
+from fairseq_struct.errors import InputError
+
+
+class DivergedTraining(InputError, FloatingPointError):
+    """Gradients are NaN or infinite; also a ``FloatingPointError``, as fairseq raises it."""
+
+
+@functools.cache
+def install() -> None:
+    """Install both in fairseq's trainer; calling it again has no effect."""
+    module = importlib.import_module("fairseq.trainer")
+    module.NanDetector = _detector(module.NanDetector)
+    step = module.Trainer.train_step
+
+    @functools.wraps(step)
+    def told(self, *args, **kwargs):
+        try:
+            return step(self, *args, **kwargs)
+        except FloatingPointError as error:
+            if "Nan/Inf" not in str(error) or isinstance(error, DivergedTraining):
+                raise
+            raise DivergedTraining(
+                f"gradients are NaN or infinite after {self.get_num_updates():,} updates; a lower "
+                "--lr or a smaller --clip-norm may help. The last checkpoint is from before; "
+                "crash.pt beside it is the state in which it happened"
+            ) from error
+
+    module.Trainer.train_step = told
+
+
+def _detector(base: type) -> type:
+    """fairseq's detector, for results of any class."""
+
+    class Detector(base):
+        def add_hooks(self, module):
+            self.fhooks.append(module.register_forward_hook(self._watch))
+
+        def _watch(self, module, inputs, output):
+            for tensor in tensors_of(output):
+                self.fhook_fn(module, inputs, tensor)
+                if tensor.requires_grad:
+                    tensor.register_hook(lambda gradient: self.bhook_fn(module, inputs, gradient))
+
+    return Detector
+
+
+def tensors_of(result) -> Iterator:
+    """All tensors in a module's result: in tuples, lists, dictionaries and dataclasses."""
+    import torch
+
+    if isinstance(result, torch.Tensor):
+        yield result
+    elif isinstance(result, dict):
+        yield from tensors_of(list(result.values()))
+    elif isinstance(result, list | tuple):
+        for one in result:
+            yield from tensors_of(one)
+    elif dataclasses.is_dataclass(result) and not isinstance(result, type):
+        yield from tensors_of([getattr(result, one.name) for one in dataclasses.fields(result)])
