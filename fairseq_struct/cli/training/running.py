@@ -33,6 +33,7 @@ class Training:
         self.preset, self.arguments = preset, list(arguments)
         self.folder = Path(presets.value_of("save-dir", arguments))
         self.log = self.folder / LOG
+        self.goes_on = (self.folder / LAST).is_file()
         self.metric = presets.value_of("best-checkpoint-metric", arguments) or "loss"
         self.progress = Progress()
 
@@ -50,7 +51,7 @@ class Training:
             if not _is_first(self.arguments):  # the first process speaks for all
                 return self._train(screen)
             print(presets.command("fairseq-train", self.arguments), file=screen.out, flush=True)
-            if (self.folder / LAST).is_file():
+            if self.goes_on:
                 print(f"going on from {self.folder / LAST}", file=screen.out, flush=True)
             new = _missing(self.folder)
             try:
@@ -149,8 +150,9 @@ class Training:
         told = "done"
         if update is not None:
             told += f": {update} updates"
-        if "train_wall" in self.progress.latest:
-            told += f" in {duration(self.progress.latest['train_wall'])}"
+        if "wall" in self.progress.latest:  # since the start; train_wall is that of an epoch
+            told += f" in {duration(self.progress.latest['wall'])}"
+            told += " since it went on" if self.goes_on else ""
         best = self.progress.latest.get(f"valid_best_{self.metric}")
         if best is not None:
             told += f", best {self.metric} {best:.4g}"

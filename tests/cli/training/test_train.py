@@ -10,6 +10,7 @@ from fairseq_commands import run, start, warm_python
 
 from fairseq_struct import presets
 from fairseq_struct.cli.main import main
+from fairseq_struct.cli.training.running import Training
 from fairseq_struct.cli.training.train import divide
 from fairseq_struct.records.training_progress import Progress, duration
 from fairseq_struct.user_dir import FOLDER
@@ -80,7 +81,7 @@ def test_the_same_command_goes_on(trained):
     status, said = train(*again)
     assert status == 0
     assert said.splitlines()[1] == f"going on from {folder / 'checkpoint_last.pt'}"
-    assert "done: 3 updates" in said
+    assert re.search(r"^done: 3 updates in \d+ s since it went on, best loss", said, re.M)
     assert (folder / "train.log").read_text().count("done training in") == 2
 
 
@@ -151,6 +152,13 @@ def test_several_processes_train_one_model_and_one_speaks(trees, tmp_path):
     assert [process.returncode for process in processes] == [0, 0], first + second
     assert "done: 2 updates" in first and second == ""
     assert "training on 2 devices" in (folder / "train.log").read_text()
+
+
+def test_the_time_is_that_of_the_whole_training(tmp_path):
+    training = Training(presets.preset("udgn_tiny"), ["--save-dir", str(tmp_path)])
+    training.progress.update = 600
+    training.progress.latest = {"train_wall": 3.0, "wall": 600.0}
+    assert training._last_words(0) == ["done: 600 updates in 10 min"]
 
 
 def test_command_lines_are_divided():
