@@ -1,5 +1,6 @@
 """The pages fit together: links, headings, tables of options, the site, and the way to answers."""
 
+import importlib
 import re
 import shutil
 import subprocess
@@ -69,12 +70,14 @@ def test_ten_questions_are_answered_within_two_clicks_from_the_first_page():
             at = target
 
 
-def test_tables_of_options_are_those_of_the_parsers(capsys):
-    sys.path.insert(0, str(ROOT / "docs" / "site"))
-    try:
-        import options
-    finally:
-        sys.path.pop(0)
+@pytest.fixture
+def options(monkeypatch):
+    """The script that writes the tables of options."""
+    monkeypatch.syspath_prepend(ROOT / "docs" / "site")
+    return importlib.import_module("options")
+
+
+def test_tables_of_options_are_those_of_the_parsers(options, capsys):
     assert options.main(["--check"]) == 0, capsys.readouterr().err
     stale = "<!-- options: arch udgn -->\nold\n<!-- end of options -->"
     assert "| `--channels` | channels of each layer | `8` |" in options.fill(stale)
@@ -82,12 +85,28 @@ def test_tables_of_options_are_those_of_the_parsers(capsys):
         options.fill("<!-- options: arch nothing -->\n<!-- end of options -->")
 
 
-def test_every_architecture_and_verb_has_its_table():
+def test_every_part_with_options_and_every_verb_has_its_table(options):
+    from fairseq.criterions import CRITERION_REGISTRY
+    from fairseq.models import MODEL_REGISTRY
+    from fairseq.tasks import TASK_REGISTRY
+
     from fairseq_struct.cli.main import build_parser
 
-    text = (ROOT / "docs" / "commands.md").read_text()
-    verbs = next(a for a in build_parser()._actions if a.choices)
-    assert [verb for verb in verbs.choices if f"## {verb}" not in text and verb not in text] == []
+    text = "".join(page.read_text() for page in (ROOT / "docs").glob("**/*.md"))
+    marked = set(re.findall(r"<!-- options: (\w+) ([\w-]+) -->", text))
+    registries = {"arch": MODEL_REGISTRY, "task": TASK_REGISTRY, "criterion": CRITERION_REGISTRY}
+    known = {
+        (kind, name)
+        for kind, registry in registries.items()
+        for name, part in registry.items()
+        if part.__module__.startswith("fairseq_struct.")
+    }
+    assert ("arch", "udgn") in known
+    lacking = {one for one in known - marked if "No options" not in options.table(*one)}
+    assert lacking == {("arch", "awd_lstm_lm")}  # those of on_lstm_lm without one
+    verbs = next(action.choices for action in build_parser()._actions if action.choices)
+    lacking = {verb for verb in verbs if ("verb", verb) not in marked}
+    assert lacking == {"prepare", "hydra-train", "user-dir"}  # which have none
 
 
 def test_the_site_is_built_without_a_warning(tmp_path):
