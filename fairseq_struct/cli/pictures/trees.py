@@ -113,12 +113,11 @@ def picture_of(tree, kind: str, gold: GoldTree | None = None, probabilities=None
     return dependency_picture(words, heads, probabilities=probabilities, gold=right, key=False)
 
 
-def row_of(tree, kind: str, faint: bool = False):
+def row_of(tree, kind: str, probabilities: Sequence[float] | None = None):
     """A row of a page with one tree, below its sentence.
 
     Args:
-        tree, kind: as for :func:`picture_of`.
-        faint: whether arcs are as faint as they are unlikely.
+        tree, kind, probabilities: as for :func:`picture_of`.
     """
     from fairseq_struct.pages.drawing.rows import Row
 
@@ -126,8 +125,8 @@ def row_of(tree, kind: str, faint: bool = False):
         return Row(" ".join(tree.words), [("", picture_of(tree, kind))])
     label = f"{tree.label} · " if tree.label else ""
     caption = f"{label}depth {tree.depths[0]}"
-    marginals = tree.marginals[0]() if faint else None
-    return Row(" ".join(tree.sentences[0]), [(caption, picture_of(tree, kind, None, marginals))])
+    picture = picture_of(tree, kind, probabilities=probabilities)
+    return Row(" ".join(tree.sentences[0]), [(caption, picture)])
 
 
 def of_formulas(sentences: Sequence[str], kind: str) -> list[list[tuple]]:

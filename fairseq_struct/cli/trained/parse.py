@@ -97,7 +97,8 @@ def _write(args: argparse.Namespace, trees, writer: "Writer", write: Callable) -
             )
         depths.append(writer.depth(tree))
         if args.format == "html":
-            rows.append(row_of(tree, writer.kind, args.probabilities))
+            faint = writer.probabilities(parse) if args.probabilities else None
+            rows.append(row_of(tree, writer.kind, faint))
         elif args.json:
             found = parse.to_dict(args.probabilities)
             write(json.dumps(found, ensure_ascii=False) + "\n")

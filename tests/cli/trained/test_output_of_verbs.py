@@ -91,7 +91,9 @@ def test_probabilities_of_arcs(call, tmp_path):
         expected, abs=1e-6
     )
     assert "probabilities" not in call("parse", "--json")[1]
-    assert call("parse", "--format=html", "--probabilities")[1].count("<svg") == 2
+    page = call("parse", "--format=html", "--probabilities")[1]
+    assert page.count("<svg") == 2 and page.count("opacity") >= len(expected)
+    assert page.count("opacity") > call("parse", "--format=html")[1].count("opacity")
 
 
 def test_distances(call):
