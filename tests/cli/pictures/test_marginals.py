@@ -37,3 +37,17 @@ def test_each_cell_is_the_marginal_of_an_arc(arch, data, monkeypatch, tmp_path):
 def test_models_of_constituents_have_none(monkeypatch, capsys):
     assert draw("on_lstm_lm", "language", monkeypatch) == 2
     assert "on_lstm_lm.pt: has no probabilities of dependency arcs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--what=memory"], "udgn.pt: UDGNModel has no memory, attention or steps to draw"),
+        (["--what=memory", "--gold", __file__], "--gold is for --what steps or units or trees"),
+        (["--what=trees", "--gold", "nowhere"], "nowhere: no such file"),
+        (["--probabilities"], "--probabilities is for --what trees"),
+    ],
+)
+def test_what_cannot_be_drawn(options, message, monkeypatch, capsys):
+    assert draw("udgn", "language", monkeypatch, *options) == 2
+    assert message in capsys.readouterr().err
