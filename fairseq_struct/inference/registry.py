@@ -25,10 +25,9 @@ from fairseq_struct.errors import InputError, unknown_name
 #   score: the tool has ``log_probabilities(sentences)``, ``score(sentences)``,
 #       ``perplexity(sentences)`` and a ``vocabulary``.
 #   complete: the tool has ``completed(sequences)``, which yields a ``Completed`` per sequence.
-#   draw: the tool has ``memories(sentences)``, ``attentions(sentences)``, ``steps(sentences)`` or
-#       ``marginals(sentences)``, which yield a ``MemorySteps``, an ``AttentionSteps``, a
-#       ``CompositionSteps`` or an ``ArcMarginals`` per sentence; or ``units(trees)``, which
-#       returns a ``UnitUse``.
+#   draw: the tool has ``memories(sentences)``, ``attentions(sentences)`` or ``steps(sentences)``,
+#       which yield a ``MemorySteps``, an ``AttentionSteps`` or a ``CompositionSteps`` per sentence;
+#       or ``units(trees)``, which returns a ``UnitUse``.
 #   images: the tool has ``classify_images(images)``, ``prototypes(passes)`` and
 #       ``complete(images, hidden, passes)``.
 #   rollout: the tool has ``rollout(task, …)``, ``trajectory(task, …)`` and ``option_success(…)``.
@@ -39,7 +38,7 @@ ABILITIES = {
     "translate": "is not a translation model",
     "score": "is not a language model that reads from left to right",
     "complete": "completes no sequences",
-    "draw": "has no memory, attention, steps or marginals of arcs to draw",
+    "draw": "has no memory, attention or steps to draw",
     "images": "is no network of images",
     "rollout": "is no policy that acts",
     "channels": "is not a masked language model",

@@ -191,7 +191,7 @@ def sequence_completer(model, task, **options):
 
 
 @register_tool(
-    "tree_parser", kind="supervised dependency parsers", abilities=("parse", "draw"),
+    "tree_parser", kind="supervised dependency parsers", abilities=("parse",),
     serves=lambda model: hasattr(model, "read_words"),
     options=(ROOTS, TEST_PASSES, LONGEST_SENTENCE),
 )  # fmt: skip

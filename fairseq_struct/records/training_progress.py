@@ -27,6 +27,7 @@ class Progress:
         update: number of updates so far; None before the first logged one.
         latest: the latest numbers by name; those of a validated split have its name as prefix.
         epoch_updates: updates of an epoch; None: unknown.
+        seconds: since this training began, or went on, validation included; None: unknown.
     """
 
     updates: int | None = None
@@ -34,6 +35,7 @@ class Progress:
     update: int | None = None
     latest: dict[str, float] = field(default_factory=dict)
     epoch_updates: int | None = None
+    seconds: float | None = None
     _told_within: bool = False
 
     @property
@@ -54,6 +56,8 @@ class Progress:
             self._told_within = entry.split == "train_inner"
         if entry.update is not None:
             self.update = entry.update
+        # Not train_wall: within an epoch that is the time since the last logged line.
+        self.seconds = entry.values.get("wall", self.seconds)
         if entry.split == "train_inner" and entry.values.get("update"):
             # fairseq logs the update in epochs, rounded to three digits.
             self.epoch_updates = max(1, round(self.update / entry.values["update"]))

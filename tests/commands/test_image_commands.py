@@ -163,7 +163,7 @@ def test_prototypes_of_several_models_and_completions_are_drawn(trained, data, t
         (["--what", "prototypes", "--images", "IMAGES"], "--images FILE go together"),
         (["--what", "prototypes", "--most-passes", "0"], "must be 1 or more"),
         (["--what", "completions", "--images", "LABELS"], "gz: not an idx file of unsigned bytes"),
-        (["--what", "memory"], "has no memory, attention, steps or marginals of arcs to draw"),
+        (["--what", "memory"], "has no memory, attention or steps to draw"),
         ([], "and networks of images with --what prototypes and completions"),
         (["--what", "prototypes", "--gold-trees", "listops"], "does not apply to --what proto"),
         (["--what", "prototypes", "--test-passes", "3"], "--test-passes does not apply to --what"),

@@ -52,6 +52,11 @@ def test_it_names_no_place_of_this_machine(exported):
     assert "tmp" not in (exported / "config.json").read_text()
 
 
+def test_all_its_files_may_be_read_by_the_same_people(exported):
+    files = [path for path in exported.rglob("*") if path.is_file()]
+    assert len({path.stat().st_mode for path in files}) == 1
+
+
 def test_it_describes_the_training(exported):
     checkpoint, _ = checkpoint_of("udgn")
     expected, found = made_by(checkpoint), made_by(exported)

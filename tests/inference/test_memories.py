@@ -169,7 +169,7 @@ def test_what_cannot_be_drawn(checkpoint, draw, monkeypatch, tmp_path, options, 
 @pytest.mark.parametrize(
     ("arch", "data", "options", "message"),
     [
-        ("on_lstm_lm", "language", ["--what=memory"], "has no memory, attention, steps or"),
+        ("on_lstm_lm", "language", ["--what=memory"], "has no memory, attention or steps"),
         ("recurrent_classifier", "pairs", ["--slots=3"], "classifiers with memory slots"),
         ("recurrent_classifier", "pairs", [], "infers no trees"),
     ],

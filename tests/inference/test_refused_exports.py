@@ -121,6 +121,8 @@ def test_other_content(folder, text, message):
 
 def test_a_folder_without_a_configuration(tmp_path):
     check_refused(tmp_path, r"is no exported model: it has no config\.json$")
+    (tmp_path / "checkpoint_last.pt").touch()
+    check_refused(tmp_path, rf"config\.json; did you mean {tmp_path}/checkpoint_last\.pt\?$")
 
 
 def test_an_edited_configuration(folder):

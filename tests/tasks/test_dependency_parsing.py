@@ -264,17 +264,6 @@ def test_trees_and_marginals_side_by_side_with_the_gold_tree(
         assert own == [f"{value:.3f}" for row in marginals.marginals for value in row.tolist()]
 
 
-def test_what_cannot_be_drawn(treebank, trained, command, tmp_path):
-    gold = treebank / "xx_toy-ud-test.conllu"
-    for options, message in (
-        (["--what=memory"], "has no memory to draw"),
-        (["--what=memory", "--gold", gold], "--gold is for --what steps or units or trees"),
-        (["--what=trees", "--gold", tmp_path / "none"], "none: no such file"),
-    ):
-        status, _, said = command("draw", trained[0], *options, lines=["a b"])
-        assert status == 2 and message in said, said
-
-
 def test_a_prepared_folder_serves_as_well(trained, tmp_path, treebank):
     files = [treebank / f"xx_toy-ud-{name}.conllu" for name in ("train", "dev", "test")]
     command = ["prepare", "dependency_treebank", "conllu", *files, tmp_path / "out",

@@ -93,8 +93,8 @@ KINDS = {
         gold=TREES, explain=trees.explain, stacked=True,
     ),
     "marginals": Kind(
-        "probabilities of arcs (figure 5.7 of Mihaylova's thesis)", "Marginals of arcs", "draw",
-        "marginals", marginals.column, gold=DEPENDENCIES, explain=marginals.explain,
+        "probabilities of arcs (figure 5.7 of Mihaylova's thesis)", "Marginals of arcs", "parse",
+        "trees", marginals.column, gold=DEPENDENCIES, explain=marginals.explain,
     ),
     "prototypes": Kind(
         "an image of each label, after 1, 2, … passes (figure 5.3 of Mihaylova's thesis)",

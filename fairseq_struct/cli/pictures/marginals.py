@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairseq_struct.errors import InputError
+
 
 def explain() -> str:
     """What rows, columns and shades mean."""
@@ -13,13 +15,21 @@ def explain() -> str:
 
 
 def column(name: str, tool, sentences: Sequence[str], gold: Sequence = ()) -> list[list[tuple]]:
-    """A caption and a picture of each sentence."""
+    """A caption and a picture of each sentence.
+
+    Raises:
+        InputError: the model has no probabilities of dependency arcs.
+    """
+    from fairseq_struct.inference.results.of_tools import parse_of
     from fairseq_struct.pages.dependencies.packed_matrix import packed_matrix
 
-    return [
-        [(name, packed_matrix(one.words, one.marginals.tolist()))]
-        for one in tool.marginals(sentences)
-    ]
+    pictures = []
+    for parse in map(parse_of, tool.trees(sentences)):
+        marginals = getattr(parse, "marginals", None)
+        if marginals is None:
+            raise InputError(f"{name}: has no probabilities of dependency arcs")
+        pictures.append([(name, packed_matrix(parse.words, marginals.tolist()))])
+    return pictures
 
 
 def of_treebank(gold: Sequence) -> list[list[tuple]]:

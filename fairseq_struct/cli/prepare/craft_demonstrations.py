@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import shlex
 from pathlib import Path
 
 from fairseq_struct.data.prepared.demonstration_folder import write_demonstration_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, say
+from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
 from fairseq_struct.environments.craft_rules import KINDS, OBSERVATIONS, CraftOptions
 
 NUMBER, LEAST_NUMBER = 6000, 5
@@ -38,9 +37,7 @@ def run(args: argparse.Namespace) -> None:
     for part, count in manifest["demonstrations"].items():
         steps = manifest["steps"][part]
         print(f"{part}: {count} demonstrations, {steps / count:.1f} steps each on average")
-    data = shlex.quote(str(args.out / "data-bin"))
-    print(f"train: fairseq-train {data} --task craft_imitation --arch option_controller_craft "
-          "--criterion craft_imitation …")  # fmt: skip
+    print(how_to_train(args.out, "option_controller_craft_cpu"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

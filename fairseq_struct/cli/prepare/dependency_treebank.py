@@ -20,7 +20,7 @@ from pathlib import Path
 
 from fairseq_struct.data.generators.synthetic_dependencies import generate_dependencies
 from fairseq_struct.data.prepared.binarise import SPLITS
-from fairseq_struct.data.prepared.preparation_script import at_least, say
+from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
 from fairseq_struct.data.prepared.treebank_folder import as_text, write_treebank_folder
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
@@ -42,7 +42,10 @@ def prepare_treebank(args: argparse.Namespace) -> None:
     if not args.as_is:
         trees = {split: as_text(own) for split, own in trees.items()}
     options = {"drawn": {"as_is": True}} if args.as_is else {}
-    write(trees, args, least_count=args.least_count, **options)
+    # A treebank is smaller than the corpus of the preset.
+    fewer = "udgn_cpu --max-update 1500 --validate-interval 5"
+    preset = "undirected_parser_ud_cpu" if args.as_is else fewer
+    write(trees, args, preset, least_count=args.least_count, **options)
 
 
 def generate(args: argparse.Namespace) -> None:
@@ -52,10 +55,12 @@ def generate(args: argparse.Namespace) -> None:
         InputError: OUT holds something else.
     """
     trees = generate_dependencies(dict(zip(SPLITS, args.sentences, strict=True)), args.seed)
-    write(trees, args, drawn={"sentences": args.sentences, "seed": args.seed})
+    write(trees, args, "udgn_tiny", drawn={"sentences": args.sentences, "seed": args.seed})
 
 
-def write(trees: Mapping[str, list[Sentence]], args: argparse.Namespace, **options):
+def write(
+    trees: Mapping[str, list[Sentence]], args: argparse.Namespace, preset: str, **options
+):
     """Write the folder, and print the commands that use it."""
     manifest = write_treebank_folder(
         trees, args.out, overwrite=args.overwrite, say=say, **options
@@ -63,10 +68,7 @@ def write(trees: Mapping[str, list[Sentence]], args: argparse.Namespace, **optio
     for split, counts in manifest["splits"].items():
         print(f"{split}: {counts['sentences']} sentences, {counts['tokens']} words")
     out = args.out
-    task = f"structured_masked_lm --treebank {out}/trees/valid.conllu"
-    if getattr(args, "as_is", False):
-        task = "dependency_parsing"
-    print(f"train:    fairseq-train {out}/data-bin --task {task} …")
+    print(how_to_train(out, preset))
     print(f"parse:    fairseq-struct parse CHECKPOINT < {out}/text/test.txt > PREDICTED")
     print(f"evaluate: fairseq-struct evaluate {out}/trees/test.conllu PREDICTED")
 

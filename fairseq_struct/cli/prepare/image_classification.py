@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from fairseq_struct.data.generators.toy_images import LEAST_SIZE, draw_digits
-from fairseq_struct.data.prepared.preparation_script import at_least, say
+from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
 from fairseq_struct.data.readers.idx import FILES, write_idx
 
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
     write_prepared_folder(args.out, identity, fill, overwrite=args.overwrite, say=say)
     for split, count in counts.items():
         print(f"{split}: {count} images of {args.size} by {args.size} pixels")
-    print(f"train: fairseq-train {args.out} --task image_classification …")
+    print(how_to_train(args.out, "undirected_convnet_mnist_cpu"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

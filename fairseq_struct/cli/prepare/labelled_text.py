@@ -13,7 +13,7 @@ import argparse
 from pathlib import Path
 
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, say
+from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
 from fairseq_struct.data.readers import labelled_text
 from fairseq_struct.data.readers.labelled_text import SPLITS, LabelledCorpus, read_corpus
 from fairseq_struct.errors import InputError
@@ -64,7 +64,10 @@ def run(args: argparse.Namespace) -> None:
         dropped = ", ".join(f"{n} {why}" for why, n in manifest["dropped"][split].items())
         print(f"{split}: {manifest['instances'][split]} instances (left out: {dropped or 'none'})")
     print(f"{manifest['words']} words; labels: {', '.join(manifest['labels'])}")
-    print(f"train: fairseq-train {args.out}/data-bin --task structured_classification …")
+    pairs = any((args.out / "data-bin").glob("train.sentence2*"))
+    system = "latent_tree_entailment" if pairs else "latent_tree_classifier"
+    corpus = ("sick" if args.corpus == "sick" else "snli") if pairs else "sst"
+    print(how_to_train(args.out, f"{system}_{corpus}_cpu"))
 
 
 def read(args: argparse.Namespace) -> LabelledCorpus:

@@ -20,7 +20,7 @@ from random import Random
 
 from fairseq_struct.data.generators.listops import Expressions
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, say
+from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
 from fairseq_struct.data.readers.formulas.formula_trees import DIGITS
 from fairseq_struct.data.readers.formulas.listops import read_listops, value_of
 from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus
@@ -115,8 +115,7 @@ def write(
         print(f"{name}: {len(instances)} expressions of up to {longest} tokens")
     if dropped:
         print(f"left out: {', '.join(f'{n} {why}' for why, n in dropped.items())}")
-    print(f"train: fairseq-train {args.out}/data-bin --task structured_classification "
-          "--gold-trees listops …")  # fmt: skip
+    print(how_to_train(args.out, "ordered_memory_classifier_listops_cpu"))
 
 
 def further_tests(args: argparse.Namespace) -> dict[str, Expressions]:

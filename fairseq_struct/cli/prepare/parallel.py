@@ -25,6 +25,13 @@ from fairseq_struct.data.readers import translation_corpora as corpora
 from fairseq_struct.data.readers.parallel_text import NORMALISATIONS, TOKENISATIONS, ParallelCorpus
 from fairseq_struct.errors import InputError
 
+# Presets by corpus, and that of any other.
+PRESETS = {
+    "multi30k": "scheduled_sampling_transformer_cpu",
+    "iwslt17_de_en": "scheduled_sampling_transformer_iwslt_de_en",
+}
+PRESET = "scheduled_sampling_transformer"
+
 
 def run(args: argparse.Namespace) -> None:
     """Prepare the corpus that the command line names."""
@@ -35,7 +42,7 @@ def run(args: argparse.Namespace) -> None:
     manifest = write_translation_folder(
         corpus, options, args.out, workers=args.workers, overwrite=args.overwrite, say=say
     )
-    print(summary(manifest, args.out))
+    print(summary(manifest, args.out, PRESETS.get(args.corpus, PRESET)))
 
 
 def read_corpus(args: argparse.Namespace) -> ParallelCorpus:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fairseq_struct.data.prepared.evaluation_folder import write_evaluation_folder
 from fairseq_struct.data.prepared.language_folder import write_language_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, say
+from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
 from fairseq_struct.errors import InputError
 
 SPLITS = ("train", "valid", "test")
@@ -43,7 +43,7 @@ def prepare_text(args: argparse.Namespace) -> None:
     manifest = write_language_folder(files, args.out, overwrite=args.overwrite, say=say)
     for split, counts in manifest["splits"].items():
         print(f"{split}: {counts['sentences']} sentences, {counts['tokens']} words")
-    print(f"train: fairseq-train {args.out}/data-bin --task recurrent_language_modeling …")
+    print(how_to_train(args.out, "on_lstm_lm_cpu"))
 
 
 def prepare_trees(args: argparse.Namespace) -> None:

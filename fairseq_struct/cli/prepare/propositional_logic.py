@@ -30,7 +30,7 @@ from random import Random
 
 from fairseq_struct.data.generators.propositional_logic import RELATIONS, RELEASED, draw_pairs
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, say
+from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
 from fairseq_struct.data.readers.formulas.propositional_logic import (
     SPLITS,
     held_by_split,
@@ -90,6 +90,7 @@ def run(args: argparse.Namespace) -> None:
     )
     for name, instances in splits.items():
         print(f"{name}: {len(instances)} pairs")
+    print(how_to_train(args.out, "recurrent_classifier_proplogic_cpu"))
 
 
 def selection(args: argparse.Namespace) -> dict:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fairseq_struct.data.generators.consecutive_runs import SHORTEST, SPLITS, SYMBOLS
 from fairseq_struct.data.prepared.completion_folder import write_completion_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, say
+from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
 
 
 def run(args: argparse.Namespace) -> None:
@@ -25,6 +25,7 @@ def run(args: argparse.Namespace) -> None:
     )
     for name, count in manifest["examples"].items():
         print(f"{name}: {count} examples")
+    print(how_to_train(args.out, "undirected_attention_completion_cpu"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> None:
     manifest = write_translation_folder(
         corpus, TEXT_OPTIONS, args.out, workers=args.workers, overwrite=args.overwrite, say=say
     )
-    print(summary(manifest, args.out))
+    print(summary(manifest, args.out, "scheduled_sampling_transformer_tiny"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -18,13 +18,12 @@ It writes OUT/trees, OUT/text and OUT/tagged, one sentence a line, and OUT/data-
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 from fairseq_struct.data.generators.phrase_structures import generate_trees
 from fairseq_struct.data.prepared.list_folder import TEST_SHARE, VALID_SHARE, write_list_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, say
+from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
 from fairseq_struct.data.readers.transformation_lists import (
     UNARY,
     ListedTree,
@@ -84,9 +83,7 @@ def tell(manifest: dict, out: Path) -> None:
     print(f"sentences of one word, left out: {manifest['one_word_sentences_left_out']}")
     print(f"steps that take a single symbol: {manifest['single_word_steps']} %")
     print(f"tags: {manifest['tags']}, categories in training: {manifest['categories']}")
-    data = shlex.quote(str(out / "data-bin"))
-    print(f"train: fairseq-train {data} --task grammar_induction --arch rim_composer "
-          "--criterion grammar_induction …")  # fmt: skip
+    print(how_to_train(out, "rim_composer_cpu"))
 
 
 def share(text: str) -> float:

@@ -150,17 +150,29 @@ class Training:
         told = "done"
         if update is not None:
             told += f": {update} updates"
-        if "wall" in self.progress.latest:  # since the start; train_wall is that of an epoch
-            told += f" in {duration(self.progress.latest['wall'])}"
+        if self.progress.seconds is not None:
+            told += f" in {duration(self.progress.seconds)}"
             told += " since it went on" if self.goes_on else ""
         best = self.progress.latest.get(f"valid_best_{self.metric}")
         if best is not None:
             told += f", best {self.metric} {best:.4g}"
-        kept = [name for name in (BEST, LAST) if (self.folder / name).is_file()]
-        lines = [told, *(f"  {self.folder / name}" for name in kept[:1])]
-        if self.preset.next and kept:
-            lines += [f"next: {self.preset.next.replace('{save-dir}', str(self.folder))}"]
+        kept = self._kept()
+        if kept is None:
+            return [told]
+        lines = [told, f"  {self.folder / kept}"]
+        if self.preset.next:
+            following = re.sub(f"{BEST}|{LAST}", kept, self.preset.next)
+            lines += [f"next: {following.replace('{save-dir}', str(self.folder))}"]
         return lines
+
+    def _kept(self) -> str | None:
+        """The checkpoint to go on with: the preset's, or another if that was not written.
+
+        Without any validation there is no best one.
+        """
+        wanted = LAST if LAST in self.preset.next else BEST
+        names = _once(wanted, BEST, LAST)
+        return next((name for name in names if (self.folder / name).is_file()), None)
 
     def _how_to_go_on(self, update: int | None) -> str:
         where = "" if update is None else f" at update {update}"

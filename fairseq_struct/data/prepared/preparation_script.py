@@ -58,12 +58,24 @@ def at_least(least: float, kind: type = int) -> Callable[[str], float]:
     return convert
 
 
-def summary(manifest: dict, out: Path) -> str:
+def how_to_train(out: Path, preset: str) -> str:
+    """The line that tells what to type to train on a folder.
+
+    Args:
+        out: the folder.
+        preset: a preset for it, and options after it.
+    """
+    folder = shlex.quote(str(out))
+    return f"train:    fairseq-struct train {folder} --preset {preset}    # fairseq-struct presets"
+
+
+def summary(manifest: dict, out: Path, preset: str) -> str:
     """Describe the contents of the folder and the commands that use it.
 
     Args:
         manifest: the folder's manifest.
         out: the folder.
+        preset: a preset for it.
     """
     source, target = manifest["source_lang"], manifest["target_lang"]
     options = manifest["options"]
@@ -74,13 +86,11 @@ def summary(manifest: dict, out: Path) -> str:
         undo = f"--tokenizer moses {undo}"
     sizes = ", ".join(f"{lang} {size}" for lang, size in manifest["vocabulary"].items())
     joined = options["joined_dictionary"]
-    share = " --share-all-embeddings" if joined else ""
     lines = [f"{split}: {describe_split(counts)}" for split, counts in manifest["splits"].items()]
     lines += [f"{name}: {value}" for name, value in manifest["provenance"].items()]
     lines += [
         f"dictionary entries{' (joined)' if joined else ''}: {sizes}",
-        f"train:    fairseq-train {folder}/data-bin --task translation "
-        f"--source-lang {source} --target-lang {target}{share} …",
+        how_to_train(out, preset),
         f"generate: fairseq-generate {folder}/data-bin --task translation "
         f"--source-lang {source} --target-lang {target} --gen-subset test {undo}".rstrip()
         + " …",

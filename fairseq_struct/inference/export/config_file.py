@@ -84,7 +84,9 @@ def read_entries(folder: Path) -> dict[str, Any]:
     """
     path = folder / CONFIG
     if not path.is_file():
-        raise InputError(f"{folder}: is no exported model: it has no {CONFIG}")
+        checkpoints = (folder / f"checkpoint_{name}.pt" for name in ("best", "last"))
+        meant = next((f"; did you mean {one}?" for one in checkpoints if one.is_file()), "")
+        raise InputError(f"{folder}: is no exported model: it has no {CONFIG}{meant}")
     try:
         config = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:

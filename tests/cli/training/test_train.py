@@ -12,6 +12,7 @@ from fairseq_struct import presets
 from fairseq_struct.cli.main import main
 from fairseq_struct.cli.training.running import Training
 from fairseq_struct.cli.training.train import divide
+from fairseq_struct.records.training_log import logged
 from fairseq_struct.records.training_progress import Progress, duration
 from fairseq_struct.user_dir import FOLDER
 
@@ -73,6 +74,17 @@ def test_the_screen_has_what_matters_and_the_log_has_all(trained):
     log = (folder / "train.log").read_text()
     assert "'_name': 'structured_masked_lm'" in log and "done training in" in log
     assert "done: " not in log
+
+
+def test_the_last_words_name_a_checkpoint_that_exists(trees, tmp_path):
+    folder = tmp_path / "run"
+    status, said = train(trees, "--preset", "udgn_tiny", "--max-update=0", "--max-epoch=1",
+                         "--validate-interval=2", "--total-num-update=9", "--save-dir", folder,
+                         *TINY)  # fmt: skip
+    assert status == 0, said
+    last = folder / "checkpoint_last.pt"
+    assert last.is_file() and not (folder / "checkpoint_best.pt").exists()
+    assert said.endswith(f"\n  {last}\nnext: fairseq-struct parse {last} < sentences.txt\n"), said
 
 
 def test_the_same_command_goes_on(trained):
@@ -157,7 +169,7 @@ def test_several_processes_train_one_model_and_one_speaks(trees, tmp_path):
 def test_the_time_is_that_of_the_whole_training(tmp_path):
     training = Training(presets.preset("udgn_tiny"), ["--save-dir", str(tmp_path)])
     training.progress.update = 600
-    training.progress.latest = {"train_wall": 3.0, "wall": 600.0}
+    training.progress.latest, training.progress.seconds = {"train_wall": 3.0}, 600.0
     assert training._last_words(0) == ["done: 600 updates in 10 min"]
 
 
@@ -167,6 +179,19 @@ def test_command_lines_are_divided():
     assert divide(["--preset", "x", "data", "--lr=1"]) == (["--preset", "x", "data"], ["--lr=1"])
     own, further = divide(["data", "--lr", "1", "--preset=x", "-s", "de"])
     assert (own, further) == (["data", "--preset=x"], ["--lr", "1", "-s", "de"])
+
+
+def test_the_time_of_a_training_is_that_since_its_begin():
+    progress = Progress()
+    for line in (
+        'x | train_inner | {"epoch": 1, "num_updates": "10", "train_wall": "2", "wall": "30"}',
+        'x | valid | {"epoch": 1, "valid_num_updates": "12"}',
+        'x | train | {"epoch": 1, "train_num_updates": "12", "train_train_wall": "3", '
+        '"train_wall": "45"}',
+    ):
+        for entry in logged([line]):
+            progress.add(entry)
+    assert progress.update == 12 and progress.seconds == 45
 
 
 def test_the_end_of_a_training_is_known_from_its_epochs():

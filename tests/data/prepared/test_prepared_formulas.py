@@ -68,7 +68,7 @@ def test_a_split_keeps_formulas_from_training_and_tests_with_them(tmp_path, run,
 def test_without_a_split_all_is_as_it_was(tmp_path, run):
     files = write_files(tmp_path / "files")
     status, printed, _ = run("propositional_logic", [files, tmp_path / "out", "--most-operators=1"])
-    assert status == 0 and printed.endswith("train: 44 pairs\nvalid: 4 pairs\ntest: 96 pairs\n")
+    assert status == 0 and "train: 44 pairs\nvalid: 4 pairs\ntest: 96 pairs\n" in printed
     options = json.loads((tmp_path / "out" / "manifest.json").read_text())["options"]
     assert {"split", "generated"}.isdisjoint(options)
 
