@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -52,7 +53,7 @@ class SearchSettings:
             ("max_len_a", Real, 0), ("lenpen", Real, None), ("temperature", Real, None),
         ):  # fmt: skip
             _check(name, getattr(self, name), kind, least)
-        if not 0 < self.temperature < float("inf"):
+        if self.temperature <= 0:
             raise InputError(f"--temperature must be above 0, not {self.temperature}")
         if self.seed >= 2**31:
             raise InputError(f"--seed must be less than 2^31, not {self.seed}")
@@ -92,7 +93,7 @@ class SearchSettings:
 def _check(name: str, value, kind: type, least: int | None):
     if value is None and name in ("beam", "top_k"):
         return
-    if not isinstance(value, kind) or isinstance(value, bool) or value != value:
+    if not isinstance(value, kind) or isinstance(value, bool) or not math.isfinite(value):
         number = "whole number" if kind is Integral else "number"
         raise InputError(f"{_flag(name)} must be a {number}, not {value!r}")
     if least is not None and value < least:
