@@ -126,8 +126,11 @@ def row_of(tree, kind: str, faint: bool = False):
         return Row(" ".join(tree.words), [("", picture_of(tree, kind))])
     label = f"{tree.label} · " if tree.label else ""
     caption = f"{label}depth {tree.depths[0]}"
-    marginals = tree.marginals[0]() if faint else None
-    return Row(" ".join(tree.sentences[0]), [(caption, picture_of(tree, kind, None, marginals))])
+    from fairseq_struct.inference.results.of_tools import parse_of
+
+    probabilities = parse_of(tree).probabilities if faint else None
+    picture = picture_of(tree, kind, None, probabilities)
+    return Row(" ".join(tree.sentences[0]), [(caption, picture)])
 
 
 def of_formulas(sentences: Sequence[str], kind: str) -> list[list[tuple]]:
