@@ -55,8 +55,9 @@ class SearchSettings:
             _check(name, getattr(self, name), kind, least)
         if self.temperature <= 0:
             raise InputError(f"--temperature must be above 0, not {self.temperature}")
-        if self.seed >= 2**31:
-            raise InputError(f"--seed must be less than 2^31, not {self.seed}")
+        for name in ("seed", "max_len_a", "max_len_b"):
+            if getattr(self, name) >= 2**31:
+                raise InputError(f"{_flag(name)} must be less than 2^31, not {getattr(self, name)}")
         for name, default in (("top_k", None), ("temperature", 1.0)):
             if not self.sample and getattr(self, name) != default:
                 raise InputError(f"{_flag(name)} needs --sample")

@@ -146,6 +146,8 @@ def test_sentences_that_are_too_long():
         ({"min_len": 9, "max_len_b": 8}, "--min-len 9 is above the most symbols .* 8"),
         ({"lenpen": float("nan")}, "--lenpen must be a number"),
         ({"max_len_a": math.inf}, "--max-len-a must be a number"),
+        ({"max_len_a": 1e308}, "--max-len-a must be less than"),
+        ({"max_len_b": 10**400}, "--max-len-b must be less than"),
         ({"sample": True, "temperature": math.inf}, "--temperature must be a number"),
         ({"seed": 2**40}, "--seed must be less than"),
         ({"beem": 3}, "translate: .*'beem'"),
