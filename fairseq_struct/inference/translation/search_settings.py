@@ -94,7 +94,8 @@ class SearchSettings:
 def _check(name: str, value, kind: type, least: int | None):
     if value is None and name in ("beam", "top_k"):
         return
-    if not isinstance(value, kind) or isinstance(value, bool) or not math.isfinite(value):
+    right = isinstance(value, kind) and not isinstance(value, bool)
+    if not right or value != value or abs(value) == math.inf:
         number = "whole number" if kind is Integral else "number"
         raise InputError(f"{_flag(name)} must be a {number}, not {value!r}")
     if least is not None and value < least:
