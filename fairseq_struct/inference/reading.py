@@ -29,6 +29,20 @@ def listed(sentences: Iterable[Item]) -> Iterable[Item]:
     return sentences
 
 
+def text_of(number: int, sentence: str) -> str:
+    """Return a sentence unchanged; refuse what is not text, such as a list of words.
+
+    Raises:
+        InputError: ``sentence`` is not a string.
+    """
+    if not isinstance(sentence, str):
+        raise InputError(
+            f"line {number}: expected a string whose words are separated by spaces, not "
+            f"{sentence!r:.60}"
+        )
+    return sentence
+
+
 def words_of(number: int, sentence: str, longest: int = LONGEST) -> Words:
     """Split a line into words at white space.
 
@@ -38,9 +52,9 @@ def words_of(number: int, sentence: str, longest: int = LONGEST) -> Words:
         longest: maximum number of words.
 
     Raises:
-        InputError: the line has no words, or too many.
+        InputError: the line has no words, or too many, or is not a string.
     """
-    words = tuple(sentence.split())
+    words = tuple(text_of(number, sentence).split())
     if not words:
         raise InputError(f"line {number}: empty sentence")
     refuse_long(f"line {number}", len(words), longest)

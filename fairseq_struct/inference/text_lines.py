@@ -11,10 +11,14 @@ from collections.abc import Iterable, Iterator
 from fairseq_struct.errors import InputError
 
 _CHUNK = 1 << 16
+_MARK = "\ufeff"
 
 
 def read_lines(stream: Iterable[str] | None) -> Iterator[str]:
-    """Read lines of text without line ends; for a file or pipe, return :class:`Lines`.
+    r"""Read lines of text without line ends; for a file or pipe, return :class:`Lines`.
+
+    As in files of training data, a line ends at ``\n`` or ``\r\n`` alone, and a byte-order mark is
+    no part of the first one.
 
     Raises:
         InputError: there is no stream, for example because standard input is closed, or the lines
@@ -40,11 +44,11 @@ class Lines(Iterator[str]):
 
     def __init__(self, stream: io.TextIOWrapper):
         self._bytes = stream.buffer
-        decoder = codecs.getincrementaldecoder(stream.encoding)(stream.errors or "strict")
-        self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
+        decoder = codecs.getincrementaldecoder(stream.encoding)
+        self._decoder = decoder(stream.errors or "strict")
         self._lines: deque[str] = deque()
         self._begun: list[str] = []  # parts of an unfinished line
-        self._ended = False
+        self._at_start, self._ended = True, False
 
     def __next__(self) -> str:
         """Wait for the next line and return it.
@@ -79,20 +83,23 @@ class Lines(Iterator[str]):
             text.encode()  # with some locales, Python decodes invalid bytes without an error
         except UnicodeError as error:
             raise _no_text(error) from None
+        if self._at_start and text:
+            text, self._at_start = text.removeprefix(_MARK), False
         part, *others = text.split("\n")
         self._begun.append(part)
         for other in others:
-            self._lines.append("".join(self._begun))
+            self._lines.append("".join(self._begun).removesuffix("\r"))
             self._begun = [other]
         if self._ended and any(self._begun):
-            self._lines.append("".join(self._begun))
+            self._lines.append("".join(self._begun).removesuffix("\r"))
 
 
 def _plain(stream: Iterable[str]) -> Iterator[str]:
     try:
-        for line in stream:
+        for number, line in enumerate(stream):
             line.encode()
-            yield line.rstrip("\r\n")
+            line = line if number else line.removeprefix(_MARK)
+            yield line.removesuffix("\n").removesuffix("\r")
     except UnicodeError as error:
         raise _no_text(error) from None
 

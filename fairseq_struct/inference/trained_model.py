@@ -138,6 +138,12 @@ class TrainedModel:
         except AttributeError:
             raise AttributeError(f"this model has no {name!r}; it can {self._methods}") from None
 
+    def __reduce__(self):
+        raise TypeError(
+            f"a {type(self).__name__} cannot be copied or pickled; load it where it is needed, "
+            f"from {self.checkpoint}"
+        )
+
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self.tool)})
 

@@ -60,7 +60,7 @@ def arguments_of(preset: Preset, further: Sequence[str] = ()) -> list[str]:
         further: options of ``fairseq-train``.
 
     Raises:
-        InputError: an option that the preset needs is not among them.
+        InputError: an option that the preset needs is not among them, or a schedule ends at 0.
     """
     given = {name for name, _ in options_in(further)}
     for name, what in (preset.needs or {}).items():
@@ -107,7 +107,11 @@ def _filled(value: str, preset: Preset, further: Sequence[str]) -> str:
     reference = re.fullmatch(r"\{([a-z-]+)\}", value)
     if not reference:
         return value
-    return value_of(reference[1], further) or str(preset.options[reference[1]])
+    name = reference[1]
+    found = value_of(name, further) or str(preset.options[name])
+    if not found.strip("0"):  # for fairseq, training without end
+        raise InputError(f"{preset.name} needs --{name} above 0, because a schedule ends there")
+    return found
 
 
 def command(program: str, arguments: Iterable[str]) -> str:

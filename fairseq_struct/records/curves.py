@@ -103,11 +103,13 @@ def curve_of(
             axis, minutes.get(entry.values.get("epoch"))
         )
         if x is not None:
+            # A training that went back, to a checkpoint or its start, takes back what came later.
+            while points and next(reversed(points)) >= x:
+                points.popitem()
             points[float(x)] = entry.values[metric]
     if not points:
         raise InputError(f"{log}: {split} has no number of {axis}")
-    places = sorted(points)
-    return places, [points[place] for place in places]
+    return list(points), list(points.values())
 
 
 def confusion_of(log: Path, entries: Sequence[Logged], split: str) -> tuple[list[str], list, int]:

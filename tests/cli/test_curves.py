@@ -75,9 +75,23 @@ def test_points_of_a_curve(runs):
     assert curve_of(path, entries, "valid", "loss", "epochs") == ([1, 2, 3], values)
     assert curve_of(path, entries, "valid", "loss", "minutes") == ([1.5, 3, 4.5], values)
     assert curve_of(path, entries, "train", "loss", "updates") == ([10, 20, 30], [9, 9, 9])
-    # A resumed run logs an epoch again: the later line counts.
-    again = [*entries, *read_entries(path)[:2]]
-    assert curve_of(path, again, "valid", "loss", "updates")[0] == [10, 20, 30]
+
+
+def test_a_training_that_went_back_has_no_points_of_its_past(runs, tmp_path):
+    path = runs / "one" / "seed_1" / "x" / "train.log"
+    other = read_entries(log(tmp_path / "other", shift=1))
+    # A resumed run logs epoch 3 again: the later line counts.
+    again = [*read_entries(path), *other[4:]]
+    for axis, x in (("updates", [10, 20, 30]), ("epochs", [1, 2, 3]), ("minutes", [1.5, 3, 4.5])):
+        found = curve_of(path, again, "valid", "loss", axis)
+        assert found == (x, pytest.approx([4.1, 3.1, 3]))
+    # One begun again, with epochs of 4 updates, shares no point with the old one.
+    (tmp_path / "begun.log").write_text(
+        "".join(line("valid", epoch, loss=8 - epoch, num_updates=4 * epoch) for epoch in (1, 2, 3))
+    )
+    again = [*read_entries(path), *read_entries(tmp_path / "begun.log")]
+    assert curve_of(path, again, "valid", "loss", "updates") == ([4, 8, 12], [7, 6, 5])
+    assert curve_of(path, again[:-1], "valid", "loss", "epochs") == ([1, 2], [7, 6])
 
 
 def test_runs_that_differ_by_seed_alone_are_one():

@@ -13,6 +13,7 @@ from stored_models import STORED
 import fairseq_struct
 from fairseq_struct.cli.main import main
 from fairseq_struct.errors import InputError
+from fairseq_struct.files import text_files
 from fairseq_struct.inference import read_lines, text_lines
 from fairseq_struct.inference.classifiers.classifier import Classifier
 from fairseq_struct.inference.reading import LONGEST, by_length, windows, words_of
@@ -60,6 +61,16 @@ def test_lines_of_a_file_are_all_there(tmp_path):
     assert list(read_lines(io.StringIO("a\r\nb"))) == list(read_lines(["a\n", "b\n"])) == ["a", "b"]
 
 
+def test_lines_are_those_of_training_data(tmp_path):
+    content = "\ufeffa\rb\u2028c\r\n\ufeffd\x0b\x85e\n\r\nf\r"
+    (tmp_path / "text").write_bytes(content.encode())
+    with (tmp_path / "text").open(encoding="utf-8") as file:
+        found = list(read_lines(file))
+    assert found == ["a\rb\u2028c", "\ufeffd\x0b\x85e", "", "f"]
+    assert found == text_files.read_lines(tmp_path / "text")
+    assert found == list(read_lines(io.StringIO(content, newline="\n")))
+
+
 def test_bytes_that_are_no_text(pipe, tmp_path):
     pipe.writer.write(b"good\nbad \xff\n")
     pipe.writer.close()
@@ -97,6 +108,24 @@ def test_batches_are_of_similar_lengths_and_results_in_order():
     assert all(count * longest <= 4000 for count, longest in sizes) and len(sizes) < 10
     with pytest.raises(InputError, match="line 3: empty sentence"):
         list(by_length(["a", "b", " "], analyse))
+
+
+def test_what_is_no_text_is_named():
+    translation = ("scheduled_sampling_transformer", "translation", {"segmented": True})
+    verbs = {}
+    for arch, data, options in (
+        ("udgn", "language", {}), ("latent_tree_classifier", "single", {}), translation,
+    ):  # fmt: skip
+        model = fairseq_struct.load(STORED / f"{arch}.pt", STORED / data / "data-bin", **options)
+        verbs[arch] = getattr(model, model.abilities[0])
+    for wrong in (None, ["a", "b"], b"a b", 3):
+        for verb in verbs.values():
+            with pytest.raises(InputError, match="line 2: expected a string whose words are sep"):
+                verb(["a", wrong])
+    pairs = fairseq_struct.load(STORED / "ordered_memory_classifier.pt", STORED / "pairs/data-bin")
+    for wrong in (None, ("a", ["b"])):
+        with pytest.raises(InputError, match="line 1: expected a string"):
+            pairs.classify([wrong])
 
 
 def test_the_longest_sentence():

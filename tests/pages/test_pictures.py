@@ -3,11 +3,13 @@
 import base64
 import io
 import re
+from xml.etree import ElementTree
 
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
+from fairseq_struct.pages import constituency_svg, dependency_svg, dependency_tikz
 from fairseq_struct.pages.constituents.constituent_picture import constituent_picture
 from fairseq_struct.pages.drawing.rows import Row
 from fairseq_struct.pages.drawing.shapes import BLUE, RED, Box, Dot, Image, Label, Line, Picture
@@ -174,3 +176,15 @@ def test_rows_of_different_lengths_are_no_grid():
     for rows, columns in ([("1", [[[0.0]]]), ("2", [])], ()), ([], ()), ([("1", [])], ["a"]):
         with pytest.raises(ValueError, match="rows with the same number"):
             image_grid(rows, columns)
+
+
+def test_words_that_no_file_may_have_are_drawn_all_the_same():
+    words = ["a\0b", "\x1b", "\ud800", "\ufffe", "e\u0301\tf", "😀"]
+    drawn = dependency_svg(words, [2, 0, 2, 2, 2, 2], title="\x07")
+    texts = [one.text for one in ElementTree.fromstring(drawn.encode()).iter()
+             if one.tag.endswith("}text")]  # fmt: skip
+    mark = "\ufffd"
+    for word in (f"a{mark}b", mark, "e\u0301\tf", "😀"):
+        assert word in texts
+    ElementTree.fromstring(constituency_svg(words, [(0, 6)], labels=["\0"]).encode())
+    assert f"a{mark}b" in dependency_tikz(words, [2, 0, 2, 2, 2, 2])

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import re
+import shlex
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -90,8 +91,11 @@ class Training:
 
     def _train(self, screen: CapturedOutput) -> int:
         """Run fairseq-train, its output in the log."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        screen.log_to(self.log)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            screen.log_to(self.log)
+        except OSError as error:
+            raise InputError(f"--save-dir: {plain_message(error) or error}") from None
         import fairseq_cli.train
 
         # As fairseq-train does when nothing else was imported before it.
@@ -147,22 +151,23 @@ class Training:
             return [self._how_to_go_on(update)]
         if status != 0:
             return []
-        told = "done"
-        if update is not None:
-            told += f": {update} updates"
+        kept = self._kept()
+        if update is None and kept:
+            told = "done: nothing was left to train, by --max-update or --max-epoch"
+        else:
+            told = "done" if update is None else f"done: {update} updates"
         if self.progress.seconds is not None:
             told += f" in {duration(self.progress.seconds)}"
             told += " since it went on" if self.goes_on else ""
         best = self.progress.latest.get(f"valid_best_{self.metric}")
         if best is not None:
             told += f", best {self.metric} {best:.4g}"
-        kept = self._kept()
         if kept is None:
             return [told]
         lines = [told, f"  {self.folder / kept}"]
         if self.preset.next:
             following = re.sub(f"{BEST}|{LAST}", kept, self.preset.next)
-            lines += [f"next: {following.replace('{save-dir}', str(self.folder))}"]
+            lines += [f"next: {following.replace('{save-dir}', shlex.quote(str(self.folder)))}"]
         return lines
 
     def _kept(self) -> str | None:
@@ -212,7 +217,7 @@ def _take_away(log: Path, folders: Sequence[Path]) -> None:
     """Remove what was made for a training that did not begin."""
     if not folders:
         return
-    log.unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # something else is in it
+        log.unlink(missing_ok=True)
         for folder in folders:
             folder.rmdir()

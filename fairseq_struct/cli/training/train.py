@@ -79,6 +79,8 @@ def _arguments(preset: Preset, data: Path | None, further: Sequence[str]) -> lis
     """All arguments of fairseq-train."""
     if {"log-format", "log-file"} & {name for name, _ in presets.options_in(further)}:
         raise InputError("train shows a bar of its own; other formats are for fairseq-train itself")
+    if presets.value_of("save-dir", further) == "":
+        raise InputError("--save-dir: names no folder")
     head: tuple[str, ...] = ()
     if preset.data:
         if data is None:

@@ -15,7 +15,14 @@ from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.analysis import Analysis
 from fairseq_struct.inference.parsers.constituency import Constituents
-from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
+from fairseq_struct.inference.reading import (
+    BATCH_WORDS,
+    LONGEST,
+    Words,
+    by_length,
+    text_of,
+    words_of,
+)
 from fairseq_struct.inference.results.arc_marginals import ArcMarginalsOfBatch
 from fairseq_struct.inference.results.of_tools import classification_of, parse_of
 from fairseq_struct.inference.results.sequence_of_results import Results
@@ -99,13 +106,15 @@ class Classifier:
         return (one.constituents() for one in found) if self.tree_kind == CONSTITUENTS else found
 
     def _repeated(self, number: int, sentence: str) -> tuple[Words, ...]:
-        if "\t" in sentence:
+        if "\t" in text_of(number, sentence):
             raise InputError(f"line {number}: a sentence pair; trees are for single sentences")
         return self._words(number, (sentence,) * self.sides)
 
     def _words(self, number: int, instance: Sequence[str]) -> tuple[Words, ...]:
         if isinstance(instance, str):
             instance = instance.split("\t")
+        if not isinstance(instance, Sequence):
+            text_of(number, instance)
         if len(instance) != self.sides:
             found = len(instance)
             raise InputError(

@@ -33,4 +33,5 @@ class ArcMarginalsOfBatch:
     @cached_property
     def _all(self) -> Tensor:
         with torch.inference_mode():
-            return self._trees.marginals.float().cpu()
+            found = self._trees.marginals.float().cpu()
+        return found.clone()  # a tensor of inference mode cannot be used with gradients

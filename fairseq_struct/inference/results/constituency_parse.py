@@ -42,6 +42,12 @@ class ConstituencyParse(Tree):
     def __repr__(self) -> str:
         return f"ConstituencyParse({to_line(self)})"
 
+    def copy(self, deep: bool = False) -> ConstituencyParse:
+        """A copy, of the nodes below it only if ``deep``; ``copy.copy`` and ``deepcopy`` use it."""
+        copied = super().copy(deep)
+        copied.distances = self.distances
+        return copied
+
     @property
     def words(self) -> tuple[str, ...]:
         """The words of the sentence."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from torch import Tensor
@@ -45,6 +46,12 @@ class DependencyParse(tuple):
         return not self == other
 
     __hash__ = tuple.__hash__
+
+    def __reduce__(self):
+        # Its own marginals alone: the function holds those of a batch, on the model's device.
+        known = self.marginals
+        given = None if known is None else partial(_itself, known.clone())
+        return type(self), (self.heads, self.words, given)
 
     def __repr__(self) -> str:
         arcs = zip(self.words, self, strict=True)
@@ -125,3 +132,8 @@ class DependencyParse(tuple):
 
     def _repr_html_(self) -> str:
         return self.to_svg()
+
+
+def _itself(marginals: Tensor) -> Tensor:
+    """What a copy of a parse asks for its marginals."""
+    return marginals

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -52,10 +53,11 @@ class SearchSettings:
             ("max_len_a", Real, 0), ("lenpen", Real, None), ("temperature", Real, None),
         ):  # fmt: skip
             _check(name, getattr(self, name), kind, least)
-        if not 0 < self.temperature < float("inf"):
+        if self.temperature <= 0:
             raise InputError(f"--temperature must be above 0, not {self.temperature}")
-        if self.seed >= 2**31:
-            raise InputError(f"--seed must be less than 2^31, not {self.seed}")
+        for name in ("seed", "max_len_a", "max_len_b"):
+            if getattr(self, name) >= 2**31:
+                raise InputError(f"{_flag(name)} must be less than 2^31, not {getattr(self, name)}")
         for name, default in (("top_k", None), ("temperature", 1.0)):
             if not self.sample and getattr(self, name) != default:
                 raise InputError(f"{_flag(name)} needs --sample")
@@ -92,7 +94,8 @@ class SearchSettings:
 def _check(name: str, value, kind: type, least: int | None):
     if value is None and name in ("beam", "top_k"):
         return
-    if not isinstance(value, kind) or isinstance(value, bool) or value != value:
+    right = isinstance(value, kind) and not isinstance(value, bool)
+    if not right or value != value or abs(value) == math.inf:
         number = "whole number" if kind is Integral else "number"
         raise InputError(f"{_flag(name)} must be a {number}, not {value!r}")
     if least is not None and value < least:

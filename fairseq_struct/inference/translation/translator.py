@@ -15,7 +15,7 @@ from torch import Tensor
 
 from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.reading import BATCH_WORDS, by_length
+from fairseq_struct.inference.reading import BATCH_WORDS, by_length, text_of
 from fairseq_struct.inference.results.sequence_of_results import Results
 from fairseq_struct.inference.results.translation import Translation
 from fairseq_struct.inference.translation.raw_text import RawText, SegmentedText
@@ -79,7 +79,7 @@ class Translator:
         )  # fmt: skip
 
     def _sentence(self, number: int, text: str, truncate: bool) -> _Sentence:
-        symbols, most = self.text.symbols(text), self.positions - 1
+        symbols, most = self.text.symbols(text_of(number, text)), self.positions - 1
         if len(symbols) > most and not truncate:
             raise InputError(
                 f"line {number}: {len(symbols)} symbols (subwords, if words are segmented), more "

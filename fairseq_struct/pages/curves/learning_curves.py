@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from html import escape
 from io import StringIO
 from typing import BinaryIO, NamedTuple
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from fairseq_struct.pages.drawing.png import save_png
 from fairseq_struct.pages.drawing.shapes import BLACK, GREY, OWN_COLOURS
+from fairseq_struct.pages.drawing.text import in_markup
 
 Run = tuple[Sequence[float], Sequence[float]]
 # Okabe and Ito's colours, which people with any colour vision can tell apart; then other lines.
@@ -117,7 +117,7 @@ def learning_curves_svg(panels: Sequence[Panel], title: str = "", band: str = "r
         metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(file, format="svg", transparent=True, metadata=metadata)
         drawn = file.getvalue()
-    told = escape(title or "; ".join(panel.title or panel.y_label for panel in panels))
+    told = in_markup(title or "; ".join(panel.title or panel.y_label for panel in panels))
     _, _, inside = drawn[drawn.index("<svg") :].partition(">")
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawn)
     begin = (

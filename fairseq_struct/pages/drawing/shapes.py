@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
-from html import escape
 from io import BytesIO
 from typing import NamedTuple
 
-from fairseq_struct.pages.drawing.text import FONTS, WORD_SIZE
+from fairseq_struct.pages.drawing.text import FONTS, WORD_SIZE, in_markup
 
 # To be read on white and on black; a colour-blind reader tells them apart, too.
 BLUE, RED, GREEN, GREY, BLACK = "#2f7fc1", "#d9512c", "#1d9a6c", "#999999", "#222222"
@@ -29,7 +28,7 @@ def _number(value: float) -> str:
 
 
 def _told(hint: str) -> str:
-    return f"<title>{escape(hint)}</title>" if hint else ""
+    return f"<title>{in_markup(hint)}</title>" if hint else ""
 
 
 def _ink(colour: str) -> str:
@@ -134,7 +133,7 @@ class Label(NamedTuple):
         size += ' text-anchor="start"' if self.starts else ""
         return (
             f'<text x="{_number(self.x)}" y="{_number(self.y)}"{size} '
-            f'fill="{_ink(self.colour)}">{escape(self.text)}{_told(self.hint)}</text>'
+            f'fill="{_ink(self.colour)}">{in_markup(self.text)}{_told(self.hint)}</text>'
         )
 
     def moved(self, right: float, down: float) -> Label:
@@ -278,7 +277,7 @@ class Picture(NamedTuple):
     def _svg(self, namespace: str, style: str) -> str:
         inside = "".join(shape.svg() for shape in self.shapes)
         width, height = f"{self.width:.0f}", f"{self.height:.0f}"
-        told = f' aria-label="{escape(self.told)}"' if self.told else ""
+        told = f' aria-label="{in_markup(self.told)}"' if self.told else ""
         return (
             f'<svg{namespace} width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
             f'role="img"{told} fill="none" font-family="{FONTS}" font-size="{WORD_SIZE}" '

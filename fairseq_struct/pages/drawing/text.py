@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
+from html import escape
 
 # Size of words, and of labels of arcs and scales, in pixels.
 WORD_SIZE, SMALL_SIZE = 14, 11
@@ -12,6 +14,18 @@ FONTS = "Helvetica Neue,Helvetica,Arial,DejaVu Sans,sans-serif"
 # Widths as shares of the size, those of DejaVu Sans: the other fonts are narrower.
 _NARROW, _WIDE = frozenset("ijlI.,:;'|!()[]{}ftr`/\\-\" "), frozenset("mwMW@%—…#OQ&+=<>~")
 _SHARES = {"narrow": 0.42, "wide": 0.98, "capital": 0.74, "other": 0.64, "full": 1.05}
+
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def visible(text: str) -> str:
+    """The text with U+FFFD for control characters and others that no XML file may have."""
+    return _NOT_IN_XML.sub("\ufffd", text)
+
+
+def in_markup(text: str) -> str:
+    """The text as it is written in SVG and HTML."""
+    return escape(visible(text))
 
 
 def width_of(text: str, size: float = WORD_SIZE) -> float:

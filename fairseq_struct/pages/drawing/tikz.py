@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.pages.drawing.shapes import BLACK, Arc, Box, Dot, Image, Label, Line, Picture
-from fairseq_struct.pages.drawing.text import WORD_SIZE
+from fairseq_struct.pages.drawing.text import WORD_SIZE, visible
 
 # A pixel of a screen is three quarters of a point.
 _POINTS = 0.75
@@ -32,13 +32,13 @@ def tikz(picture: Picture) -> str:
     begin = (
         rf"\begin{{tikzpicture}}[x={_POINTS}pt, y=-{_POINTS}pt, line width=0.7pt, inner sep=0pt]"
     )
-    about = f"% {' '.join(picture.told.split())}"
+    about = f"% {visible(' '.join(picture.told.split()))}"
     return "\n".join([about, begin, *named, frame, *lines, r"\end{tikzpicture}", ""])
 
 
 def escaped(text: str) -> str:
     """A text in which nothing is a command of TeX."""
-    return "".join(_ESCAPES.get(letter, letter) for letter in text)
+    return "".join(_ESCAPES.get(letter, letter) for letter in visible(text))
 
 
 def _at(x: float, y: float) -> str:

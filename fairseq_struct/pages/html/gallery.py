@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from html import escape
 
 from fairseq_struct.pages.drawing.rows import Row
+from fairseq_struct.pages.drawing.text import in_markup
 from fairseq_struct.pages.html.html_page import html_page
 from fairseq_struct.pages.html.turning import CONTROLS, SCRIPT, STYLE
 
@@ -28,7 +28,7 @@ def gallery_page(rows: Iterable[Row], title: str, note: str = "") -> str:
     """
     rows = list(rows)
     drawn = [_article(number, row) for number, row in enumerate(rows, 1)]
-    parts = [f'<p class="note">{escape(note)}</p>\n'] if note else []
+    parts = [f'<p class="note">{in_markup(note)}</p>\n'] if note else []
     turned = len(rows) > SHOWN
     differences = sum(row.differences for row in rows)
     if turned or differences:
@@ -54,14 +54,14 @@ def _article(number: int, row: Row) -> str:
     for caption, picture in row.pictures:
         if picture.differences:
             count = f'<b class="differ">{picture.differences} differ</b>'
-            told = f"{escape(caption)} {count}".strip()
+            told = f"{in_markup(caption)} {count}".strip()
         else:
-            told = escape(caption)
+            told = in_markup(caption)
         told = f"<figcaption>{told}</figcaption>" if told else ""
         figures.append(
             f'<figure>{told}<div class="wide" tabindex="0">\n{picture.svg()}</div></figure>\n'
         )
-    heading = f"<h2><small>{number}</small> {escape(row.heading)}</h2>\n" if row.heading else ""
+    heading = f"<h2><small>{number}</small> {in_markup(row.heading)}</h2>\n" if row.heading else ""
     kind = "row stacked" if row.stacked else "row"
     return (
         f'<article id="r{number}" tabindex="-1">{heading}<div class="{kind}">\n'

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
+
+from fairseq_struct.pages.drawing.text import in_markup
 
 _HEAD = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
@@ -34,4 +35,4 @@ def html_page(title: str, parts: Iterable[str], style: str = "") -> str:
         parts: body of the page, HTML.
         style: additional CSS.
     """
-    return "".join([_HEAD.format(title=escape(title), style=style), *parts, "</body></html>\n"])
+    return "".join([_HEAD.format(title=in_markup(title), style=style), *parts, "</body></html>\n"])

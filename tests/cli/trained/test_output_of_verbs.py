@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 
 import pytest
 from stored_models import STORED
@@ -92,7 +93,11 @@ def test_probabilities_of_arcs(call, tmp_path):
         expected, abs=1e-6
     )
     assert "probabilities" not in call("parse", "--json")[1]
-    assert call("parse", "--format=html", "--probabilities")[1].count("<svg") == 2
+    page = call("parse", "--format=html", "--probabilities")[1]
+    assert page.count("<svg") == 2
+    for one in parses:
+        faint = set(re.findall('opacity="[^"]+"', one.to_svg()))
+        assert faint and all(opacity in page for opacity in faint)
 
 
 def test_a_page_counts_what_differs_from_gold_trees(call, tmp_path):

@@ -95,6 +95,19 @@ def test_the_same_command_goes_on(trained):
     assert said.splitlines()[1] == f"going on from {folder / 'checkpoint_last.pt'}"
     assert re.search(r"^done: 3 updates in \d+ s since it went on, best loss", said, re.M)
     assert (folder / "train.log").read_text().count("done training in") == 2
+    before = weights(folder)
+    status, said = train(*again)
+    assert status == 0 and "\ndone: nothing was left to train, by --max-update" in said
+    assert all(torch.equal(before[name], value) for name, value in weights(folder).items())
+
+
+def test_what_to_do_next_can_be_pasted(trees, tmp_path):
+    folder = tmp_path / "my run"
+    status, said = train(trees, "--preset", "udgn_tiny", "--max-update=1", "--save-dir", folder,
+                         *TINY)  # fmt: skip
+    assert status == 0, said
+    command = shlex.split(said.splitlines()[-1].removeprefix("next: "))
+    assert command[2:4] == [str(folder / "checkpoint_best.pt"), "<"]
 
 
 def test_ctrl_c_says_how_to_go_on(trees, tmp_path):
@@ -124,6 +137,7 @@ def test_ctrl_c_says_how_to_go_on(trees, tmp_path):
         (["TREES", "--preset=rim_composer_cpu"], "but rim_composer_cpu takes a folder of the ki"),
         (["TREES", "--preset=latent_clusters"], "latent_clusters takes no folder of data, but"),
         (["TREES", "--preset=udgn_tiny", "--log-format=simple"], "train shows a bar of its own"),
+        (["TREES", "--preset=udgn_tiny", "--max-update=0"], "udgn_tiny needs --max-update above 0"),
         (["TREES", "--preset=udgn_tiny", "--lrr=3"], "has no option --lrr for this preset; did "
          "you mean '--lr'?"),
         (["TREES", "--preset=udgn_tiny", "--arch=udng"], "argument --arch/-a: invalid choice: "),
@@ -138,6 +152,19 @@ def test_bad_input_ends_in_one_line_and_leaves_nothing(arguments, message, trees
     assert status == 2 and error.startswith("error: ") and message in error, said
     assert not line or (len(line) == 1 and line[0].startswith("fairseq-train "))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made(trees, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("kept")
+    for folder, message in (
+        (file, f"--save-dir: {file}: File exists"),
+        (file / "run", f"--save-dir: {file / 'run'}: Not a directory"),
+        ("", "--save-dir: names no folder"),
+    ):  # fmt: skip
+        status, said = train(trees, "--preset=udgn_tiny", "--save-dir", folder, *TINY)
+        assert status == 2 and said.splitlines()[-1] == f"error: {message}", said
+    assert file.read_text() == "kept" and list(tmp_path.iterdir()) == [file]
 
 
 def test_errors_that_are_no_bad_input_are_in_the_log(trees, tmp_path):

@@ -95,6 +95,25 @@ def test_probabilities_of_trained_models(arch):
         assert copied.probabilities == parse.probabilities and copied.words == parse.words
 
 
+def test_a_copied_parse_has_its_own_marginals_alone():
+    parses = stored("udgn", "language").parse(TEXT + ["a b"] * 40)
+    for copied in (copy.deepcopy(parses[3]), pickle.loads(pickle.dumps(parses[3]))):
+        assert torch.equal(copied.marginals, parses[3].marginals)
+        assert copied.words == ("a", "b") and copied.probabilities == parses[3].probabilities
+    few = pickle.dumps(stored("udgn", "language").parse(["a b"])[0])
+    assert len(pickle.dumps(parses[3])) == len(few)
+    weight = torch.ones(2, 2, requires_grad=True)
+    (weight * parses[3].marginals).sum().backward()
+    assert torch.equal(weight.grad, parses[3].marginals)
+
+
+def test_a_model_is_neither_copied_nor_pickled():
+    model = stored("on_lstm_lm", "language")
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="cannot be copied or pickled; load it .*on_lstm_lm.pt"):
+            duplicate(model)
+
+
 def test_probabilities_are_those_of_all_trees():
     model = stored("udgn", "language")
     (parse,) = model.parse(["the cats sing"])
@@ -125,7 +144,9 @@ def test_a_constituency_parse_is_an_nltk_tree():
         assert repr(parse) == f"ConstituencyParse({parse.to_brackets()})"
         assert parse.to_dict()["distances"] == pytest.approx(found.distances, abs=1e-6)
         assert all(f">{word}<" in parse._repr_html_() for word in parse.words)
-        assert pickle.loads(pickle.dumps(parse)).distances == parse.distances
+        for other in (pickle.loads(pickle.dumps(parse)), copy.copy(parse), copy.deepcopy(parse)):
+            assert other == parse and other is not parse and type(other) is ConstituencyParse
+            assert other.distances == parse.distances
     assert parses[0] != parses[1] and parses[0] != "a b c d"
     assert parses[0].to_displacy()["spans"][0] == {
         "start_token": 0, "end_token": 4, "label": "X",

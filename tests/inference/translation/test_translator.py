@@ -1,5 +1,6 @@
 """Translations are those of fairseq-generate, whatever the batch, and of raw text."""
 
+import math
 import random
 import re
 import shutil
@@ -144,6 +145,10 @@ def test_sentences_that_are_too_long():
         ({"sample": True, "top_k": 0}, "--top-k must be 1 or more"),
         ({"min_len": 9, "max_len_b": 8}, "--min-len 9 is above the most symbols .* 8"),
         ({"lenpen": float("nan")}, "--lenpen must be a number"),
+        ({"max_len_a": math.inf}, "--max-len-a must be a number"),
+        ({"max_len_a": 1e308}, "--max-len-a must be less than"),
+        ({"max_len_b": 10**400}, "--max-len-b must be less than"),
+        ({"sample": True, "temperature": math.inf}, "--temperature must be a number"),
         ({"seed": 2**40}, "--seed must be less than"),
         ({"beem": 3}, "translate: .*'beem'"),
     ],
