@@ -40,8 +40,8 @@ def test_listops_is_prepared_trained_validated_and_classified(tmp_path):
     assert labels == [str(value_of(line.split())) for line in lines]
     (tmp_path / "text").write_text("[MAX 2 9 [MIN 4 7 ] 0 ]\n[SM 3 4 ]\n")
     (tmp_path / "bad").write_text("[SM 3 4 ]\n[SM 3 4\n")
-    classify = ["python", "-m", "fairseq_struct.cli.main", "classify", f"--user-dir={plugin}",
-                tmp_path / "toy_shape" / "checkpoint_last.pt"]  # fmt: skip
+    classify = ["python", "-m", "fairseq_struct.cli.main", "classify", "--quiet",
+                f"--user-dir={plugin}", tmp_path / "toy_shape" / "checkpoint_last.pt"]  # fmt: skip
     words = shlex.join(map(str, classify))
     printed, status = said("bash", "-c", f"{words} < {tmp_path / 'text'}")
     assert status == 0

@@ -155,7 +155,7 @@ def test_pairs(prepared, tmp_path, method, monkeypatch, capsys):
     assert [line.split("\t")[0] for line in out.splitlines()] == ["same", "other"]
     status, out, err = cli(monkeypatch, capsys, "a film\n", "parse", checkpoint)
     if method == "baseline":
-        assert status == 2 and "this classifier infers no trees" in err
+        assert status == 2 and "checkpoint_best.pt: infers no trees" in err
     else:
         assert status == 0 and out.count("\t_\t") > 0
 

@@ -18,7 +18,7 @@ from fairseq_struct.data.generators.synthetic_dependencies import generate_depen
 from fairseq_struct.data.prepared.treebank_folder import write_treebank_folder
 from fairseq_struct.errors import InputError
 from fairseq_struct.files import checkpoint_file
-from fairseq_struct.inference.loading import made_by
+from fairseq_struct.inference import made_by
 
 
 def fairseq_loads(path):

@@ -128,7 +128,7 @@ def test_a_bag_of_words_is_trained_validated_and_used(folder):
     given = [folder / "toy_bag" / "checkpoint_last.pt", f"--user-dir={folder / 'toy_plugin'}"]
     said = command(folder, "classify", *given, f"--trees={folder / 'trees.txt'}",
                    lines=["a bad", "good film"])  # fmt: skip
-    assert [line.split("\t")[0] for line in said] == ["1", "3"]
+    assert [line.split("\t")[0] for line in said] == ["1", "3", "2 sentences classified"]
     assert (folder / "trees.txt").read_text() == "(X a bad)\n(X good film)\n"
     *trees, depth = command(folder, "parse", *given, lines=["a so bad", "film"])
     assert trees == ["(X a (X so bad))", "(X film)"] and depth == "2 trees, mean depth 0.83"

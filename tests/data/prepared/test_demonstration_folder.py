@@ -42,7 +42,7 @@ def test_the_command_writes_the_same_folder_again_and_keeps_it(run, folder, tmp_
     status, said, _ = run(NAME, ["AC,D", out, *SMALL])
     assert status == 0 and contents(out) == contents(folder)
     assert "train: 16 demonstrations, " in said and "valid: 4 demonstrations, " in said
-    assert f"fairseq-train {out}/data-bin --task craft_imitation" in said
+    assert f"fairseq-struct train {out} --preset option_controller_craft_cpu" in said
     assert "nothing to do" in run(NAME, ["AC,D", out, *SMALL])[1]
     check_fails(run(NAME, ["AC,D", out, *SMALL, "--seed", 2]), "seed (1, now 2)")
     check_fails(run(NAME, ["AC,D", out, *SMALL, "--done-action"]), "done_action (False, now True)")
