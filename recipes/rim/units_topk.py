@@ -27,7 +27,8 @@ def rows_of(records: Path) -> list[Result]:
     if not rows:
         raise InputError(f"{records}: no record of units_topk")
     setting_of = attrgetter("scale", "updates", "data")
-    return [row for row in rows if setting_of(row) == setting_of(rows[-1])]
+    same = [row for row in rows if setting_of(row) == setting_of(rows[-1])]
+    return sorted(same, key=lambda row: [int(part) for part in row.variant.split("_")])
 
 
 def draw(rows: list[Result]):
