@@ -29,6 +29,7 @@ def whole_file(path: str | Path, through_link: bool = True) -> Iterator[BinaryIO
     Raises:
         InputError: the file cannot be written, for example because the disk is full; the old file
             is unchanged.
+        KeyboardInterrupt: Ctrl-C, also where torch has made another error of it.
     """
     path = Path(path)
     with _telling(path):
@@ -60,15 +61,17 @@ def _telling(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        cause = _of_the_disk(error)
-        if cause is None:
+        cause = _below(error)
+        if isinstance(cause, KeyboardInterrupt):
+            raise cause from None
+        if not isinstance(cause, OSError):
             raise
         # The chain is cut: errors that follow a failed write add no information.
         raise InputError(f"{path}: cannot be written ({cause.strerror or cause})") from None
 
 
-def _of_the_disk(error: BaseException) -> OSError | None:
-    """The failed write that caused an error; torch raises its own error on top of it."""
+def _below(error: BaseException) -> BaseException:
+    """What stopped a write, a full disk or Ctrl-C; torch raises its own error on top of it."""
     if isinstance(error, RuntimeError):
-        error = error.__cause__ or error.__context__ or error
-    return error if isinstance(error, OSError) else None
+        return error.__cause__ or error.__context__ or error
+    return error

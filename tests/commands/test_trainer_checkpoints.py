@@ -164,6 +164,30 @@ def test_a_full_disk_leaves_every_checkpoint_as_it_was(language_folder, copied):
     assert contents(copied) == before
 
 
+@pytest.mark.parametrize("number", [1, 2, 5, 9])
+def test_ctrl_c_while_a_checkpoint_is_written(number, tmp_path):
+    """torch ends its archive also then, which fails with an error of its own."""
+
+    class Interrupted:
+        def __init__(self, file):
+            self.file, self.left = file, number
+
+        def write(self, some):
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+            return self.file.write(some)
+
+        def flush(self):
+            self.file.flush()
+
+    path = tmp_path / "checkpoint_last.pt"
+    path.write_bytes(b"before")
+    with pytest.raises(KeyboardInterrupt), whole_file(path) as file:
+        torch.save({"a": torch.zeros(3), "b": [torch.zeros(5), 1]}, Interrupted(file))
+    assert contents(tmp_path) == {path.name: b"before"}
+
+
 def test_no_room_for_the_copy(language_folder, copied, monkeypatch):
     compat.prepare()
     from fairseq import checkpoint_utils

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import shlex
+import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +57,7 @@ class Training:
                 print(f"going on from {self.folder / LAST}", file=screen.out, flush=True)
             new = _missing(self.folder)
             try:
-                with self._shown(screen):
+                with _ctrl_c_whatever_comes_of_it(), self._shown(screen):
                     status = self._train(screen)
             except KeyboardInterrupt:
                 status = INTERRUPTED
@@ -184,6 +185,35 @@ class Training:
         if (self.folder / LAST).is_file():
             return f"interrupted{where}; the same command goes on from {self.folder / LAST}"
         return f"interrupted{where}, before the first checkpoint; the same command begins again"
+
+
+@contextlib.contextmanager
+def _ctrl_c_whatever_comes_of_it() -> Iterator[None]:
+    """Turn every error after Ctrl-C into KeyboardInterrupt.
+
+    Ctrl-C also stops the workers that load data and the other processes, and it may come while C++
+    code calls Python; then this process ends in the errors that those make of it.
+    """
+    pressed = False
+
+    def remember(number, frame):
+        nonlocal pressed
+        pressed = True
+        signal.default_int_handler(number, frame)
+
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is not signal.default_int_handler:  # somebody else's, or ignored, as under nohup
+        yield
+        return
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    except Exception as error:
+        if pressed:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def _once(*names: str) -> list[str]:

@@ -10,7 +10,7 @@ from fairseq_commands import run, start, warm_python
 
 from fairseq_struct import presets
 from fairseq_struct.cli.main import main
-from fairseq_struct.cli.training.running import Training
+from fairseq_struct.cli.training.running import Training, _ctrl_c_whatever_comes_of_it
 from fairseq_struct.cli.training.train import divide
 from fairseq_struct.records.training_log import logged
 from fairseq_struct.records.training_progress import Progress, duration
@@ -126,6 +126,21 @@ def test_ctrl_c_says_how_to_go_on(trees, tmp_path):
     assert re.search(rf"^interrupted at update \d+; the same command goes on from {last}$", rest,
                      re.M), "".join(said) + rest  # fmt: skip
     assert process.returncode == 130 and "Traceback" not in rest
+
+
+def test_an_error_that_ctrl_c_became_is_ctrl_c():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), _ctrl_c_whatever_comes_of_it():
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                raise RuntimeError("a worker exited") from None
+        with pytest.raises(RuntimeError, match="a worker"), _ctrl_c_whatever_comes_of_it():
+            raise RuntimeError("a worker exited")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(
