@@ -204,6 +204,8 @@ def test_a_batch_is_its_sentences(composer):
     assert torch.allclose(both.losses[1:, :3], alone.losses, atol=1e-12)
     assert torch.allclose(both.scores[1:, :3], alone.scores, atol=1e-12)
     assert torch.allclose(both.symbols[1:], alone.symbols, atol=1e-12)
+    with torch.no_grad():  # symbols are replaced in place then
+        assert torch.equal(run(network).losses, both.losses)
     assert both.losses[1, 3:].eq(0).all() and both.category_losses()[1, 3:].eq(0).all()
     together = torch.autograd.grad(
         both.losses[1].sum() + both.category_losses()[1].sum(), list(network.parameters()),

@@ -117,7 +117,8 @@ def follow(
             coins = torch.rand(len(own), device=own.device) < own_share
             taken = _where(coins, own, span)
             untagged = untagged_after(untagged, taken, going)
-        state = composer.replace(state, composed, taken, going)
+        in_place = not torch.is_grad_enabled()
+        state = composer.replace(state, composed, taken, going, in_place)
         if gold is None:
             going = step_counts > len(found)
         else:

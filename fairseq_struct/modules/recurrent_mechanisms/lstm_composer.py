@@ -87,8 +87,9 @@ class LstmComposer(Composer):
         return Composed(logsigmoid(scores), logsigmoid(-scores), state.live, symbols, None, None)
 
     def replace(
-        self, state: LstmSymbols, composed: Composed, span: Tensor, going: Tensor
-    ) -> LstmSymbols:
+        self, state: LstmSymbols, composed: Composed, span: Tensor, going: Tensor,
+        in_place: bool = False,
+    ) -> LstmSymbols:  # fmt: skip
         """See :meth:`Composer.replace`."""
         first = (first_of(span) & going[:, None])[..., None]
         symbols = self.dropout(composed.symbols)[:, None].to(state.vectors.dtype)

@@ -130,14 +130,15 @@ class RimComposer(Composer):
         return Composed(log_inside, log_outside, live, symbols, shares, tuple(states))
 
     def replace(
-        self, state: RimSymbols, composed: Composed, span: Tensor, going: Tensor
-    ) -> RimSymbols:
+        self, state: RimSymbols, composed: Composed, span: Tensor, going: Tensor,
+        in_place: bool = False,
+    ) -> RimSymbols:  # fmt: skip
         """See :meth:`Composer.replace`."""
-        # Only one place of a sentence changes: its number is that of the span's first symbol.
-        places = span.int().argmax(1), torch.arange(len(span), device=span.device)
+        # Only one place of a sentence changes, that of the span's first symbol.
+        places = torch.arange(len(span), device=span.device), span.int().argmax(1)
         symbols = self.dropout(composed.symbols)
         projected = tuple(
-            _with_rows(before, layer.read(symbols), *places, going)
+            _with_rows(before, layer.read(symbols), places, going, in_place)
             for layer, before in zip(self.layers, state.projected, strict=True)
         )
         states = zip(composed.after, state.states, strict=True)
@@ -172,10 +173,12 @@ class RimComposer(Composer):
         return sinusoids(like.size(1), self.size, like.device).to(like.dtype)
 
 
-def _with_rows(before: Tensor, new: Tensor, place: Tensor, row: Tensor, going: Tensor) -> Tensor:
+def _with_rows(
+    before: Tensor, new: Tensor, places: tuple[Tensor, Tensor], going: Tensor, in_place: bool
+) -> Tensor:
     """``before`` (batch, n, size) with ``new`` (batch, size) at a place of each row that goes on.
 
-    This copies all once; torch.where takes three times as long.
+    A copy takes a third of the time of torch.where.
     """
-    new = torch.where(going[:, None], new, before[row, place])
-    return before.index_put((row, place), new)
+    new = torch.where(going[:, None], new, before[places])
+    return before.index_put_(places, new) if in_place else before.index_put(places, new)

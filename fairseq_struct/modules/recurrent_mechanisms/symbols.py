@@ -100,7 +100,10 @@ class Composer(nn.Module, ABC):
         """Look at the current sequences."""
 
     @abstractmethod
-    def replace(self, state: Symbols, composed: Composed, span: Tensor, going: Tensor) -> Symbols:
+    def replace(
+        self, state: Symbols, composed: Composed, span: Tensor, going: Tensor,
+        in_place: bool = False,
+    ) -> Symbols:  # fmt: skip
         """Put the new symbols in the place of spans.
 
         Args:
@@ -108,6 +111,7 @@ class Composer(nn.Module, ABC):
             composed: what was found.
             span: (batch, n) live places, those of contiguous symbols, at least one.
             going: (batch,) sentences that are composed further; the others stay as they are.
+            in_place: ``state`` is not used again and may be changed; not where gradients are kept.
         """
 
 
