@@ -15,11 +15,11 @@ from fairseq_struct.data.prepared import language_folder as language_corpus
 from fairseq_struct.data.prepared.vocabulary import dictionary_file
 from fairseq_struct.data.prepared.vocabulary.subwords import BytePairEncoding
 from fairseq_struct.data.readers import (
+    aligned_files,
     bracket_trees,
     conllu,
     dependency_treebank,
     labelled_text,
-    parallel_text,
     penn_treebank,
     sentence_pairs,
     syntactic_evaluation,
@@ -46,7 +46,7 @@ READERS = {
     "snli": ("train.jsonl", lambda path: list(labelled_text.read_snli_jsonl(path))),
     "sick": ("SICK.txt", lambda path: list(labelled_text.read_sick(path))),
     "language_corpus": ("train.txt", language_corpus._read),
-    "parallel": ("train.en", lambda path: parallel_text.read_parallel(path, path)),
+    "parallel": ("train.en", lambda path: aligned_files.AlignedFiles(path, path)),
     "penn_treebank": ("wsj_0001.mrg", penn_treebank.read_evaluation_trees),
     "benchmark": ("sts-train.csv", sentence_pairs.read_benchmark),
     "pairs": ("train.tsv", sentence_pairs.read_pairs),

@@ -127,7 +127,7 @@ def _checkpoint_of_pieces(tmp_path, lines):
 
     data = tmp_path / "prepared" / "data-bin"
     data.mkdir(parents=True)
-    pieces = SentencePiece.learn({"en": lines}, 22, "unigram")
+    pieces = SentencePiece.learn(lines, 22, "unigram")
     pieces.save(data.parent)
     words = Dictionary()
     for line in lines:

@@ -32,7 +32,7 @@ def add_folder_options(parser: argparse.ArgumentParser) -> None:
         "--overwrite", action="store_true", help="replace OUT if other options made it"
     )
     parser.add_argument(
-        "--workers", type=at_least(1), default=1, help="number of binarising processes (default: 1)"
+        "--workers", type=at_least(1), default=1, help="number of processes (default: 1)"
     )
 
 

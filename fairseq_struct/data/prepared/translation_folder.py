@@ -14,53 +14,30 @@ The line numbers of all files of one split agree.
 from __future__ import annotations
 
 import importlib.metadata
+from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 from fairseq_struct.data.prepared.binarise import SPLITS, binarise, dictionary_size
 from fairseq_struct.data.prepared.manifest import digest
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
-from fairseq_struct.data.prepared.vocabulary.reserved_words import refuse_reserved
-from fairseq_struct.data.prepared.vocabulary.subwords import Segmenter, learn_segmenter
-from fairseq_struct.data.readers.parallel_text import (
-    LengthFilter,
-    Pair,
-    ParallelCorpus,
-    detokeniser,
-    normalise,
-    tokeniser,
+from fairseq_struct.data.prepared.streams.in_order import in_order
+from fairseq_struct.data.prepared.streams.learning import learn_segmenter
+from fairseq_struct.data.prepared.streams.sentence_pairs import (
+    PairSegmenter,
+    Segmented,
+    TextOptions,
+    chunks_of,
+    without_text,
 )
+from fairseq_struct.data.readers.parallel_text import ParallelCorpus
 from fairseq_struct.errors import InputError
 
+__all__ = ["TextOptions", "describe_split", "write_translation_folder"]
 _PACKAGES = ("fairseq-fixed", "ve-fairseq", "sacremoses", "sentencepiece", "subword-nmt")
-
-
-@dataclass(frozen=True)
-class TextOptions:
-    """Options that determine how text becomes symbols.
-
-    Attributes:
-        normalise: one of ``parallel_text.NORMALISATIONS``.
-        tokenise: one of ``parallel_text.TOKENISATIONS``.
-        segment: one of ``subwords.SEGMENTATIONS``.
-        subwords: number of merges (bpe) or pieces (sentencepiece).
-        vocabulary_threshold: split pieces rarer than this in their language (bpe; 0 for never).
-        max_length: maximum number of symbols of a training sentence; None for no limit.
-        max_ratio: maximum number of symbols of one side per symbol of the other; None for no
-            limit.
-        joined_dictionary: make one dictionary for both languages.
-    """
-
-    normalise: str = "unicode"
-    tokenise: str = "moses"
-    segment: str = "bpe"
-    subwords: int = 10000
-    vocabulary_threshold: int = 0
-    max_length: int | None = 100
-    max_ratio: float | None = 9.0
-    joined_dictionary: bool = True
 
 
 def write_translation_folder(
@@ -81,7 +58,7 @@ def write_translation_folder(
         corpus: the text.
         options: how the text becomes symbols.
         out: the folder to make.
-        workers: number of parallel binarising processes.
+        workers: number of parallel processes; the folder does not depend on it.
         overwrite: replace a folder made from other options or another corpus; it must have no
             other files.
         say: called with progress messages.
@@ -93,25 +70,20 @@ def write_translation_folder(
     """
 
     def fill(folder: Path) -> dict:
-        raw, tokens = _clean(corpus, options, say)
+        for split in SPLITS:
+            say(f"{split}: {len(corpus.splits[split])} pairs read")
         if options.segment != "none":
             say(f"learning {options.subwords} subwords ({options.segment})")
-        training_text = {
-            lang: [pair[side] for pair in tokens["train"] if pair[side]]
-            for side, lang in enumerate(corpus.languages)
-        }
-        segmenter = learn_segmenter(
-            options.segment, training_text, options.subwords, options.vocabulary_threshold
-        )
+        segmenter = learn_segmenter(corpus, options, workers)
         segmenter.save(folder)
-        counts = {}
+        work, counts = partial(PairSegmenter, without_text(corpus), options, segmenter), {}
         for split in SPLITS:
             say(f"{split}: segmenting")
-            counts[split] = _write_split(
-                folder, split, corpus, raw[split], tokens[split], segmenter, options
-            )
+            chunks = in_order(work, chunks_of(corpus, split), workers)
+            counts[split] = _write_split(folder, split, corpus, chunks)
         for name, lines in corpus.companions.items():
-            _write_lines(folder / name, lines)
+            with _writing(folder / name) as file:
+                file.writelines(f"{line}\n" for line in lines)
         say("binarising with fairseq-preprocess")
         joined = options.joined_dictionary
         binarise(folder, *corpus.languages, joined_dictionary=joined, workers=workers)
@@ -150,65 +122,31 @@ def _identity(corpus: ParallelCorpus, options: TextOptions) -> dict:
     }
 
 
-def _clean(
-    corpus: ParallelCorpus, options: TextOptions, say: Callable[[str], None]
-) -> tuple[dict[str, list[Pair]], dict[str, list[Pair]]]:
-    """Return every split twice: as readable text and as tokens."""
-    normalisers = [
-        partial(normalise, language=lang, scheme=options.normalise) for lang in corpus.languages
-    ]
-    tokenisers = [tokeniser(lang, options.tokenise) for lang in corpus.languages]
-    raw, tokens = {}, {}
-    for split in SPLITS:
-        say(f"{split}: {len(corpus.splits[split])} pairs read")
-        clean = _map_sides(corpus.splits[split], normalisers)
-        tokens[split] = _map_sides(clean, tokenisers)
-        if split in corpus.references:
-            raw[split] = _map_sides(corpus.references[split], normalisers)
-        elif corpus.tokenised:
-            raw[split] = _map_sides(clean, [detokeniser(lang) for lang in corpus.languages])
-        else:
-            raw[split] = clean
-    return raw, tokens
-
-
-def _map_sides(pairs: Iterable[Pair], functions: list[Callable[[str], str]]) -> list[Pair]:
-    on_source, on_target = functions
-    return [(on_source(source), on_target(target)) for source, target in pairs]
-
-
 def _write_split(
-    folder: Path,
-    split: str,
-    corpus: ParallelCorpus,
-    raw: list[Pair],
-    tokens: list[Pair],
-    segmenter: Segmenter,
-    options: TextOptions,
+    folder: Path, split: str, corpus: ParallelCorpus, chunks: Iterable[Segmented]
 ) -> dict:
     """Write one split's text and subwords and return its counts."""
-    training, languages = split == "train", corpus.languages
-    accept = LengthFilter(options.max_length, options.max_ratio)
-    kept: list[tuple[Pair, Pair]] = []
-    for number, (text, pair) in enumerate(zip(raw, tokens, strict=True), 1):
-        pieces = tuple(segmenter.encode(s, lang) for s, lang in zip(pair, languages, strict=True))
-        if not training or accept.keep(pieces[0].split(), pieces[1].split()):
-            for side, line in enumerate(pieces):  # segmentation may split symbols
-                refuse_reserved(line.split(), corpus.place(split, side, number))
-            kept.append((text, pieces))
+    read, kept, dropped, tokens = 0, 0, Counter[str](), [0, 0]
+    with ExitStack() as stack:
+        files = {
+            kind: [stack.enter_context(_writing(folder / kind / f"{split}.{lang}"))
+                   for lang in corpus.languages]
+            for kind in ("raw", "segmented")
+        }  # fmt: skip
+        for chunk in chunks:
+            for kind, texts in (("raw", chunk.raw), ("segmented", chunk.pieces)):
+                for file, text in zip(files[kind], texts, strict=True):
+                    file.write(text)
+            read, kept = read + chunk.read, kept + chunk.kept
+            dropped.update(chunk.dropped)
+            tokens = [sum(both) for both in zip(tokens, chunk.tokens, strict=True)]
     if not kept:
-        raise InputError(f"no training pair is left; dropped: {dict(accept.dropped)}")
-    tokens_written = {}
-    for side, lang in enumerate(languages):
-        pieces = [pair[side] for _, pair in kept]
-        _write_lines(folder / "raw" / f"{split}.{lang}", (text[side] for text, _ in kept))
-        _write_lines(folder / "segmented" / f"{split}.{lang}", pieces)
-        tokens_written[lang] = sum(line.count(" ") + 1 for line in pieces)
+        raise InputError(f"no training pair is left; dropped: {dict(dropped)}")
     return {
-        "read": len(raw),
-        "kept": len(kept),
-        "dropped": dict(sorted(accept.dropped.items())),
-        "tokens": tokens_written,
+        "read": read,
+        "kept": kept,
+        "dropped": dict(sorted(dropped.items())),
+        "tokens": dict(zip(corpus.languages, tokens, strict=True)),
     }
 
 
@@ -223,10 +161,9 @@ def describe_split(counts: dict) -> str:
     return f"{counts['kept']} pairs kept of {counts['read']} (dropped: {dropped}), {sizes}"
 
 
-def _write_lines(path: Path, lines: Iterable[str]) -> None:
+def _writing(path: Path):
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{line}\n" for line in lines)
+    return path.open("w", encoding="utf-8", newline="\n")
 
 
 def _versions() -> dict[str, str]:

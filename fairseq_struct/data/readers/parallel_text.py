@@ -1,4 +1,4 @@
-"""Aligned plain text: reading, normalising, tokenising and filtering sentence pairs."""
+"""Aligned text: normalising, tokenising and filtering sentence pairs."""
 
 from __future__ import annotations
 
@@ -6,17 +6,25 @@ import functools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.files.text_files import read_lines
 
 Pair = tuple[str, str]
 
 NORMALISATIONS = ("none", "unicode", "moses")
 TOKENISATIONS = ("none", "moses")
+
+class Pairs(Protocol):
+    """Pairs that can be counted, and read again and again."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Pair]: ...
+
 
 # Moses' punctuation rules map full-width marks to ASCII. This is wrong in these languages, which
 # use full-width marks.
@@ -27,35 +35,6 @@ _SPACES = re.compile("[\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u
 # Soft hyphens, zero-width spaces, direction marks and byte-order marks: invisible, so removed.
 # Zero-width (non-)joiners stay: Persian and Indic spelling depends on them.
 _INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
-
-
-def read_parallel(
-    source_path: str | Path, target_path: str | Path, *, allow_empty: bool = True
-) -> list[Pair]:
-    """Read two files, one sentence per line, as a list of aligned (source, target) pairs.
-
-    Args:
-        source_path: UTF-8 text, one sentence per line.
-        target_path: the translation, line by line.
-        allow_empty: accept blank lines. True for training text, where a filter drops and counts
-            them; False for held-out text, where no sentence may disappear.
-
-    Raises:
-        InputError: a file is missing, empty or not UTF-8, the line counts differ, or a line is
-            blank although ``allow_empty`` is False.
-    """
-    sides = [read_lines(path) for path in (source_path, target_path)]
-    for path, lines in zip((source_path, target_path), sides, strict=True):
-        if not lines:
-            raise InputError(f"{path}: empty file; expected one sentence per line")
-        if not allow_empty:
-            reject_blank(lines, path)
-    source, target = sides
-    if len(source) != len(target):
-        raise InputError(
-            f"not aligned: {source_path} has {len(source)} lines, {target_path} has {len(target)}"
-        )
-    return list(zip(source, target, strict=True))
 
 
 def reject_blank(lines: Iterable[str], path: str | Path, first: int = 1) -> None:
@@ -114,9 +93,7 @@ def tokeniser(language: str, scheme: str = "moses") -> Callable[[str], str]:
         return str
     if scheme != "moses":
         raise ValueError(f"tokenisation must be one of {TOKENISATIONS}, not {scheme!r}")
-    from sacremoses import MosesTokenizer
-
-    return functools.partial(MosesTokenizer(language).tokenize, return_str=True, escape=False)
+    return _moses_words(language)
 
 
 def detokeniser(language: str) -> Callable[[str], str]:
@@ -168,13 +145,14 @@ class LengthFilter:
 
 @dataclass(frozen=True)
 class ParallelCorpus:
-    """A parallel corpus in memory, with the text that its owner distributes.
+    """A parallel corpus, with the text that its owner distributes.
 
     Attributes:
         name: name in the manifest.
         source_lang: code of the source language.
         target_lang: code of the target language.
-        splits: aligned pairs of ``train``, ``valid`` and ``test``.
+        splits: aligned pairs of ``train``, ``valid`` and ``test``: lists, or files that are read
+            in every iteration (:class:`~fairseq_struct.data.readers.aligned_files.AlignedFiles`).
         tokenised: whether the owner tokenised the text.
         references: for tokenised splits, the same lines untokenised, if the owner distributes
             them; for other tokenised splits, detokenising makes the references.
@@ -186,9 +164,9 @@ class ParallelCorpus:
     name: str
     source_lang: str
     target_lang: str
-    splits: dict[str, list[Pair]]
+    splits: dict[str, Pairs]
     tokenised: bool = False
-    references: dict[str, list[Pair]] = field(default_factory=dict)
+    references: dict[str, Pairs] = field(default_factory=dict)
     provenance: dict[str, str | int] = field(default_factory=dict)
     companions: dict[str, list[str]] = field(default_factory=dict)
     files: dict[str, Pair] = field(default_factory=dict)
@@ -209,6 +187,13 @@ class ParallelCorpus:
     def languages(self) -> Pair:
         """The source and the target language."""
         return self.source_lang, self.target_lang
+
+
+@functools.cache
+def _moses_words(language: str):
+    from fairseq_struct.data.readers.moses_words import MosesWords
+
+    return MosesWords(language)
 
 
 @functools.cache

@@ -12,11 +12,11 @@ from pathlib import Path
 from xml.sax.saxutils import unescape
 
 from fairseq_struct.data.prepared.translation_folder import TextOptions
+from fairseq_struct.data.readers.aligned_files import AlignedFiles
 from fairseq_struct.data.readers.parallel_text import (
     Pair,
     ParallelCorpus,
     normalise,
-    read_parallel,
     reject_blank,
 )
 from fairseq_struct.errors import InputError
@@ -172,7 +172,7 @@ def read_tanaka_ja_en(folder: str | Path, source_lang: str, target_lang: str) ->
             enough training pairs.
     """
     folder = _find(folder, [f"train.{source_lang}"], ["."])
-    pairs = _read_split(folder / "train", "train", source_lang, target_lang)
+    pairs = list(_read_split(folder / "train", "train", source_lang, target_lang))
     if len(pairs) <= TANAKA_TEST_PAIRS:
         raise InputError(
             f"{folder / 'train'}.{source_lang}: {len(pairs)} pairs are too few: the last "
@@ -269,9 +269,9 @@ def _find(folder: str | Path, names: list[str], places: list[str]) -> Path:
     raise InputError(f"{folder}: has no {names[0]}{elsewhere}")
 
 
-def _read_split(prefix: Path, split: str, source_lang: str, target_lang: str) -> list[Pair]:
+def _read_split(prefix: Path, split: str, source_lang: str, target_lang: str) -> AlignedFiles:
     paths = [Path(f"{prefix}.{lang}") for lang in (source_lang, target_lang)]
-    return read_parallel(*paths, allow_empty=split == "train")
+    return AlignedFiles(*paths, allow_empty=split == "train")
 
 
 def _read_iwslt_set(folder: Path, name: str, languages: Pair) -> list[Pair]:

@@ -1,4 +1,4 @@
-"""Reading, normalising, tokenising and filtering aligned text."""
+"""Normalising, tokenising and filtering aligned text."""
 
 import pytest
 
@@ -6,70 +6,8 @@ from fairseq_struct.data.readers.parallel_text import (
     LengthFilter,
     detokeniser,
     normalise,
-    read_lines,
-    read_parallel,
     tokeniser,
 )
-from fairseq_struct.errors import InputError
-
-
-@pytest.fixture
-def write(tmp_path):
-    """Return a function that writes bytes into a new file and returns its path."""
-
-    def write_file(name, content):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write_file
-
-
-def test_lines_end_at_newlines_only(write):
-    path = write("a", "\ufeffone\r\ntwo\u2028still\x0btwo\rhere\n\nfour")
-    assert read_lines(path) == ["one", "two\u2028still\x0btwo\rhere", "", "four"]
-
-
-def test_reads_aligned_pairs(write):
-    assert read_parallel(write("s", "a b\nc\n"), write("t", "x\ny z\n")) == [
-        ("a b", "x"),
-        ("c", "y z"),
-    ]
-
-
-def test_unaligned_files_name_both_counts(write):
-    source, target = write("s", "a\nb\n"), write("t", "x\ny\nz\n")
-    with pytest.raises(InputError) as caught:
-        read_parallel(source, target)
-    assert str(caught.value) == f"not aligned: {source} has 2 lines, {target} has 3"
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "t: empty file"),
-        (b"fine\nM\xfcller\n", "t:2: not UTF-8 text (byte 0xfc)"),
-    ],
-)
-def test_bad_file_is_located(write, content, message):
-    with pytest.raises(InputError) as caught:
-        read_parallel(write("s", "a\nb\n"), write("t", content))
-    assert message in str(caught.value)
-
-
-def test_missing_file_and_folder(write, tmp_path):
-    with pytest.raises(InputError, match="absent: no such file"):
-        read_parallel(write("s", "a\n"), tmp_path / "absent")
-    with pytest.raises(InputError, match="cannot be read"):
-        read_lines(tmp_path)
-
-
-@pytest.mark.parametrize("blank", ["", "  \t", "\u200b\u00a0"])
-def test_blank_line_is_for_training_text_only(write, blank):
-    source, target = write("s", f"a\n{blank}\n"), write("t", "x\ny\n")
-    assert len(read_parallel(source, target)) == 2
-    with pytest.raises(InputError, match=r"s:2: blank line"):
-        read_parallel(source, target, allow_empty=False)
 
 
 @pytest.mark.parametrize(

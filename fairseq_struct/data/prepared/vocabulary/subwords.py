@@ -12,13 +12,14 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_text, reading
 
 SEGMENTATIONS = ("none", "bpe", "sentencepiece-bpe", "sentencepiece-unigram")
+_MOST_WORDS = 1 << 17  # whose pieces are remembered
 
 
 class Segmenter(ABC):
@@ -87,32 +88,33 @@ class BytePairEncoding(Segmenter):
             language: BPE(io.StringIO(codes), vocab=pieces)
             for language, pieces in self.vocabularies.items()
         }
+        self._known: dict[str, dict[str, str]] = {}
 
     @classmethod
-    def learn(
-        cls, text: dict[str, Sequence[str]], merges: int, vocabulary_threshold: int = 0
-    ) -> BytePairEncoding:
-        """Learn joint merges from the training text.
+    def of_words(cls, words: Counter[str], merges: int) -> BytePairEncoding:
+        """Learn joint merges from the words of the training text.
 
         Args:
-            text: tokenised training sentences of each language.
+            words: how often each word occurs in both languages together.
             merges: exact number of merges.
-            vocabulary_threshold: a piece that occurs fewer times than this in the segmented
-                training text of a language is split further in this language; 0 allows every
-                piece.
 
         Raises:
             InputError: the text has fewer possible merges; a merged pair must occur twice.
         """
-        codes = _learn_merges(_count_words(text.values()), merges)
-        encoder = cls(codes)
-        if vocabulary_threshold <= 0:
-            return encoder
-        vocabularies = {}
-        for language, lines in text.items():
-            pieces = Counter(p for line in lines for p in encoder.encode(line, language).split())
-            vocabularies[language] = {p for p, n in pieces.items() if n >= vocabulary_threshold}
-        return cls(codes, vocabularies)
+        return cls(_learn_merges(words, merges))
+
+    def limited(self, pieces: dict[str, Counter[str]], threshold: int) -> BytePairEncoding:
+        """The same merges, with rare pieces split further.
+
+        Args:
+            pieces: how often each piece occurs in the segmented training text, by language.
+            threshold: a piece that occurs fewer times in a language is split there.
+        """
+        vocabularies = {
+            language: {piece for piece, count in counts.items() if count >= threshold}
+            for language, counts in pieces.items()
+        }
+        return BytePairEncoding(self.codes, vocabularies)
 
     @classmethod
     def load(cls, folder: Path) -> BytePairEncoding:
@@ -133,7 +135,25 @@ class BytePairEncoding(Segmenter):
         return cls(codes, vocabularies)
 
     def encode(self, line: str, language: str) -> str:
-        return self._limited.get(language, self._free).segment(line)
+        known = self._known.setdefault(language, {})
+        if len(known) > _MOST_WORDS:  # memory does not grow with the text
+            known.clear()
+            self._encoder(language).cache.clear()
+        words = line.strip("\r\n ").split(" ")
+        if not all(words):  # several spaces in a row
+            words = [word for word in words if word]
+        try:
+            return " ".join([known[word] for word in words])
+        except KeyError:
+            segment = self._encoder(language).segment
+            known.update((word, segment(word)) for word in words)
+            return " ".join([known[word] for word in words])
+
+    def _encoder(self, language: str):
+        return self._limited.get(language, self._free)
+
+    def __reduce__(self):
+        return BytePairEncoding, (self.codes, self.vocabularies)
 
     def decode(self, line: str) -> str:
         return re.sub(r"@@( |$)", "", line)
@@ -161,12 +181,15 @@ class SentencePiece(Segmenter):
         self.model = model
         self._processor = SentencePieceProcessor(model_proto=model)
 
+    def __reduce__(self):
+        return SentencePiece, (self.model,)
+
     @classmethod
-    def learn(cls, text: dict[str, Sequence[str]], pieces: int, kind: str) -> SentencePiece:
+    def learn(cls, lines: Iterable[str], pieces: int, kind: str) -> SentencePiece:
         """Learn a joint model from the training text.
 
         Args:
-            text: normalised, untokenised training sentences of each language.
+            lines: normalised, untokenised training sentences of all languages.
             pieces: exact size of the model's vocabulary.
             kind: ``unigram`` or ``bpe``.
 
@@ -175,7 +198,6 @@ class SentencePiece(Segmenter):
         """
         from sentencepiece import SentencePieceTrainer
 
-        lines = [line for side in text.values() for line in side]
         model = io.BytesIO()
         try:
             SentencePieceTrainer.train(
@@ -219,30 +241,6 @@ class SentencePiece(Segmenter):
         (folder / self.file_name).write_bytes(self.model)
 
 
-def learn_segmenter(
-    kind: str, text: dict[str, Sequence[str]], size: int, vocabulary_threshold: int = 0
-) -> Segmenter:
-    """Learn the segmentation of the given kind from the training text of both languages.
-
-    Args:
-        kind: one of ``SEGMENTATIONS``.
-        text: training sentences of each language; tokenised for ``bpe``.
-        size: number of merges (bpe) or of vocabulary pieces (sentencepiece).
-        vocabulary_threshold: see ``BytePairEncoding.learn``; other kinds ignore it.
-
-    Raises:
-        InputError: the text is too small for this size.
-        ValueError: the kind is unknown.
-    """
-    if kind == "none":
-        return WholeWords()
-    if kind == "bpe":
-        return BytePairEncoding.learn(text, size, vocabulary_threshold)
-    if kind not in SEGMENTATIONS:
-        raise ValueError(f"segmentation must be one of {SEGMENTATIONS}, not {kind!r}")
-    return SentencePiece.learn(text, size, kind.removeprefix("sentencepiece-"))
-
-
 def segmenter_options(kind: str, folder: str) -> str:
     """Return the options of ``fairseq-generate`` that undo a segmentation.
 
@@ -255,10 +253,6 @@ def segmenter_options(kind: str, folder: str) -> str:
     if kind == "bpe":
         return f"--bpe subword_nmt --bpe-codes {folder}/{BytePairEncoding.file_name}"
     return f"--bpe sentencepiece --sentencepiece-model {folder}/{SentencePiece.file_name}"
-
-
-def _count_words(sides: Iterable[Sequence[str]]) -> Counter[str]:
-    return Counter(word for lines in sides for line in lines for word in line.split())
 
 
 def _learn_merges(words: Counter[str], merges: int) -> str:

@@ -1,0 +1,1 @@
+"""Preparation of corpora as a stream of chunks, in one or more processes."""

@@ -1,0 +1,64 @@
+"""Work on a stream of items in several processes, its results in the order of the items."""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+from fairseq_struct.errors import InputError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_work: Callable[[Any], Any]
+
+
+def in_order(
+    prepare: Callable[[], Callable[[Item], Result]], items: Iterable[Item], workers: int = 1
+) -> Iterator[Result]:
+    """Yield the result of every item, in order; the results do not depend on ``workers``.
+
+    Items are taken only a little ahead of their results, so that memory does not grow.
+
+    Args:
+        prepare: makes the function that does the work; called once in each process. It, the items
+            and the results are sent to processes and back.
+        items: what to work on.
+        workers: number of processes; with 1, this one does all.
+
+    Raises:
+        InputError: a process was killed, for example because there is not enough memory.
+        Exception: what the work raises for an item, after the results of the items before it.
+    """
+    if workers == 1:
+        yield from map(prepare(), items)
+        return
+    with ProcessPoolExecutor(workers, initializer=_begin, initargs=(prepare,)) as pool:
+        waiting = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(_do, item))
+                if len(waiting) > 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool:
+            raise InputError(
+                "a working process was killed (not enough memory? see --workers)"
+            ) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _begin(prepare: Callable[[], Callable[[Any], Any]]) -> None:
+    global _work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reads
+    _work = prepare()
+
+
+def _do(item: Any) -> Any:
+    return _work(item)

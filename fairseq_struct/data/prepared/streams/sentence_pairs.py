@@ -1,0 +1,221 @@
+"""Sentence pairs in chunks: cleaned, tokenised, segmented and filtered."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
+
+from fairseq_struct.data.prepared.vocabulary.reserved_words import refuse_reserved
+from fairseq_struct.data.prepared.vocabulary.subwords import Segmenter
+from fairseq_struct.data.readers.parallel_text import (
+    LengthFilter,
+    Pair,
+    ParallelCorpus,
+    detokeniser,
+    normalise,
+    tokeniser,
+)
+
+PAIRS = 2000  # of a chunk: small beside a process, large beside the cost of sending it
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """Options that determine how text becomes symbols.
+
+    Attributes:
+        normalise: one of ``parallel_text.NORMALISATIONS``.
+        tokenise: one of ``parallel_text.TOKENISATIONS``.
+        segment: one of ``subwords.SEGMENTATIONS``.
+        subwords: number of merges (bpe) or pieces (sentencepiece).
+        vocabulary_threshold: split pieces rarer than this in their language (bpe; 0 for never).
+        max_length: maximum number of symbols of a training sentence; None for no limit.
+        max_ratio: maximum number of symbols of one side per symbol of the other; None for no
+            limit.
+        joined_dictionary: make one dictionary for both languages.
+    """
+
+    normalise: str = "unicode"
+    tokenise: str = "moses"
+    segment: str = "bpe"
+    subwords: int = 10000
+    vocabulary_threshold: int = 0
+    max_length: int | None = 100
+    max_ratio: float | None = 9.0
+    joined_dictionary: bool = True
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some consecutive pairs of a split.
+
+    Attributes:
+        split: name of the split.
+        first: number of the first pair, from 1.
+        pairs: the text.
+        references: the same pairs as their owner's untokenised text; empty if there is none.
+    """
+
+    split: str
+    first: int
+    pairs: Sequence[Pair]
+    references: Sequence[Pair] = ()
+
+
+@dataclass(frozen=True)
+class Segmented:
+    """The pairs of a chunk that are kept.
+
+    Attributes:
+        raw: readable lines of each language.
+        pieces: the same lines as symbols.
+        read: number of pairs of the chunk.
+        kept: number of pairs that are left.
+        dropped: number of other pairs, by reason.
+        tokens: number of symbols of each language.
+    """
+
+    raw: tuple[str, str]
+    pieces: tuple[str, str]
+    read: int
+    kept: int
+    dropped: Counter[str]
+    tokens: tuple[int, int]
+
+
+class PairCleaner:
+    """Turns pairs into readable text and tokens.
+
+    Args:
+        corpus: the corpus; its text is not used, so :func:`without_text` will do.
+        options: how text becomes symbols.
+    """
+
+    def __init__(self, corpus: ParallelCorpus, options: TextOptions):
+        self.corpus, self.options = corpus, options
+        self._normalisers = [
+            partial(normalise, language=lang, scheme=options.normalise) for lang in corpus.languages
+        ]
+        self._tokenisers = [tokeniser(lang, options.tokenise) for lang in corpus.languages]
+
+    def clean(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """Normalised pairs."""
+        return _on_sides(self._normalisers, pairs)
+
+    def tokens(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """Normalised pairs as space-separated tokens."""
+        return _on_sides(self._tokenisers, self.clean(pairs))
+
+
+class WordCounter(PairCleaner):
+    """Counts the words of chunks."""
+
+    def __call__(self, chunk: Chunk) -> Counter[str]:
+        lines = chain.from_iterable(self.tokens(chunk.pairs))
+        return Counter(word for line in lines for word in line.split())
+
+
+class SideReader(PairCleaner):
+    """The lines of one side of chunks that are not empty, as tokens.
+
+    Args:
+        side: 0 for the source, 1 for the target.
+    """
+
+    def __init__(self, corpus: ParallelCorpus, options: TextOptions, side: int):
+        super().__init__(corpus, options)
+        self.side = side
+
+    def __call__(self, chunk: Chunk) -> list[str]:
+        return [line for pair in self.tokens(chunk.pairs) if (line := pair[self.side])]
+
+
+class PieceCounter(PairCleaner):
+    """Counts the subwords of chunks by language.
+
+    Args:
+        segmenter: splits words into subwords.
+    """
+
+    def __init__(self, corpus: ParallelCorpus, options: TextOptions, segmenter: Segmenter):
+        super().__init__(corpus, options)
+        self.segmenter = segmenter
+
+    def __call__(self, chunk: Chunk) -> tuple[Counter[str], Counter[str]]:
+        sides = zip(*self.tokens(chunk.pairs), strict=True)
+        source, target = (
+            Counter(p for line in lines for p in self.segmenter.encode(line, lang).split())
+            for lines, lang in zip(sides, self.corpus.languages, strict=True)
+        )
+        return source, target
+
+
+class PairSegmenter(PairCleaner):
+    """Cleans, segments and filters chunks.
+
+    Args:
+        segmenter: splits words into subwords.
+    """
+
+    def __init__(self, corpus: ParallelCorpus, options: TextOptions, segmenter: Segmenter):
+        super().__init__(corpus, options)
+        self.segmenter = segmenter
+        self._detokenisers = (
+            [detokeniser(lang) for lang in corpus.languages] if corpus.tokenised else None
+        )
+
+    def __call__(self, chunk: Chunk) -> Segmented:
+        """The pairs to keep; only the training split is filtered.
+
+        Raises:
+            InputError: a symbol is one of fairseq's own.
+        """
+        accept = LengthFilter(self.options.max_length, self.options.max_ratio)
+        clean = self.clean(chunk.pairs)
+        tokens, readable = _on_sides(self._tokenisers, clean), self._readable(clean, chunk)
+        kept: list[tuple[Pair, Pair]] = []
+        for number, (text, pair) in enumerate(zip(readable, tokens, strict=True), chunk.first):
+            source, target = map(self.segmenter.encode, pair, self.corpus.languages)
+            if chunk.split == "train" and not accept.keep(source.split(), target.split()):
+                continue
+            for side, line in enumerate((source, target)):  # segmentation may split symbols
+                refuse_reserved(line.split(), self.corpus.place(chunk.split, side, number))
+            kept.append((text, (source, target)))
+        raw, pieces = ([pairs[kind] for pairs in kept] for kind in (0, 1))
+        return Segmented(
+            _text_of(raw), _text_of(pieces), len(chunk.pairs), len(kept), accept.dropped,
+            tuple(sum(pair[side].count(" ") + 1 for pair in pieces) for side in (0, 1)),
+        )  # fmt: skip
+
+    def _readable(self, clean: list[Pair], chunk: Chunk) -> list[Pair]:
+        if chunk.references:
+            return self.clean(chunk.references)
+        return clean if self._detokenisers is None else _on_sides(self._detokenisers, clean)
+
+
+def without_text(corpus: ParallelCorpus) -> ParallelCorpus:
+    """The corpus without its sentences, to be sent to other processes."""
+    return dataclasses.replace(corpus, splits={}, references={}, companions={})
+
+
+def chunks_of(corpus: ParallelCorpus, split: str) -> Iterator[Chunk]:
+    """All pairs of a split in chunks, with the owner's untokenised text."""
+    pairs, references = iter(corpus.splits[split]), iter(corpus.references.get(split, ()))
+    first = 1
+    while some := list(islice(pairs, PAIRS)):
+        yield Chunk(split, first, some, list(islice(references, PAIRS)))
+        first += len(some)
+
+
+def _on_sides(functions: Sequence[Callable[[str], str]], pairs: Sequence[Pair]) -> list[Pair]:
+    on_source, on_target = functions
+    return [(on_source(source), on_target(target)) for source, target in pairs]
+
+
+def _text_of(pairs: Sequence[Pair]) -> tuple[str, str]:
+    source, target = ("".join(f"{pair[side]}\n" for pair in pairs) for side in (0, 1))
+    return source, target

@@ -1,0 +1,94 @@
+"""Two aligned text files as pairs of sentences that are never all in memory."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+from fairseq_struct.data.readers.parallel_text import Pair, normalise
+from fairseq_struct.errors import InputError
+from fairseq_struct.files.text_files import reading
+
+_OPENERS = {"": open, ".gz": gzip.open, ".xz": lzma.open}
+
+
+class AlignedFiles:
+    """The pairs of two files, one sentence per line; every iteration reads them again.
+
+    Both are read once to check them. A file may be compressed: ``train.en.gz`` or ``train.en.xz``
+    is read where there is no ``train.en``.
+
+    Args:
+        source: UTF-8 text, one sentence per line.
+        target: the translation, line by line.
+        allow_empty: accept blank lines. True for training text, where a filter drops and counts
+            them; False for held-out text, where no sentence may disappear.
+
+    Raises:
+        InputError: a file is missing, empty or not UTF-8, the line counts differ, or a line is
+            blank although ``allow_empty`` is False.
+    """
+
+    def __init__(self, source: str | Path, target: str | Path, *, allow_empty: bool = True):
+        self.paths = tuple(_existing(Path(path)) for path in (source, target))
+        counts, blank = [0, 0], [0, 0]
+        for number, pair in enumerate(zip_longest(*map(lines_of, self.paths)), 1):
+            for side, line in enumerate(pair):
+                if line is None:
+                    continue
+                counts[side] = number
+                if not (allow_empty or blank[side] or normalise(line)):
+                    blank[side] = number
+        for path, count, first in zip(self.paths, counts, blank, strict=True):
+            if not count:
+                raise InputError(f"{path}: empty file; expected one sentence per line")
+            if first:
+                raise InputError(
+                    f"{path}:{first}: blank line; validation and test text must be complete"
+                )
+        if counts[0] != counts[1]:
+            first, second = (f"{p} has {n} lines" for p, n in zip(self.paths, counts, strict=True))
+            raise InputError(f"not aligned: {first}, {second.removesuffix(' lines')}")
+        self._count = counts[0]
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Pair]:
+        return zip(*map(lines_of, self.paths), strict=True)
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    r"""The lines of a UTF-8 file, split at ``\n`` only, without a byte-order mark.
+
+    See :func:`~fairseq_struct.files.text_files.read_lines`, which reads all of them at once.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not UTF-8.
+    """
+    opener = _OPENERS.get(path.suffix, open)
+    with reading(path), opener(path, "rb") as file:
+        try:
+            for number, line in enumerate(file, 1):
+                text = _decoded(line, path, number)
+                yield (text.removeprefix("\ufeff") if number == 1 else text).removesuffix("\r")
+        except (EOFError, lzma.LZMAError) as error:
+            raise InputError(f"{path}: cannot be decompressed ({error})") from None
+
+
+def _decoded(line: bytes, path: Path, number: int) -> str:
+    try:
+        return line.decode("utf-8").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}:{number}: not UTF-8 text (byte 0x{line[error.start]:02x})"
+        ) from None
+
+
+def _existing(path: Path) -> Path:
+    """The file, or a compressed one in its place."""
+    found = (path.with_name(path.name + ending) for ending in _OPENERS)
+    return next((one for one in found if one.exists()), path)

@@ -1,0 +1,54 @@
+"""Work in several processes."""
+
+import itertools
+import os
+import signal
+from functools import partial
+
+import pytest
+
+from fairseq_struct.data.prepared.streams.in_order import in_order
+from fairseq_struct.errors import InputError
+
+
+class Square:
+    """Squares numbers, and fails where told to."""
+
+    def __init__(self, fails=None, dies=None):
+        self.fails, self.dies = fails, dies
+
+    def __call__(self, number):
+        if number == self.fails:
+            raise InputError(f"number {number}")
+        if number == self.dies:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number * number
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_results_are_in_the_order_of_items(workers):
+    assert list(in_order(Square, range(40), workers)) == [n * n for n in range(40)]
+    assert list(in_order(Square, [], workers)) == []
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_items_are_taken_when_they_are_needed(workers):
+    taken = []
+    endless = (taken.append(n) or n for n in itertools.count())
+    found = in_order(Square, endless, workers)
+    assert [next(found) for _ in range(5)] == [0, 1, 4, 9, 16]
+    found.close()
+    assert len(taken) <= 5 + 2 * workers
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_comes_after_the_results_before_it(workers):
+    found = in_order(partial(Square, fails=7), range(20), workers)
+    assert [next(found) for _ in range(7)] == [n * n for n in range(7)]
+    with pytest.raises(InputError, match="number 7"):
+        next(found)
+
+
+def test_a_killed_process_is_told():
+    with pytest.raises(InputError, match="a working process was killed"):
+        list(in_order(partial(Square, dies=5), range(20), 2))

@@ -1,0 +1,81 @@
+"""Aligned files, read line by line."""
+
+import gzip
+import lzma
+
+import pytest
+
+from fairseq_struct.data.readers.aligned_files import AlignedFiles, lines_of
+from fairseq_struct.errors import InputError
+from fairseq_struct.files.text_files import read_lines
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes bytes into a new file and returns its path."""
+
+    def write_file(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write_file
+
+
+def test_lines_end_at_newlines_only(write):
+    path = write("a", "\ufeffone\r\ntwo\u2028still\x0btwo\rhere\n\nfour")
+    expected = ["one", "two\u2028still\x0btwo\rhere", "", "four"]
+    assert read_lines(path) == list(lines_of(path)) == expected
+
+
+def test_reads_aligned_pairs(write):
+    pairs = AlignedFiles(write("s", "a b\nc\n"), write("t", "x\ny z\n"))
+    assert len(pairs) == 2
+    assert list(pairs) == list(pairs) == [("a b", "x"), ("c", "y z")]
+
+
+@pytest.mark.parametrize(("ending", "pack"), [("gz", gzip.compress), ("xz", lzma.compress)])
+def test_compressed_files(ending, pack, write, tmp_path):
+    write(f"s.{ending}", pack(b"a b\r\nc"))
+    pairs = AlignedFiles(tmp_path / "s", write("t", "x\ny\n"))
+    assert list(pairs) == [("a b", "x"), ("c", "y")]
+    torn = write(f"torn.{ending}", pack(b"a\n" * 5000)[:-9])
+    with pytest.raises(InputError, match=rf"torn\.{ending}: "):
+        AlignedFiles(torn, torn)
+
+
+def test_unaligned_files_name_both_counts(write):
+    source, target = write("s", "a\nb\n"), write("t", "x\ny\nz\n")
+    with pytest.raises(InputError) as caught:
+        AlignedFiles(source, target)
+    assert str(caught.value) == f"not aligned: {source} has 2 lines, {target} has 3"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "t: empty file"),
+        (b"fine\nM\xfcller\n", "t:2: not UTF-8 text (byte 0xfc)"),
+    ],
+)
+def test_bad_file_is_located(write, content, message):
+    with pytest.raises(InputError) as caught:
+        AlignedFiles(write("s", "a\nb\n"), write("t", content))
+    assert message in str(caught.value)
+
+
+def test_missing_file_and_folder(write, tmp_path):
+    with pytest.raises(InputError, match="absent: no such file"):
+        AlignedFiles(write("s", "a\n"), tmp_path / "absent")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_lines(tmp_path)
+
+
+@pytest.mark.parametrize("blank", ["", "  \t", "\u200b\u00a0"])
+def test_blank_line_is_for_training_text_only(write, blank):
+    source, target = write("s", f"a\n{blank}\n"), write("t", "x\ny\n")
+    assert len(AlignedFiles(source, target)) == 2
+    with pytest.raises(InputError, match=r"s:2: blank line"):
+        AlignedFiles(source, target, allow_empty=False)
+
+
