@@ -12,7 +12,7 @@ from fairseq_struct.data.readers.parallel_text import Pair, normalise
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import reading
 
-_OPENERS = {"": open, ".gz": gzip.open, ".xz": lzma.open}
+_COMPRESSED = {".gz": gzip.open, ".xz": lzma.open}
 
 
 class AlignedFiles:
@@ -69,7 +69,7 @@ def lines_of(path: Path) -> Iterator[str]:
     Raises:
         InputError: the file cannot be read, or a line is not UTF-8.
     """
-    opener = _OPENERS.get(path.suffix, open)
+    opener = _COMPRESSED.get(path.suffix, Path.open)
     with reading(path), opener(path, "rb") as file:
         try:
             for number, line in enumerate(file, 1):
@@ -90,5 +90,5 @@ def _decoded(line: bytes, path: Path, number: int) -> str:
 
 def _existing(path: Path) -> Path:
     """The file, or a compressed one in its place."""
-    found = (path.with_name(path.name + ending) for ending in _OPENERS)
+    found = (path.with_name(path.name + ending) for ending in ("", *_COMPRESSED))
     return next((one for one in found if one.exists()), path)
