@@ -29,9 +29,7 @@ def build_task(cfg: Mapping, checkpoint: str | Path):
             return setup_task(cfg["task"])
         folder = Path(str(cfg["task"].get("data")))
     if not folder.is_dir():
-        raise InputError(
-            f"{folder}: no such folder, but the dictionaries must be in it; name another"
-        )
+        raise InputError(f"{folder}: no such folder, but the dictionaries must be in it")
     for path in sorted(folder.glob("dict*.txt")):
         check_dictionary(path)
     with _options_of(checkpoint):
