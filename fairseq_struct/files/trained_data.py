@@ -32,8 +32,8 @@ def data_of_training(
         if place.is_dir():
             return place
     raise InputError(
-        f"{checkpoint}: its dictionaries are in the folder that it was trained on, but there is "
-        f"no folder {' or '.join(map(str, places))}; name it ({option})"
+        f"its dictionaries are in the folder that it was trained on, but there is no folder "
+        f"{' or '.join(map(str, places))}; name it ({option})"
     )
 
 

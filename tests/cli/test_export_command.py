@@ -87,7 +87,7 @@ def test_errors(tmp_path, capsys):
         (["none.pt", "out"], "none.pt: no such file"),
         ([str(tmp_path), "out"], "is a folder, not a file, and no exported model either"),
         ([str(checkpoint), str(checkpoint)], "udgn.pt: is a file, not a folder"),
-        ([str(checkpoint), str(tmp_path / "x"), "--variant=a"], "data-bin: no such folder"),
+        ([str(checkpoint), str(tmp_path / "x"), "--variant=a"], "data-bin; name it (--data FOLDER"),
         ([str(checkpoint), "x", "--records=none"], "none: no such file"),
     ):
         assert main(["export", *command]) == 2
