@@ -67,6 +67,30 @@ def test_the_card_has_what_the_hub_expects(tmp_path, records):
     assert config["training"]["options"]["optimizer"] == "adam"
 
 
+def test_an_edited_card_is_kept(tmp_path, capsys):
+    out = tmp_path / "m"
+    card = out / "README.md"
+    assert export("udgn", out) == 0
+    written = card.read_text()
+    # As it was written: the new model has a new one.
+    assert export("udgn", out, "--overwrite", "--half") == 0
+    rounded = card.read_text()
+    assert rounded != written and "rounded" in rounded
+    capsys.readouterr()
+    for edited in (
+        rounded.replace("# license", "license: mit #"), f"{rounded}More.\n", f"{rounded}\n", "Mine",
+        rounded.rpartition("<!--")[0], "\n<!--",
+    ):  # fmt: skip
+        card.write_text(edited)
+        assert export("udgn", out, "--overwrite") == 0
+        assert card.read_text() == edited
+        assert capsys.readouterr().err == (
+            f"{card}: was edited and is kept as it is; move it away for a new one\n"
+        )
+    card.unlink()
+    assert export("udgn", out, "--overwrite") == 0 and card.read_text() == written
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

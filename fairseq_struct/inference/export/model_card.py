@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -66,8 +67,24 @@ def count_of(model: nn.Module) -> int:
 
 
 def model_card(about: Described) -> str:
-    """Write the card as Markdown."""
-    return "\n".join([*_head(about), *_body(about)]) + "\n"
+    """Write the card as Markdown; its last line tells whether it was edited since."""
+    text = "\n".join([*_head(about), *_body(about)]) + "\n"
+    return f"{text}\n{_seal(text)}\n"
+
+
+def is_edited(card: bytes) -> bool:
+    """Whether a file is anything else than a card as :func:`model_card` wrote it."""
+    try:
+        text, _, seal = card.decode().rpartition("\n<!--")
+    except UnicodeDecodeError:
+        return True
+    return f"<!--{seal}" != f"{_seal(text)}\n"
+
+
+def _seal(text: str) -> str:
+    """A comment that no reader of the card sees."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f"<!-- as exported; an edited card is kept by --overwrite (SHA-256 {digest}) -->"
 
 
 def _head(about: Described) -> list[str]:
