@@ -2,12 +2,14 @@
 
 import io
 import json
+import shutil
 
 import pytest
 import yaml
 from exported_models import checkpoint_of
 
 from fairseq_struct.cli.main import main
+from fairseq_struct.data.prepared.manifest import write_manifest
 
 RECORD = {
     "experiment": "toy", "variant": "plain", "metrics": {"accuracy": 51.5, "f1_test": 40},
@@ -65,6 +67,31 @@ def test_the_card_has_what_the_hub_expects(tmp_path, records):
     for name, entry in config["files"].items():
         assert f"| {name} | {entry['size']} | {entry['sha256']} |" in body
     assert config["training"]["options"]["optimizer"] == "adam"
+
+
+def test_the_card_tells_how_a_generated_corpus_was_drawn(tmp_path):
+    checkpoint, data = checkpoint_of("udgn")
+    shutil.copytree(data, tmp_path / "trees" / "data-bin")
+    write_manifest(tmp_path / "trees", {
+        "preparation": "language model", "options": {"sentences": [9, 3, 3], "seed": 7},
+        "generator": "fairseq_struct.data.generators.synthetic_dependencies",
+    })  # fmt: skip
+    folder = str(tmp_path / "trees" / "data-bin")
+    assert main(["export", str(checkpoint), str(tmp_path / "m"), "--data", folder]) == 0
+    told = (tmp_path / "m" / "README.md").read_text().partition("## Data\n\n")[2]
+    assert told.startswith(
+        "Prepared by fairseq-struct as: language model.\nDrawn by the generator "
+        "`fairseq_struct.data.generators.synthetic_dependencies` with the seed 7.\n\nOptions of"
+    )
+
+
+def test_the_card_tells_what_a_task_without_a_folder_draws(tmp_path):
+    checkpoint, _ = checkpoint_of("latent_clusters")
+    assert main(["export", str(checkpoint), str(tmp_path / "m")]) == 0
+    told = (tmp_path / "m" / "README.md").read_text().partition("## Data\n\n")[2]
+    assert told.startswith("Drawn by the task `latent_clusters` during training, with these opt")
+    options = json.loads(told.partition("```json\n")[2].partition("```")[0])
+    assert options["clusters"] and "data_seed" in options
 
 
 def test_an_edited_card_is_kept(tmp_path, capsys):
