@@ -34,7 +34,7 @@ def test_synthetic_corpus(tmp_path, run, no_fairseq):
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("craft_demonstrations", ["--number=10", "--tasks=MakeBed"]),
+        ("craft_demonstrations", ["AC", "--number=10", "--size=6", "--kinds=AC"]),
         ("dependency_treebank", ["generated", "--sentences", "9", "3", "3"]),
         ("image_classification", ["generate", "--images", "20", "10"]),
         ("listops", ["generate", "--instances=40"]),
@@ -45,7 +45,7 @@ def test_synthetic_corpus(tmp_path, run, no_fairseq):
     ],
 )
 def test_manifests_of_generated_corpora_name_what_drew_them(tmp_path, run, name, arguments):
-    place = {"generate": 1, "generated": 1}.get(arguments[0] if arguments else "", 0)
+    place = int(bool(arguments) and not arguments[0].startswith("-"))  # behind a kind or tasks
     words = [*arguments[:place], str(tmp_path / "out"), *arguments[place:], "--seed=3"]
     status, _, complaint = run(name, words)
     assert status == 0, complaint
