@@ -12,6 +12,7 @@ from fairseq_struct.hooks import (
     diverged_training,
     help_of_parts,
     hydra_configs,
+    save_folder,
 )
 
 ROOMS = ("models", "tasks", "criterions", "optim")
@@ -32,6 +33,7 @@ def load() -> list[str]:
     """
     compat.prepare()
     before_training.install()
+    save_folder.install()
     diverged_training.install()
     help_of_parts.install(importlib.import_module("fairseq.options"))
     names = registering_modules()
