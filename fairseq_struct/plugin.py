@@ -12,6 +12,7 @@ from fairseq_struct.hooks import (
     diverged_training,
     help_of_parts,
     hydra_configs,
+    one_tracked_run,
     save_folder,
 )
 
@@ -34,6 +35,7 @@ def load() -> list[str]:
     compat.prepare()
     before_training.install()
     save_folder.install()
+    one_tracked_run.install()
     diverged_training.install()
     help_of_parts.install(importlib.import_module("fairseq.options"))
     names = registering_modules()
