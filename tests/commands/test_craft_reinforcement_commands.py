@@ -131,7 +131,8 @@ def test_a_policy_acts_as_in_validation(trained, capsys):
 
 
 @pytest.mark.parametrize(("name", "begins"), [("a.png", b"\x89PNG"), ("a.gif", b"GIF89a"),
-                                              ("a.html", b"<!DOCTYPE html>"), ("a.svg", b"<svg")])  # fmt: skip
+                                              ("a.html", b"<!DOCTYPE html>"),
+                                              ("a.svg", b"<svg")])  # fmt: skip
 def test_an_episode_is_drawn(trained, skills, tmp_path, name, begins, capsys):
     for checkpoint, task in ((trained[0], "CA"), (skills, "AC")):
         path = tmp_path / name
