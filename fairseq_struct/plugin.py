@@ -12,6 +12,8 @@ from fairseq_struct.hooks import (
     diverged_training,
     help_of_parts,
     hydra_configs,
+    one_tracked_run,
+    save_folder,
 )
 
 ROOMS = ("models", "tasks", "criterions", "optim")
@@ -32,6 +34,8 @@ def load() -> list[str]:
     """
     compat.prepare()
     before_training.install()
+    save_folder.install()
+    one_tracked_run.install()
     diverged_training.install()
     help_of_parts.install(importlib.import_module("fairseq.options"))
     names = registering_modules()

@@ -123,7 +123,7 @@ def make_folder(folder: Path) -> Path:
             name = {"valid": "val", "test": "test_2016_flickr"}.get(split, split)
             write(f"MULTI30K/{name}.{language}", words * count)
         write(f"PTB/ptb.{split}.txt", words * count)
-        rows = [f"{text}\t{label}" for text, label in zip(words, "pnpn", strict=True)] * count
+        rows = [f"{text}\t{label}" for text, label in zip(words, "1010", strict=True)] * count
         write(f"SST/{'dev' if split == 'valid' else split}.tsv", rows)
         write(f"UD/{'dev' if split == 'valid' else split}.conllu", _SENTENCES * count)
     _write_formulas(write)

@@ -1,7 +1,8 @@
 """Checks that fairseq's trainer makes before training begins.
 
 They check whether task, model, criterion and optimizer fit one another, and whether this machine
-supports the requested number format. Without them, fairseq would begin and end in a traceback.
+supports the requested number format and has the packages that log. Without them, fairseq would
+begin and end in a traceback, or train without what was asked for.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ def install() -> None:
     def checked(self, cfg, task, model, criterion, *args, **kwargs):
         common = getattr(cfg, "common", cfg)  # Python callers may pass a namespace
         check(common)
+        check_trackers(common)
         if hasattr(criterion, "check_model"):
             criterion.check_model(model)
         if hasattr(model, "check_criterion"):
@@ -41,6 +43,27 @@ def install() -> None:
         begin(self, cfg, task, model, criterion, *args, **kwargs)
 
     trainer.__init__ = checked
+
+
+def check_trackers(common) -> None:
+    """Refuse to train without the curves that an option asks for; fairseq would only warn.
+
+    Args:
+        common: fairseq's option group ``common``.
+
+    Raises:
+        InputError: the package that an option needs is missing.
+    """
+    bars = importlib.import_module("fairseq.logging.progress_bar")
+    for option, extra, package in (
+        ("wandb_project", "wandb", bars.wandb),
+        ("tensorboard_logdir", "tensorboard", bars.SummaryWriter),
+    ):
+        if getattr(common, option, None) and package is None:
+            raise InputError(
+                f"--{option.replace('_', '-')} needs a package that is not installed: "
+                f"pip install 'fairseq-struct[{extra}]'"
+            )
 
 
 def check(common) -> None:

@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from fairseq_struct.errors import DamagedCheckpoint, InputError
+from fairseq_struct.files.trained_data import with_whole_paths
 from fairseq_struct.files.whole_files import whole_file
 
 logger = logging.getLogger(__name__)
@@ -151,6 +152,7 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
         )
         count = _keep_patience(trainer, extra_state.get(PATIENCE, {}) if goes_on else {})
         _keep_task(trainer, extra_state.get(TASK) if goes_on else None)
+        _keep_whole_paths(trainer)
         if 0 < getattr(cfg, "patience", -1) <= count.get("num_runs", 0):
             _stop(trainer, f"no progress in {cfg.patience} validations (--patience)")
         _stop_at_the_last_update(trainer)
@@ -193,6 +195,20 @@ def _keep_task(trainer: Any, known: Any) -> None:
         return save(filename, {**extra_state, TASK: task.training_state()})
 
     trainer.save_checkpoint = save_checkpoint
+
+
+def _keep_whole_paths(trainer: Any) -> None:
+    """Store absolute paths, so that the data are found from any folder."""
+    state_of = trainer.state_dict
+
+    @functools.wraps(state_of)
+    def state_dict() -> dict[str, Any]:
+        state = state_of()
+        if isinstance(state["cfg"], dict):
+            state["cfg"] = with_whole_paths(state["cfg"])
+        return state
+
+    trainer.state_dict = state_dict
 
 
 def _same_batches(original: Callable[..., Any]) -> Callable[..., Any]:

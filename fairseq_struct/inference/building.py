@@ -13,6 +13,13 @@ from torch import nn
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import check_dictionary
 from fairseq_struct.errors import InputError, suggestion
 from fairseq_struct.files.checkpoint_file import name_in
+from fairseq_struct.files.trained_data import data_of_training
+
+
+def place_of_data(cfg: Mapping, checkpoint: str | Path) -> Path | None:
+    """Where the data of a checkpoint are now: see :func:`.data_of_training`."""
+    with _options_of(checkpoint):
+        return data_of_training(cfg, checkpoint)
 
 
 def build_task(cfg: Mapping, checkpoint: str | Path):
@@ -29,9 +36,7 @@ def build_task(cfg: Mapping, checkpoint: str | Path):
             return setup_task(cfg["task"])
         folder = Path(str(cfg["task"].get("data")))
     if not folder.is_dir():
-        raise InputError(
-            f"{folder}: no such folder, but the dictionaries must be in it; name another"
-        )
+        raise InputError(f"{folder}: no such folder, but the dictionaries must be in it")
     for path in sorted(folder.glob("dict*.txt")):
         check_dictionary(path)
     with _options_of(checkpoint):

@@ -12,7 +12,7 @@ from torch import nn
 from fairseq_struct import compat, plugin
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.checkpoint_file import name_in, options_of, parameters_of
-from fairseq_struct.inference.building import build_model, build_task
+from fairseq_struct.inference.building import build_model, build_task, place_of_data
 from fairseq_struct.inference.export.reading import read_export
 from fairseq_struct.inference.export.training_facts import training_facts
 
@@ -54,6 +54,7 @@ def restore(path: str | Path, data: str | Path | None = None) -> Restored:
     else:
         cfg, state = _read_checkpoint(path)
         facts = training_facts(cfg, state)
+        data = place_of_data(cfg, path) if data is None else data
     if data is not None:
         cfg["task"]["data"] = str(data)
     _unset_for_training(cfg)

@@ -99,7 +99,11 @@ def constituency_tikz(
 
 
 def attention_svg(words: Sequence[str], weights: Sequence[Sequence[float]]) -> str:
-    """Draw attention weights as SVG: a row for each position, from 0 to 1."""
+    """Draw attention weights as SVG: a row for each position, from 0 to 1.
+
+    Raises:
+        InputError: no word, or weights that are not from 0 to 1 or not as many as the words.
+    """
     from fairseq_struct.pages.grids.attention_grid import attention_grid
 
     return attention_grid(words, weights).svg_file()
@@ -116,6 +120,10 @@ def memory_svg(
         words: of the sentence, one for each step.
         pointers: p_t of each step, over the same slots; the last one is the root.
         spans: constituents (start, end), the end excluded.
+
+    Raises:
+        InputError: no word, pointers that are not from 0 to 1 or not as many as the words, or spans
+            beyond the words or that cross each other.
     """
     from fairseq_struct.pages.grids.memory_grid import memory_grid
 
@@ -123,7 +131,11 @@ def memory_svg(
 
 
 def confusion_svg(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> str:
-    """Draw a classifier's counts [true][predicted] as SVG, rows shaded by their own shares."""
+    """Draw a classifier's counts [true][predicted] as SVG, rows shaded by their own shares.
+
+    Raises:
+        InputError: no label, or counts that are not those of the labels.
+    """
     from fairseq_struct.pages.grids.confusion_matrix import confusion_matrix
 
     return confusion_matrix(labels, counts).svg_file()

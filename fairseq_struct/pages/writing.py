@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import BinaryIO
 
+from fairseq_struct.errors import InputError
 from fairseq_struct.pages.drawing.rows import Row, sheet
 
 FORMATS = (".html", ".svg", ".png", ".tex")
@@ -23,7 +24,7 @@ def write_pictures(
         note: text below the title of a page; other formats leave it out.
 
     Raises:
-        ValueError: the PNG would be too large, TikZ cannot show images, or an unknown suffix.
+        InputError: the PNG would be too large, TikZ cannot show images, or an unknown suffix.
     """
     if suffix == ".html":
         from fairseq_struct.pages.html.gallery import gallery_page
@@ -40,4 +41,4 @@ def write_pictures(
 
         file.write(tikz(sheet(rows, title)).encode())
     else:
-        raise ValueError(f"a picture ends in one of {', '.join(FORMATS)}, not {suffix!r}")
+        raise InputError(f"a picture ends in one of {', '.join(FORMATS)}, not {suffix!r}")

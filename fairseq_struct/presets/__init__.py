@@ -13,7 +13,7 @@ from fairseq_struct.presets.arguments import (
     training_arguments,
     value_of,
 )
-from fairseq_struct.presets.data_kinds import DataFolder, data_folder
+from fairseq_struct.presets.data_kinds import DataFolder, data_folder, is_data_folder
 from fairseq_struct.presets.preset import Preset, names, preset
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "arguments_of",
     "command",
     "data_folder",
+    "is_data_folder",
     "names",
     "options_in",
     "preset",

@@ -52,23 +52,53 @@ def value_of(name: str, words: Sequence[str]) -> str | None:
     return value
 
 
+def without_flags(flags: Iterable[str], words: Sequence[str]) -> tuple[set[str], list[str]]:
+    """Which flags a command line switches off, as fairseq cannot: ``--no-FLAG``.
+
+    A flag ``no-NAME`` is switched off by ``--NAME``. The last word about a flag counts.
+
+    Args:
+        flags: names of flags that are set unless the command line switches them off.
+        words: the command line.
+
+    Returns:
+        The flags that are off, and the command line without the words that say so.
+
+    Raises:
+        InputError: such a word has a value.
+    """
+    offs = {flag[3:] if flag.startswith("no-") else f"no-{flag}": flag for flag in flags}
+    off: set[str] = set()
+    kept: list[tuple[str, list[str]]] = []
+    for name, own in options_in(words):
+        if name not in offs or not own[0].startswith("--"):
+            kept.append((name, own))
+            continue
+        if own != [f"--{name}"]:
+            raise InputError(f"--{name} takes no value, but is given as {shlex.join(own)}")
+        off.add(offs[name])
+        kept = [one for one in kept if one[0] != offs[name]]
+    return off, [word for _, own in kept for word in own]
+
+
 def arguments_of(preset: Preset, further: Sequence[str] = ()) -> list[str]:
     """The arguments of ``fairseq-train``: those of the preset unless given again, then ``further``.
 
     Args:
         preset: the preset.
-        further: options of ``fairseq-train``.
+        further: options of ``fairseq-train``; ``--no-FLAG`` takes a flag of the preset away.
 
     Raises:
         InputError: an option that the preset needs is not among them, or a schedule ends at 0.
     """
+    off, further = without_flags((k for k, v in preset.options.items() if v is None), further)
     given = {name for name, _ in options_in(further)}
     for name, what in (preset.needs or {}).items():
         if name not in given:
             raise InputError(f"{preset.name} needs --{name}: {what}")
     arguments = []
     for name, value in preset.options.items():
-        if name in given:
+        if name in given or name in off:
             continue
         arguments.append(f"--{name}")
         if value is not None:
@@ -84,12 +114,14 @@ def training_arguments(
     Args:
         preset: the preset.
         head: the folder of data, if there is one, and options that come from it.
-        further: options of ``fairseq-train``.
+        further: options of ``fairseq-train``, and ``--no-FLAG`` for flags of the preset;
+            ``--epoch-checkpoints`` keeps those of all epochs.
         user_dir: the folder for ``--user-dir``.
 
     Raises:
-        InputError: an option that the preset needs is not among them.
+        InputError: as for :func:`arguments_of`.
     """
+    off, further = without_flags((k for k, v in COMMON.items() if v is None), further)
     given = {name for name, _ in options_in(further)}
     arguments = []
     for name, words in options_in(head):
@@ -97,7 +129,7 @@ def training_arguments(
             arguments += words
     common = {"user-dir": str(user_dir), **COMMON, "save-dir": f"runs/{preset.name}"}
     for name, value in common.items():
-        if name not in given:
+        if name not in given and name not in off:
             arguments += [f"--{name}"] if value is None else [f"--{name}", value]
     return [*arguments, *arguments_of(preset, further)]
 

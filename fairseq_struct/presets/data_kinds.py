@@ -76,6 +76,11 @@ def data_folder(preset: Preset, named: Path) -> DataFolder:
     )
 
 
+def is_data_folder(preset: Preset, named: Path) -> bool:
+    """Whether a folder, or the ``data-bin`` inside, holds data of the kind that a preset takes."""
+    return any(KINDS[preset.data](one) for one in (named / DATA_BIN, named) if one.is_dir())
+
+
 def _languages(preset: Preset, folder: Path) -> list[str]:
     """The languages of parallel text, from the names of its files."""
     if preset.data != "translation":

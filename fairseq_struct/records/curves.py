@@ -57,15 +57,35 @@ def by_seeds(logs: Sequence[Path]) -> dict[str, list[Path]]:
 
 
 def read_entries(log: Path) -> list[Logged]:
-    """The lines of numbers of a log.
+    """The lines of numbers of a log; none before the first update that it logs."""
+    return list(logged(read_text(log).splitlines()))
+
+
+def entries_of_split(
+    logs: Iterable[Path], split: str
+) -> tuple[dict[Path, list[Logged]], list[str]]:
+    """The lines of numbers of those logs that have numbers of a split.
+
+    Returns:
+        The lines of each log, and for each of the other logs what it lacks: a training that has
+        just begun has no number yet.
 
     Raises:
-        InputError: it has none.
+        InputError: no log has numbers of the split; the message is about the first one.
     """
-    entries = list(logged(read_text(log).splitlines()))
-    if not entries:
-        raise InputError(f"{log}: no numbers; train with --log-format json --log-file {LOG}")
-    return entries
+    found, lacks = {}, []
+    for log in logs:
+        entries = read_entries(log)
+        splits = dict.fromkeys(entry.split for entry in entries)
+        if split in splits:
+            found[log] = entries
+        elif splits:
+            lacks.append(f"{log}: no split {split!r}; the log has {', '.join(splits)}")
+        else:
+            lacks.append(f"{log}: no numbers; train with --log-format json --log-file {LOG}")
+    if not found:
+        raise InputError(lacks[0])
+    return found, lacks
 
 
 def curve_of(
@@ -81,12 +101,9 @@ def curve_of(
         axis: one of :data:`AXES`. Minutes are those of training, without validation.
 
     Raises:
-        InputError: the log has no such split or metric; the message lists those it has.
+        InputError: the log has no such metric of the split; the message lists those it has.
     """
     own = [entry for entry in entries if entry.split == split]
-    if not own:
-        splits = dict.fromkeys(entry.split for entry in entries)
-        raise InputError(f"{log}: no split {split!r}; the log has {', '.join(splits)}")
     known = sorted({name for entry in own for name in entry.values})
     if metric not in known:
         raise InputError(

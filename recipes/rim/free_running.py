@@ -8,20 +8,17 @@ learned from gold trees.
 """
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import torch
 from nltk import Tree
+from scored_runs import publish_runs
 from test_part import TestPart
 
-import fairseq_struct
 from fairseq_struct.data.readers.bracket_trees import leaves_of, nodes_of, spans_of
 from fairseq_struct.data.readers.penn_treebank import WORDS
 from fairseq_struct.data.readers.transformation_lists import tag_of
-from fairseq_struct.errors import report_plainly
 from fairseq_struct.metrics.bracketing import BracketingScores
 from fairseq_struct.metrics.labelled_bracketing import LabelledScores
-from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
 from fairseq_struct.structure.spans import Span, without_words
 
 Labelled = list[tuple[str, Span]]
@@ -87,29 +84,13 @@ def category_accuracy(model, padding: int, test: TestPart) -> float:
     return round(100 * right / total, 2)
 
 
-def record_of(run: Path, test: TestPart) -> dict:
-    """Fields of the record of a run."""
-    log, tool = log_of(run), fairseq_struct.load(run / "checkpoint_last.pt")
+def metrics_of(tool, log, test: TestPart) -> dict[str, float]:
+    """Metrics of a record."""
     trees = map(spans_of, tool.parse(" ".join(leaves_of(tree)) for tree in test.trees))
     metrics = scores_of(trees, test).metrics(labels=True)
     metrics["category_accuracy"] = category_accuracy(tool.model, tool.words.pad(), test)
-    return {
-        "metrics": metrics, "seed": seed_of(run), "updates": log.updates,
-        "minutes": round(log.minutes, 1),
-    }  # fmt: skip
-
-
-def main():
-    report_plainly()
-    parser = scoring_options(__doc__.split("\n")[0])
-    parser.add_argument("--lists", type=Path, required=True, help="the prepared folder")
-    parser.add_argument("--runs", type=Path, nargs="+", required=True, help="folder of each seed")
-    parser.add_argument("--embeddings", default="", help="what they are, in words")
-    args = parser.parse_args()
-    test = TestPart(args.lists)
-    args.data = f"{test}; punctuation not counted; {args.embeddings}"
-    publish(args, [record_of(run, test) for run in args.runs], folder=Path(__file__).parent)
+    return metrics
 
 
 if __name__ == "__main__":
-    main()
+    publish_runs(__doc__.split("\n")[0], metrics_of, "punctuation not counted; ")

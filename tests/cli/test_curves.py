@@ -152,6 +152,25 @@ def test_wrong_input(runs, tmp_path, capsys, options, message):
     assert message in said.err and said.err.count("\n") == 1 and not said.out
 
 
+def test_trainings_without_a_number_yet_are_left_out(runs, capsys):
+    alone = ["curves", str(runs / "one")]
+    assert main(alone) == 0
+    expected = capsys.readouterr().out
+    begun, unvalidated = (runs / "one" / f"seed_{seed}" / "train.log" for seed in (3, 4))
+    for path, content in ((begun, "begins\n"), (unvalidated, line("train_inner", 1, loss=3))):
+        path.parent.mkdir()
+        path.write_text(content)
+    assert main(alone) == 0
+    said = capsys.readouterr()
+    assert said.out == expected and "(2 seeds)" in expected
+    assert said.err.splitlines() == [
+        f"left out: {begun}: no numbers; train with --log-format json --log-file train.log",
+        f"left out: {unvalidated}: no split 'valid'; the log has train_inner",
+    ]
+    assert main(["curves", str(begun), str(unvalidated)]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {begun}: no numbers")
+
+
 def test_seeds_without_a_common_range(tmp_path, capsys):
     log(tmp_path / "seed_1", epochs=1)
     path = log(tmp_path / "seed_2")

@@ -2,12 +2,14 @@
 
 import io
 import json
+import shutil
 
 import pytest
 import yaml
 from exported_models import checkpoint_of
 
 from fairseq_struct.cli.main import main
+from fairseq_struct.data.prepared.manifest import write_manifest
 
 RECORD = {
     "experiment": "toy", "variant": "plain", "metrics": {"accuracy": 51.5, "f1_test": 40},
@@ -67,6 +69,55 @@ def test_the_card_has_what_the_hub_expects(tmp_path, records):
     assert config["training"]["options"]["optimizer"] == "adam"
 
 
+def test_the_card_tells_how_a_generated_corpus_was_drawn(tmp_path):
+    checkpoint, data = checkpoint_of("udgn")
+    shutil.copytree(data, tmp_path / "trees" / "data-bin")
+    write_manifest(tmp_path / "trees", {
+        "preparation": "language model", "options": {"sentences": [9, 3, 3], "seed": 7},
+        "generator": "fairseq_struct.data.generators.synthetic_dependencies",
+    })  # fmt: skip
+    folder = str(tmp_path / "trees" / "data-bin")
+    assert main(["export", str(checkpoint), str(tmp_path / "m"), "--data", folder]) == 0
+    told = (tmp_path / "m" / "README.md").read_text().partition("## Data\n\n")[2]
+    assert told.startswith(
+        "Prepared by fairseq-struct as: language model.\nDrawn by the generator "
+        "`fairseq_struct.data.generators.synthetic_dependencies` with the seed 7.\n\nOptions of"
+    )
+
+
+def test_the_card_tells_what_a_task_without_a_folder_draws(tmp_path):
+    checkpoint, _ = checkpoint_of("latent_clusters")
+    assert main(["export", str(checkpoint), str(tmp_path / "m")]) == 0
+    told = (tmp_path / "m" / "README.md").read_text().partition("## Data\n\n")[2]
+    assert told.startswith("Drawn by the task `latent_clusters` during training, with these opt")
+    options = json.loads(told.partition("```json\n")[2].partition("```")[0])
+    assert options["clusters"] and "data_seed" in options
+
+
+def test_an_edited_card_is_kept(tmp_path, capsys):
+    out = tmp_path / "m"
+    card = out / "README.md"
+    assert export("udgn", out) == 0
+    written = card.read_text()
+    # As it was written: the new model has a new one.
+    assert export("udgn", out, "--overwrite", "--half") == 0
+    rounded = card.read_text()
+    assert rounded != written and "rounded" in rounded
+    capsys.readouterr()
+    for edited in (
+        rounded.replace("# license", "license: mit #"), f"{rounded}More.\n", f"{rounded}\n", "Mine",
+        rounded.rpartition("<!--")[0], "\n<!--",
+    ):  # fmt: skip
+        card.write_text(edited)
+        assert export("udgn", out, "--overwrite") == 0
+        assert card.read_text() == edited
+        assert capsys.readouterr().err == (
+            f"{card}: was edited and is kept as it is; move it away for a new one\n"
+        )
+    card.unlink()
+    assert export("udgn", out, "--overwrite") == 0 and card.read_text() == written
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -87,7 +138,7 @@ def test_errors(tmp_path, capsys):
         (["none.pt", "out"], "none.pt: no such file"),
         ([str(tmp_path), "out"], "is a folder, not a file, and no exported model either"),
         ([str(checkpoint), str(checkpoint)], "udgn.pt: is a file, not a folder"),
-        ([str(checkpoint), str(tmp_path / "x"), "--variant=a"], "data-bin: no such folder"),
+        ([str(checkpoint), str(tmp_path / "x"), "--variant=a"], "data-bin; name it (--data FOLDER"),
         ([str(checkpoint), "x", "--records=none"], "none: no such file"),
     ):
         assert main(["export", *command]) == 2

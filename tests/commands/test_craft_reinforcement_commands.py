@@ -131,7 +131,8 @@ def test_a_policy_acts_as_in_validation(trained, capsys):
 
 
 @pytest.mark.parametrize(("name", "begins"), [("a.png", b"\x89PNG"), ("a.gif", b"GIF89a"),
-                                              ("a.html", b"<!DOCTYPE html>")])  # fmt: skip
+                                              ("a.html", b"<!DOCTYPE html>"),
+                                              ("a.svg", b"<svg")])  # fmt: skip
 def test_an_episode_is_drawn(trained, skills, tmp_path, name, begins, capsys):
     for checkpoint, task in ((trained[0], "CA"), (skills, "AC")):
         path = tmp_path / name
@@ -278,7 +279,7 @@ def test_rollouts_refuse_what_the_policy_does_not_know(trained, skills, capsys):
         ([skills, "CA", "--objects-per-kind=0"], "must be a whole number, at least 1"),
         ([skills, ""], "must be subtasks in order"),
         ([skills, "--episodes=0"], "--episodes must be 1 or more"),
-        ([skills, "--picture=a.svg"], "--picture ends in .gif, .html, .png"),
+        ([skills, "--picture=a.tex"], "--picture ends in .gif, .html, .png, .svg"),
         ([skills, "--picture=none/a.gif"], "none: no such folder"),
         (["none.pt"], "none.pt: no such file"),
     ]

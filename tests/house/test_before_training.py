@@ -30,7 +30,22 @@ def train(folder, save_dir, *options):
 def test_training_is_refused(language_folder, tmp_path, options, message):
     with pytest.raises(InputError, match=message):
         train(language_folder, tmp_path / "run", *options)
-    assert not list(tmp_path.glob("run/*.pt"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_folder_of_a_refused_training_stays_as_it_was(language_folder, tmp_path):
+    for data, options in ((tmp_path / "none", []), (language_folder, ["--embed-dim=-1"])):
+        with pytest.raises((InputError, RuntimeError)):
+            train(data, tmp_path / "a" / "b", *options)
+        assert not list(tmp_path.iterdir())
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(InputError):
+        train(tmp_path / "none", tmp_path / "mine" / "run")
+    assert list(tmp_path.rglob("*")) == [tmp_path / "mine"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError):
+        train(language_folder, tmp_path / "file" / "run")
+    assert "done training" in train(language_folder, tmp_path / "a" / "b", "--no-save")
 
 
 @pytest.mark.parametrize("option", ["--memory-efficient-fp16", "--fp16-no-flatten-grads", "--amp"])

@@ -34,9 +34,9 @@ def test_one_seed_is_its_own_mean_and_range():
     ("runs", "told"),
     [
         ([], "needs a seed"),
-        ([([1], [1]), ([], [])], "seed 2 has x of shape"),
-        ([([1, 2], [1])], "seed 1 has x of shape"),
-        ([([1, 2], [1, np.nan])], "seed 1 has values that are not finite"),
+        ([([1], [1]), ([], [])], "seed 2 has 0 values of x and 0 of y"),
+        ([([1, 2], [1])], "seed 1 has 2 values of x and 1 of y"),
+        ([([1, 2], [1, np.nan])], "seed 1, y: number 2 is nan, not finite"),
         ([([1, 1], [1, 2])], "x of seed 1 does not increase"),
         ([([0, 1], [0, 1]), ([2, 3], [0, 1])], "starts at 2, where another has stopped, at 1"),
     ],

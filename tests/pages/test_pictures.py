@@ -83,7 +83,7 @@ def test_a_sentence_of_one_word_has_one_empty_cell():
 
 @pytest.mark.parametrize("pointers", [POINTERS[:3], [[]] * 4])
 def test_steps_that_are_not_those_of_the_words(pointers):
-    with pytest.raises(ValueError, match="are not those of 4 words"):
+    with pytest.raises(ValueError, match="pointers: 4 rows of numbers are needed"):
         memory_grid(WORDS, pointers, SPANS)
 
 

@@ -100,6 +100,45 @@ def test_further_options_replace_those_of_the_preset():
     assert presets.value_of("lr", mine) == "0.1" and presets.value_of("fp16", mine) == ""
 
 
+@pytest.mark.parametrize("name", presets.names())
+def test_flags_of_a_preset_can_be_switched_off(name, parse):
+    preset = presets.preset(name)
+    flags = [flag for flag, value in preset.options.items() if value is None]
+    off = [f"--no-{flag}" for flag in flags]
+    mine = arguments(name, *off, "--seed=7")
+    assert mine == [word for word in arguments(name, "--seed=7") if word[2:] not in flags]
+    for word in off:  # fairseq has no such option, so that it cannot be meant
+        with pytest.raises(AssertionError, match=f"unrecognized arguments: {word}"):
+            parse([*(["data"] if preset.data else []), *arguments(name), word])
+
+
+def test_the_last_word_about_a_flag_counts():
+    flag = "maximize-best-checkpoint-metric"
+    preset = presets.Preset("x", "", "", "", {flag: None, "no-epoch-checkpoints": None})
+
+    def mine(*words):
+        return presets.arguments_of(preset, words)
+
+    assert mine(f"--no-{flag}", "--epoch-checkpoints") == []
+    assert mine("--lr", "1", f"--{flag}", "--fp16", f"--no-{flag}") == [
+        "--no-epoch-checkpoints", "--lr", "1", "--fp16"
+    ]  # fmt: skip
+    assert mine(f"--no-{flag}", f"--{flag}") == ["--no-epoch-checkpoints", f"--{flag}"]
+    assert mine("--no-cpu") == [f"--{flag}", "--no-epoch-checkpoints", "--no-cpu"]
+    for words in ([f"--no-{flag}=1"], [f"--no-{flag}", "1"]):
+        with pytest.raises(InputError, match=f"^--no-{flag} takes no value, but is given as"):
+            mine(*words)
+
+
+def test_checkpoints_of_all_epochs_can_be_kept():
+    def whole(*words):
+        return presets.training_arguments(presets.preset("udgn_cpu"), ["data"], words, FOLDER)
+
+    assert "--no-epoch-checkpoints" in whole()
+    kept = whole("--epoch-checkpoints")
+    assert kept == [word for word in whole() if word != "--no-epoch-checkpoints"]
+
+
 def test_numbers_stay_as_they_are_written():
     assert presets.preset("udgn_ptb").options["weight-decay"] == "1.2e-6"
     assert presets.preset("latent_clusters").options["pullback-step-size"] == "0.00002"

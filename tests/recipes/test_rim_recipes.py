@@ -29,7 +29,7 @@ def run(out, recipe, *arguments, **settings):
 @pytest.fixture(scope="module")
 def modules():
     """The recipes' Python files, by name."""
-    names = ("test_part", "free_running", "trivial_trees", "units_topk")
+    names = ("test_part", "scored_runs", "free_running", "trivial_trees", "units_topk")
     sys.path.insert(0, str(RECIPES))
     try:
         yield {name: importlib.import_module(name) for name in names}

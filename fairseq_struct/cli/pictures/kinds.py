@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,7 @@ class Kind:
         of_treebank: of all gold trees together: a function from a tool and the trees to a caption
             and a picture.
         gold: the gold trees that it takes; None if it takes none.
-        explain: a function to the text below the title.
+        explain: a function from the command line to the text below the title.
         stacked: whether the pictures of a sentence stand one below the other.
     """
 
@@ -52,7 +53,7 @@ class Kind:
     row: Callable | None = None
     of_treebank: Callable | None = None
     gold: Gold | None = None
-    explain: Callable[[], str] = str
+    explain: Callable[[argparse.Namespace], str] = lambda args: ""
     stacked: bool = False
 
 
@@ -90,7 +91,8 @@ KINDS = {
     "trees": Kind(
         "those of all checkpoints one below the other, constituents (figure 6 of Shen's thesis) "
         "without the round brackets of formulas", "Trees", "parse", "trees", trees.column,
-        gold=TREES, explain=trees.explain, stacked=True,
+        gold=TREES, stacked=True,
+        explain=lambda args: trees.explain(bool(args.gold), args.probabilities),
     ),
     "marginals": Kind(
         "probabilities of arcs (figure 5.7 of Mihaylova's thesis)", "Marginals of arcs", "parse",

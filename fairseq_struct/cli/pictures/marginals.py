@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 
 from fairseq_struct.errors import InputError
 
 
-def explain() -> str:
+def explain(_args: argparse.Namespace) -> str:
     """What rows, columns and shades mean."""
     from fairseq_struct.pages.dependencies.packed_matrix import LEGEND
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 
 
-def explain() -> str:
+def explain(_args: argparse.Namespace) -> str:
     """What the shades mean."""
     from fairseq_struct.pages.grids.memory_grid import LEGEND
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from nltk import Tree
 
 
-def explain() -> str:
+def explain(_args: argparse.Namespace) -> str:
     """What cells and colours mean."""
     from fairseq_struct.pages.composition.step_grid import LEGEND
 

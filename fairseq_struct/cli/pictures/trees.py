@@ -9,10 +9,11 @@ from typing import NamedTuple
 from fairseq_struct.data.readers.formulas.formula_trees import constituents, leaves
 from fairseq_struct.errors import InputError
 
-EXPLAINED = (
+OF_GOLD = (
     "Red: what differs from the gold tree; green, below the words: the gold arcs and constituents "
-    "that are missed. The fainter an arc, the less likely it is; the mouse tells the numbers."
+    "that are missed."
 )
+OF_PROBABILITIES = "The fainter an arc, the less likely it is; the mouse tells the numbers."
 
 
 class GoldTree(NamedTuple):
@@ -33,9 +34,15 @@ class GoldTree(NamedTuple):
     labels: list[str] = []
 
 
-def explain() -> str:
-    """What colours mean."""
-    return EXPLAINED
+def explain(compared: bool, faint: bool) -> str:
+    """What colours and shades mean.
+
+    Args:
+        compared: whether the trees are drawn with gold ones.
+        faint: whether less likely arcs are fainter.
+    """
+    told = {OF_GOLD: compared, OF_PROBABILITIES: faint}
+    return " ".join(text for text, asked in told.items() if asked)
 
 
 def read_gold(path: Path) -> list[GoldTree]:

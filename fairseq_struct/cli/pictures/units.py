@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from fairseq_struct.pages.drawing.shapes import Picture
 
 
-def explain() -> str:
+def explain(_args: argparse.Namespace) -> str:
     """What rows, columns and numbers mean."""
     from fairseq_struct.pages.composition.unit_grid import LEGEND
 

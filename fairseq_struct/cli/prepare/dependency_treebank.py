@@ -55,7 +55,8 @@ def generate(args: argparse.Namespace) -> None:
         InputError: OUT holds something else.
     """
     trees = generate_dependencies(dict(zip(SPLITS, args.sentences, strict=True)), args.seed)
-    write(trees, args, "udgn_tiny", drawn={"sentences": args.sentences, "seed": args.seed})
+    drawn = {"sentences": args.sentences, "seed": args.seed}
+    write(trees, args, "udgn_tiny", drawn=drawn, generator=generate_dependencies.__module__)
 
 
 def write(

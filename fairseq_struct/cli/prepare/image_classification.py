@@ -38,7 +38,10 @@ def run(args: argparse.Namespace) -> None:
         return {"counts": counts}
 
     identity = {"preparation": "images", "corpus": "seven-segment digits", "options": options}
-    write_prepared_folder(args.out, identity, fill, overwrite=args.overwrite, say=say)
+    write_prepared_folder(
+        args.out, identity, fill, generator=draw_digits.__module__, overwrite=args.overwrite,
+        say=say,
+    )  # fmt: skip
     for split, count in counts.items():
         print(f"{split}: {count} images of {args.size} by {args.size} pixels")
     print(how_to_train(args.out, "undirected_convnet_mnist_cpu"))

@@ -79,7 +79,8 @@ def generate(args: argparse.Namespace) -> None:
     drawn = instances_of(
         Expressions(depth=args.depth, tokens=tokens).draw(count, Random(args.seed), excluded)
     )
-    write(args, drawn[: args.instances], test or drawn[args.instances :], further, Counter())
+    train, rest = drawn[: args.instances], drawn[args.instances :]
+    write(args, train, test or rest, further, Counter(), Expressions.__module__)
 
 
 def given_tests(args: argparse.Namespace) -> tuple[list[Instance], set[str]]:
@@ -95,6 +96,7 @@ def write(
     test: list[Instance],
     further: Mapping[str, Expressions],
     dropped: Counter,
+    generator: str = "",
 ) -> None:
     """Draw the further test sets, write the folder, and print its sizes and what uses it."""
     held_out = len(train) // 10
@@ -107,6 +109,7 @@ def write(
         splits[name] = instances_of(drawn)
         seen.update(drawn)
     corpus = LabelledCorpus("listops", splits, {"train": dropped}, labels=DIGITS)
+    corpus.generator = generator
     names = "instances", "most_tokens", "tokens", "arguments", "test_instances", "depth", "seed"
     selection = {name: vars(args)[name] for name in names}
     write_labelled_folder(corpus, args.out, selection=selection, overwrite=args.overwrite, say=say)

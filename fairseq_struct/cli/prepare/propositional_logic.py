@@ -85,6 +85,7 @@ def run(args: argparse.Namespace) -> None:
                 f"{place}:{wrong.line}: the relation {wrong.label!r} is not in the training split"
             )
     corpus = LabelledCorpus("propositional_logic", splits, labels=labels)
+    corpus.generator = draw_pairs.__module__ if drawn else ""
     write_labelled_folder(
         corpus, args.out, selection=selection(args), overwrite=args.overwrite, say=say
     )

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> None:
     manifest = write_list_folder(
         trees, args.out, options, test_share=args.test_share, valid_share=args.valid_share,
         seed=args.seed, least_count=args.least_count, lower=not args.no_lower, drawn=drawn,
-        overwrite=args.overwrite, say=say,
+        generator=generate_trees.__module__ if drawn else "", overwrite=args.overwrite, say=say,
     )  # fmt: skip
     tell(manifest, args.out)
 

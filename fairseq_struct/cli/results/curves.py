@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from fairseq_struct.cli.shared.paths import require_room
@@ -14,8 +15,8 @@ from fairseq_struct.records.curves import (
     by_seeds,
     confusion_of,
     curve_of,
+    entries_of_split,
     logs_of,
-    read_entries,
 )
 
 NAME = "curves"
@@ -65,11 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Draw learning curves, or confusion tables, from the logs of trainings.
 
-    Runs whose folders differ by a part seed_N alone are one line, their mean, with a band.
+    Runs whose folders differ by a part seed_N alone are one line, their mean, with a band. Logs
+    that have no number yet are left out, and named.
 
     Raises:
-        InputError: a run without a log, a metric that it does not have, or seeds without a common
-            range.
+        InputError: a run without a log, no log with numbers, a metric that a log does not have, or
+            seeds without a common range.
     """
     require_room(args.output)
     known = FORMATS if args.confusion else OF_CURVES
@@ -78,8 +80,10 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"{args.output}: --output ends in {', '.join(known)}")
     if args.confusion and args.metric:
         raise InputError("--metric does not apply to --confusion")
-    groups = by_seeds(logs_of(args.runs))
-    entries = {log: read_entries(log) for logs in groups.values() for log in logs}
+    entries, lacks = entries_of_split(logs_of(args.runs), args.split)
+    for reason in lacks:
+        print(f"left out: {reason}", file=sys.stderr)
+    groups = by_seeds(list(entries))
     content = (_confusion if args.confusion else _curves)(args, suffix, groups, entries)
     if args.output is None:
         print(content.decode(), end="")

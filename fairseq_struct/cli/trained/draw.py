@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
         rows = _of_treebank(args, folders, kind)
     else:
         kind, rows = _of_sentences(args, folders, kind)
-    return _write(args.output, rows, kind.title, kind.explain())
+    return _write(args.output, rows, kind.title, kind.explain(args))
 
 
 def _checked(args: argparse.Namespace) -> list[Path | None]:

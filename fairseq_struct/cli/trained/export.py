@@ -36,8 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             f"--{name}", help=f"{name} of the record, if --records has several of the model's seed"
         )
     parser.add_argument(
-        "--overwrite", action="store_true", help="replace an earlier export in this folder"
-    )
+        "--overwrite", action="store_true",
+        help="replace an earlier export in this folder, but for an edited model card",
+    )  # fmt: skip
     parser.add_argument(
         "--user-dir", type=Path, metavar="FOLDER",
         help="import this folder first, as fairseq-train does, for its models and tasks",

@@ -125,7 +125,7 @@ def _write(
     if args.format == "html":
         from fairseq_struct.pages.html.gallery import gallery_page
 
-        note = explain() if gold else ""
+        note = explain(bool(gold), args.probabilities and writer.kind == "dependencies")
         write(gallery_page(rows, f"Latent trees of {args.checkpoint.name}", note))
     return depths
 

@@ -11,7 +11,7 @@ from fairseq_struct.errors import InputError
 
 NAME = "rollout"
 HELP = "let a policy act in Craft: success rate, a table of its options, a picture of an episode"
-FORMATS = (".gif", ".html", ".png")
+FORMATS = (".gif", ".html", ".png", ".svg")
 # Options of the world that may differ from those of training.
 WORLD = ("reward", "size", "objects_per_kind", "workshops", "obstacles", "time_limit")
 
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--picture", type=Path, metavar="FILE",
-        help="draw one episode: a page (.html), its steps (.png), or an animation (.gif)",
+        help="draw one episode: a page (.html), its steps (.svg, .png), or an animation (.gif)",
     )  # fmt: skip
     parser.add_argument(
         "--episode", type=int, default=0, metavar="N",
@@ -128,6 +128,6 @@ def _draw(one, path: Path):
             write_gif(file, frames)
         else:
             try:
-                write_pictures(file, ".png", [Row("", [("", picture)])], title)
+                write_pictures(file, path.suffix.lower(), [Row("", [("", picture)])], title)
             except ValueError as error:
                 raise InputError(f"{path}: {error}; draw a .gif or .html") from None

@@ -23,6 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """
     parser.usage = "%(prog)s [DATA] --preset NAME [options of fairseq-train]"
     parser.epilog = (
+        "Options replace those of the preset. --no-FLAG takes a flag of the preset away, such as\n"
+        "--no-maximize-best-checkpoint-metric; --epoch-checkpoints keeps those of all epochs.\n\n"
         "fairseq-struct presets lists the presets. The options that an architecture, a task and a\n"
         "criterion have are shown by\n"
         "  fairseq-train --user-dir $(fairseq-struct user-dir) --arch … --task … --criterion … "
@@ -30,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "data", metavar="DATA", nargs="?", type=Path,
-        help="the prepared folder, or data-bin inside it; before all options",
+        help="the prepared folder, or data-bin inside it",
     )  # fmt: skip
     parser.add_argument("--preset", required=True, metavar="NAME", help="what to train")
     parser.divide = divide
@@ -84,12 +86,28 @@ def _arguments(preset: Preset, data: Path | None, further: Sequence[str]) -> lis
     head: tuple[str, ...] = ()
     if preset.data:
         if data is None:
+            data, further = _data_among(preset, further)
+        if data is None:
             raise InputError(
-                f"{preset.name} needs data: fairseq-struct train DATA --preset {preset.name}; to "
-                f"make them: {preset.preparation}"
+                f"{preset.name} needs data, before all options: fairseq-struct train DATA --preset "
+                f"{preset.name}; to make them: {preset.preparation}"
             )
         folder = presets.data_folder(preset, data)
         head = (str(folder.path), *folder.options)
     elif data is not None:
         raise InputError(f"{preset.name} takes no folder of data, but {data} is named")
     return presets.training_arguments(preset, head, further, FOLDER)
+
+
+def _data_among(preset: Preset, further: Sequence[str]) -> tuple[Path | None, list[str]]:
+    """The folder of data that is named behind an option, and the words without it.
+
+    Only fairseq knows how many words an option takes. But a folder of the kind of data that the
+    preset takes is the data, if it is the only one; if it was the value of an option, fairseq
+    misses that and refuses the command.
+    """
+    groups = [(name, list(words)) for name, words in presets.options_in(further)]
+    last = [words for name, words in groups if len(words) > (1 if name else 0)]
+    found = [words for words in last if presets.is_data_folder(preset, Path(words[-1]))]
+    data = Path(found[0].pop()) if len(found) == 1 else None
+    return data, [word for _, words in groups for word in words]

@@ -216,6 +216,7 @@ def generate_corpus(
         splits,
         provenance={"seed": seed, "max_depth": max_depth},
         companions=companions,
+        generator=__name__,
     )
 
 

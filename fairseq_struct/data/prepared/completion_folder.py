@@ -61,7 +61,9 @@ def write_completion_folder(
 
     options = {"symbols": symbols, "split": split, "share": share, "seed": seed}
     identity = {"preparation": "sequence completion", "options": options}
-    return write_prepared_folder(out, identity, fill, overwrite=overwrite, say=say)
+    return write_prepared_folder(
+        out, identity, fill, generator=consecutive_runs.__module__, overwrite=overwrite, say=say
+    )
 
 
 def read_part(data: str | Path, name: str, symbols: int) -> HiddenExamples:

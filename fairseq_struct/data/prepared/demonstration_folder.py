@@ -71,7 +71,9 @@ def write_demonstration_folder(
 
     options = {"tasks": names, "number": number, "seed": seed, **shared}
     identity = {"preparation": "demonstrations of Craft", "options": options}
-    return write_prepared_folder(out, identity, fill, overwrite=overwrite, say=say)
+    return write_prepared_folder(
+        out, identity, fill, generator=draw_demonstrations.__module__, overwrite=overwrite, say=say
+    )
 
 
 def read_tasks(data: str | Path) -> list[CraftOptions]:

@@ -109,7 +109,9 @@ def write_labelled_folder(
         **(selection or {}),
     }
     identity = _identity(corpus, options, trees)
-    return write_prepared_folder(out, identity, fill, overwrite=overwrite, say=say)
+    return write_prepared_folder(
+        out, identity, fill, generator=corpus.generator, overwrite=overwrite, say=say
+    )
 
 
 def _identity(corpus: LabelledCorpus, options: dict, trees: bool) -> dict:

@@ -26,7 +26,7 @@ from fairseq_struct.files.text_files import read_lines
 def write_language_folder(
     files: Mapping[str, Path], out: str | Path, *, overwrite: bool = False,
     companions: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None,
-    say: Callable[[str], None] = lambda message: None,
+    generator: str = "", say: Callable[[str], None] = lambda message: None,
 ) -> dict:  # fmt: skip
     """Write a corpus as text and ``data-bin``, and return its manifest.
 
@@ -40,6 +40,7 @@ def write_language_folder(
             files.
         companions: text of additional files, by their paths in the folder.
         options: options that produced the text, for the manifest.
+        generator: what drew the text, if it was not read.
         say: called with progress messages.
 
     Raises:
@@ -74,7 +75,9 @@ def write_language_folder(
         "text_sha256": {split: digest(lines[split]) for split in SPLITS}
         | {name: digest([text]) for name, text in (companions or {}).items()},
     }
-    return write_prepared_folder(out, identity, fill, overwrite=overwrite, say=say)
+    return write_prepared_folder(
+        out, identity, fill, generator=generator, overwrite=overwrite, say=say
+    )
 
 
 def _read(path: Path) -> tuple[list[list[str]], int]:

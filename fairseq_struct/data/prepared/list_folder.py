@@ -60,7 +60,7 @@ def write_list_folder(
     trees: Sequence[ListedTree], out: str | Path, options: ListOptions, *,
     test_share: float = TEST_SHARE, valid_share: float = VALID_SHARE, seed: int = 1,
     least_count: int = 2, lower: bool = True, drawn: Mapping[str, Any] | None = None,
-    overwrite: bool = False, say: Callable[[str], None] = lambda message: None,
+    generator: str = "", overwrite: bool = False, say: Callable[[str], None] = lambda message: None,
 ) -> dict:  # fmt: skip
     """Divide trees at random into three parts, write their lists, and return the manifest.
 
@@ -74,6 +74,7 @@ def write_list_folder(
         least_count: words rarer than this in the training part are unknown.
         lower: lower-case the words for the dictionary; trees and text keep them as they are.
         drawn: options of the generator of the trees, for the manifest.
+        generator: what drew the trees, if they were not read.
         overwrite: replace a folder made from other trees or options; it must have no other files.
         say: called with progress messages.
 
@@ -112,7 +113,9 @@ def write_list_folder(
         },
         "text_sha256": {"trees": digest(to_line(tree.tree) for tree in trees)},
     }  # fmt: skip
-    return write_prepared_folder(out, identity, fill, overwrite=overwrite, say=say)
+    return write_prepared_folder(
+        out, identity, fill, generator=generator, overwrite=overwrite, say=say
+    )
 
 
 def divided(

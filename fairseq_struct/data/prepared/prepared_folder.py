@@ -25,6 +25,7 @@ def write_prepared_folder(
     identity: Mapping[str, Any],
     fill: Callable[[Path], Mapping[str, Any]],
     *,
+    generator: str = "",
     overwrite: bool = False,
     say: Callable[[str], None] = lambda message: None,
 ) -> dict[str, Any]:
@@ -38,6 +39,8 @@ def write_prepared_folder(
         identity: everything that determines the folder's contents, written into its manifest:
             ``options`` by name, ``text_sha256`` by split, and so on.
         fill: writes the files into the given folder, and returns further entries of the manifest.
+        generator: what drew the corpus, for readers of the manifest; its options and seed are in
+            the identity.
         overwrite: replace a folder made from other inputs or options.
         say: called with progress messages.
 
@@ -50,13 +53,14 @@ def write_prepared_folder(
     """
     named, out = Path(out), Path(os.path.realpath(out))
     identity = json.loads(json.dumps(identity))  # the form that a manifest has after reading
+    drawn = {"generator": generator} if generator else {}
     done = _finished(named, identity, overwrite)
     if done is None:
         with staging_folder(out, say) as folder:
             # Check again: another process may have written the folder while this one waited.
             done = _finished(named, identity, overwrite)
             if done is None:
-                manifest = write_manifest(folder, {**identity, **fill(folder)})
+                manifest = write_manifest(folder, {**identity, **drawn, **fill(folder)})
                 take_place(folder, out)
                 return manifest
     say(f"{named} is complete with these inputs and options; nothing to do")

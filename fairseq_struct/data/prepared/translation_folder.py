@@ -94,7 +94,9 @@ def write_translation_folder(
         }
 
     identity = _identity(corpus, options)
-    return write_prepared_folder(out, identity, fill, overwrite=overwrite, say=say)
+    return write_prepared_folder(
+        out, identity, fill, generator=corpus.generator, overwrite=overwrite, say=say
+    )
 
 
 def _identity(corpus: ParallelCorpus, options: TextOptions) -> dict:

@@ -45,7 +45,7 @@ def as_text(trees: Sequence[Sentence]) -> list[Sentence]:
 def write_treebank_folder(
     trees: Mapping[str, Sequence[Sentence]], out: str | Path, *, least_count: int = 1,
     overwrite: bool = False, drawn: Mapping[str, Any] | None = None,
-    say: Callable[[str], None] = lambda message: None,
+    generator: str = "", say: Callable[[str], None] = lambda message: None,
 ) -> dict:  # fmt: skip
     """Write text and trees of the splits ``train``, ``valid`` and ``test``; return the manifest.
 
@@ -56,6 +56,7 @@ def write_treebank_folder(
             training split, the unknown word replaces them; the text of other splits keeps them.
         overwrite: replace a folder made from other trees or options; it must have no other files.
         drawn: options of the generator of the trees, for the manifest.
+        generator: what drew the trees, if they were not read.
         say: called with progress messages.
 
     Raises:
@@ -86,5 +87,5 @@ def write_treebank_folder(
             )
         return write_language_folder(
             files, out, overwrite=overwrite, companions=companions,
-            options={"least_count": least_count, **(drawn or {})}, say=say,
+            options={"least_count": least_count, **(drawn or {})}, generator=generator, say=say,
         )  # fmt: skip

@@ -47,6 +47,7 @@ class LabelledCorpus:
         dropped: number of instances left out, by split and reason.
         files: files of the splits, if they were read from files.
         labels: labels that may occur, besides those of the training split.
+        generator: what drew the instances, if they were not read.
     """
 
     name: str
@@ -54,6 +55,7 @@ class LabelledCorpus:
     dropped: dict[str, Counter] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
+    generator: str = ""
 
     def place(self, split: str, instance: Instance) -> str:
         """File and line of an instance, for messages."""

@@ -159,6 +159,7 @@ class ParallelCorpus:
         provenance: origin of the text, name to value; a part of the manifest.
         companions: additional files to store with the corpus, relative name to lines.
         files: the two files of a split, if each of their lines is a pair.
+        generator: what drew the text, if it was not read; told in the manifest.
     """
 
     name: str
@@ -170,6 +171,7 @@ class ParallelCorpus:
     provenance: dict[str, str | int] = field(default_factory=dict)
     companions: dict[str, list[str]] = field(default_factory=dict)
     files: dict[str, Pair] = field(default_factory=dict)
+    generator: str = ""
 
     def place(self, split: str, side: int, number: int) -> str:
         """Describe the place of a sentence, for messages.

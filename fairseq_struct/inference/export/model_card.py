@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -66,8 +67,24 @@ def count_of(model: nn.Module) -> int:
 
 
 def model_card(about: Described) -> str:
-    """Write the card as Markdown."""
-    return "\n".join([*_head(about), *_body(about)]) + "\n"
+    """Write the card as Markdown; its last line tells whether it was edited since."""
+    text = "\n".join([*_head(about), *_body(about)]) + "\n"
+    return f"{text}\n{_seal(text)}\n"
+
+
+def is_edited(card: bytes) -> bool:
+    """Whether a file is anything else than a card as :func:`model_card` wrote it."""
+    try:
+        text, _, seal = card.decode().rpartition("\n<!--")
+    except UnicodeDecodeError:
+        return True
+    return f"<!--{seal}" != f"{_seal(text)}\n"
+
+
+def _seal(text: str) -> str:
+    """A comment that no reader of the card sees."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f"<!-- as exported; an edited card is kept by --overwrite (SHA-256 {digest}) -->"
 
 
 def _head(about: Described) -> list[str]:
@@ -132,14 +149,33 @@ def _data(about: Described) -> list[str]:
     told = []
     if about.record is not None and about.record.data:
         told.append(about.record.data.rstrip(".") + ".")
-    manifest = about.manifest
+    manifest, task = about.manifest, about.config["task"]
     if manifest.get("corpus"):
         told.append(f"Corpus: {manifest['corpus']}.")
+    if manifest.get("preparation"):
+        told.append(f"Prepared by fairseq-struct as: {manifest['preparation']}.")
+    if manifest.get("generator"):
+        told.append(_generated(manifest))
+    if "data" not in task:
+        options = {name: value for name, value in task.items() if name != "_name"}
+        told += [f"Drawn by the task `{about.task}` during training, with these options:", "",
+                 *_json(options)]  # fmt: skip
     for name in ("provenance", "options", "splits"):
         if isinstance(manifest.get(name), dict) and manifest[name]:
-            told += ["", f"{name.capitalize()} of the preparation:", "", "```json",
-                     json.dumps(manifest[name], indent=1, ensure_ascii=False), "```"]  # fmt: skip
+            told += ["", f"{name.capitalize()} of the preparation:", "", *_json(manifest[name])]
     return told or ["The checkpoint does not say; describe the training data here."]
+
+
+def _generated(manifest: Mapping[str, Any]) -> str:
+    """What drew the corpus, and its seed."""
+    entries = [manifest.get(name) for name in ("provenance", "options")]
+    seeds = [one["seed"] for one in entries if isinstance(one, dict) and "seed" in one]
+    seed = f" with the seed {seeds[0]}" if seeds else ""
+    return f"Drawn by the generator `{manifest['generator']}`{seed}."
+
+
+def _json(value: Any) -> list[str]:
+    return ["```json", json.dumps(value, indent=1, ensure_ascii=False), "```"]
 
 
 def _results(record: Result) -> list[str]:

@@ -20,7 +20,7 @@ from fairseq_struct.inference.export import transformers_model
 from fairseq_struct.inference.export.config_file import own_files, write_config
 from fairseq_struct.inference.export.data_files import write_data_files, write_encoder_files
 from fairseq_struct.inference.export.layout import CARD, FORMAT, WEIGHTS
-from fairseq_struct.inference.export.model_card import Described, count_of, model_card
+from fairseq_struct.inference.export.model_card import Described, count_of, is_edited, model_card
 from fairseq_struct.inference.export.options import plain_options
 from fairseq_struct.inference.export.records import record_of
 from fairseq_struct.inference.export.weights import write_weights
@@ -53,7 +53,8 @@ def export_model(
         half: store the parameters with 16 bits.
         records: file of results (``recipes/SYSTEM/results.jsonl``) with the scores for the card.
         variant, experiment: of the record, if the file has several of the model's seed.
-        overwrite: replace an exported folder; it must have no other files.
+        overwrite: replace an exported folder; it must have no other files. A model card that was
+            edited is kept.
         user_dir: as for :func:`.load`.
         say: called with progress messages.
 
@@ -78,8 +79,8 @@ def export_model(
             about = write(found, _entries(found), staging, folder.name, half)
         except InputError as error:
             raise InputError(f"{checkpoint}: {error}") from None
-        card = model_card(replace(about, record=record))
-        (staging / CARD).write_text(card, encoding="utf-8")
+        card = model_card(replace(about, record=record)).encode()
+        (staging / CARD).write_bytes(_edited_card(folder, say) or card)
         take_place(staging, out, own_files)
     return folder
 
@@ -98,6 +99,15 @@ def _check_place(folder: Path, overwrite: bool):
     if not overwrite:
         raise InputError(f"{folder}: exists; replace it with --overwrite, or name another folder")
     require_own(folder, own, folder)
+
+
+def _edited_card(folder: Path, say: Callable[[str], None]) -> bytes | None:
+    """The model card that is in the folder, if a user edited it."""
+    card = folder / CARD
+    if not card.is_file() or not is_edited(content := card.read_bytes()):
+        return None
+    say(f"{card}: was edited and is kept as it is; move it away for a new one")
+    return content
 
 
 def _entries(found: Restored) -> dict[str, Any]:

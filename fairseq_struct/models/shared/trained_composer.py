@@ -10,6 +10,7 @@ from fairseq.tasks import setup_task
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.trained_data import data_of_training
 from fairseq_struct.models.shared.composer_model import ComposerModel
 from fairseq_struct.modules.recurrent_mechanisms import Composer
 
@@ -41,9 +42,9 @@ def read_composer(
         is_composer = False
     if not is_composer:
         raise InputError(f"{option} {path}: it is not a checkpoint of a composer")
-    if data:
-        cfg["task"]["data"] = data
     try:
+        data = data or data_of_training(cfg, path, "--composer-data FOLDER")
+        cfg["task"]["data"] = str(data or "")
         task = setup_task(cfg["task"])
     except InputError as error:
         raise InputError(f"{option} {path}: it needs its data ({error})") from None

@@ -9,7 +9,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.pages.constituents.branches import branches, compared
 from fairseq_struct.pages.constituents.distance_bars import distance_bars, scale_width
 from fairseq_struct.pages.constituents.nested_spans import Span, nested
-from fairseq_struct.pages.drawing.inputs import checked_words
+from fairseq_struct.pages.drawing.inputs import checked_spans, checked_words, numbers_in
 from fairseq_struct.pages.drawing.keys import HEADING, with_heading, with_key
 from fairseq_struct.pages.drawing.shapes import GREEN, Label, Line, Picture, Shape
 from fairseq_struct.pages.drawing.stacking import stacked
@@ -50,11 +50,12 @@ def constituent_picture(
             that are not those of the spans and words.
     """
     words = checked_words(words)
-    spans = _checked(spans, len(words), "spans")
+    spans = checked_spans(spans, len(words), "spans")
     names = [""] * len(spans) if labels is None else [str(label) for label in labels]
     if len(names) != len(spans):
         raise InputError(f"labels: {len(names)} for {len(spans)} spans")
-    right = None if gold is None else compared(_checked(gold, len(words), "gold"), len(words))
+    right = None if gold is None else compared(checked_spans(gold, len(words), "gold"), len(words))
+    distances = None if distances is None else numbers_in(distances, "distances")
     nodes = nested(len(words), spans, names)
     shown = [shortened(word) for word in words]
     left = 0.0 if distances is None else scale_width(distances)
@@ -106,14 +107,6 @@ def spans_and_labels(tree: Tree) -> tuple[list[str], list[Span], list[str]]:
             labels.append(node.label())
             waiting += [spans[-1], *reversed(node)]
     return words, [(start, end) for start, end in spans], labels
-
-
-def _checked(spans: Iterable[Span], count: int, name: str) -> list[Span]:
-    found = [(int(start), int(end)) for start, end in spans]
-    for start, end in found:
-        if not 0 <= start < end <= count:
-            raise InputError(f"{name}: ({start}, {end}) is not within {count} words")
-    return found
 
 
 def _brackets(missed: Iterable[Span], columns: Columns, top: float) -> tuple[list[Shape], float]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.pages.drawing.inputs import numbers_in
 from fairseq_struct.pages.drawing.shapes import BLUE, GREY, Box, Label, Line, Shape
 from fairseq_struct.pages.drawing.text import SMALL_SIZE, width_of
 from fairseq_struct.pages.drawing.word_places import Columns
@@ -38,11 +38,9 @@ def distance_bars(
     Raises:
         InputError: distances that belong neither to the words nor to their gaps, or not finite.
     """
-    values = [float(value) for value in distances]
+    values = numbers_in(distances, "distances")
     if len(values) not in (len(words), len(words) - 1) or not values:
         raise InputError(f"distances: {len(values)} for {len(words)} words")
-    if not all(map(isfinite, values)):
-        raise InputError("distances: not all are finite")
     if len(values) == len(words):
         places = [(left + right) / 2 for left, right in columns]
         names = list(words)

@@ -12,6 +12,8 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from fairseq_struct.errors import InputError
+from fairseq_struct.pages.drawing.inputs import numbers_in
 from fairseq_struct.pages.drawing.png import save_png
 from fairseq_struct.pages.drawing.shapes import BLACK, GREY, OWN_COLOURS
 from fairseq_struct.pages.drawing.text import in_markup
@@ -71,15 +73,15 @@ def mean_and_range(runs: Sequence[Run]) -> Summary:
         runs: x and y values of each seed; x increases.
 
     Raises:
-        ValueError: no seed, a seed without values or with x and y of different lengths, values
+        InputError: no seed, a seed without values or with x and y of different lengths, values
             that are not finite, x that does not increase, or seeds that do not overlap.
     """
     if not runs:
-        raise ValueError("a learning curve needs a seed")
+        raise InputError("a learning curve needs a seed")
     arrays = [_checked(seed, *run) for seed, run in enumerate(runs, 1)]
     first, last = max(x[0] for x, _ in arrays), min(x[-1] for x, _ in arrays)
     if first > last:
-        raise ValueError(f"one seed starts at {first:g}, where another has stopped, at {last:g}")
+        raise InputError(f"one seed starts at {first:g}, where another has stopped, at {last:g}")
     places = np.unique(np.concatenate([x for x, _ in arrays]))
     places = places[(places >= first) & (places <= last)]
     values = np.stack([np.interp(places, x, y) for x, y in arrays])
@@ -101,7 +103,7 @@ def write_learning_curves(
             seeds a line has.
 
     Raises:
-        ValueError: no panel, one without curves, or curves as in :func:`mean_and_range`.
+        InputError: no panel, one without curves, or curves as in :func:`mean_and_range`.
     """
     save_png(_figure(panels, title, band, 144), file)
 
@@ -130,9 +132,9 @@ def learning_curves_svg(panels: Sequence[Panel], title: str = "", band: str = "r
 
 def _figure(panels: Sequence[Panel], title: str, band: str, dpi: int):
     if not panels or not all(panel.curves for panel in panels):
-        raise ValueError("learning curves need a panel, and every panel a curve")
+        raise InputError("learning curves need a panel, and every panel a curve")
     if band not in BANDS:
-        raise ValueError(f"the band is {' or '.join(BANDS)}, not {band}")
+        raise InputError(f"the band is {' or '.join(BANDS)}, not {band}")
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
@@ -159,13 +161,12 @@ def _figure(panels: Sequence[Panel], title: str, band: str, dpi: int):
 
 
 def _checked(seed: int, x: Sequence[float], y: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-    x, y = (np.asarray(values, dtype=np.float64) for values in (x, y))
-    if x.ndim != 1 or x.shape != y.shape or not len(x):
-        raise ValueError(f"seed {seed} has x of shape {x.shape} and y of shape {y.shape}")
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise ValueError(f"seed {seed} has values that are not finite")
+    x, y = (np.asarray(numbers_in(values, f"seed {seed}, {name}"))
+            for name, values in (("x", x), ("y", y)))  # fmt: skip
+    if len(x) != len(y) or not len(x):
+        raise InputError(f"seed {seed} has {len(x)} values of x and {len(y)} of y")
     if (np.diff(x) <= 0).any():
-        raise ValueError(f"x of seed {seed} does not increase")
+        raise InputError(f"x of seed {seed} does not increase")
     return x, y
 
 
@@ -176,8 +177,8 @@ def _draw(axes, panel: Panel, names: Sequence[str], lines: dict, band: str):
     for name, runs in panel.curves.items():
         try:
             found = mean_and_range(runs)
-        except ValueError as error:
-            raise ValueError(f"{panel.title}, {name}: {error}") from None
+        except InputError as error:
+            raise InputError(f"{panel.title or panel.y_label}, {name}: {error}") from None
         place = names.index(name)
         colour = COLOURS[place % len(COLOURS)]
         style = _LINES[place // len(COLOURS) % len(_LINES)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.pages.dependencies.arc_levels import PORT, levels_of, ports_of
-from fairseq_struct.pages.drawing.inputs import checked_words, one_for_each
+from fairseq_struct.pages.drawing.inputs import checked_words, one_for_each, shares_in
 from fairseq_struct.pages.drawing.keys import HEADING, with_heading, with_key
 from fairseq_struct.pages.drawing.shapes import BLUE, GREEN, RED, Arc, Label, Picture, Shape
 from fairseq_struct.pages.drawing.text import SMALL_SIZE, runs_from_right, shortened, width_of
@@ -183,8 +183,5 @@ def _checked(words, heads, labels, probabilities, gold) -> _Tree:
         labels = one_for_each(words, labels, "labels", str)
     if probabilities is not None:
         probabilities = one_for_each(words, probabilities, "probabilities", float)
-        # Marginals may be above 1 by the last digits of float32.
-        if not all(-1e-3 <= one <= 1 + 1e-3 for one in probabilities):
-            raise InputError("probabilities: not all are from 0 to 1")
-        probabilities = [min(max(one, 0.0), 1.0) for one in probabilities]
+        probabilities = shares_in(probabilities, "probabilities")
     return _Tree(words, found["heads"], labels, probabilities, found.get("gold heads"))

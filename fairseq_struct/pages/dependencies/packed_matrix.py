@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairseq_struct.pages.drawing.inputs import checked_words, shares_in, table_of
 from fairseq_struct.pages.drawing.shapes import BLUE, GREY, Box, Label, Picture, Shape
 from fairseq_struct.pages.drawing.text import width_of
 
@@ -27,11 +28,11 @@ def packed_matrix(words: Sequence[str], values: Sequence[Sequence[float]]) -> Pi
             [m][m] that from the root to m.
 
     Raises:
-        ValueError: the matrix does not have a row and a column for each word.
+        InputError: no word, no row and column for each word, or values that are not from 0 to 1.
     """
+    words = checked_words(words)
     n = len(words)
-    if len(values) != n or any(len(row) != n for row in values):
-        raise ValueError(f"the matrix is not that of {n} words")
+    values = table_of(values, "the matrix", n, n, shares_in)
     names = [f"{place} {word}" for place, word in enumerate(words, 1)]
     left = max(map(width_of, names)) + 2 * _MARGIN
     shapes: list[Shape] = []
@@ -42,7 +43,7 @@ def packed_matrix(words: Sequence[str], values: Sequence[Sequence[float]]) -> Pi
         shapes.append(Label(left - _MARGIN - width_of(name) / 2, top + 17, name))
         for column, word in enumerate(words):
             head = "root" if row == column else words[row]
-            value = min(max(float(values[row][column]), 0.0), 1.0)
+            value = values[row][column]
             hint = f"{head} → {word}: {value:.3f}"
             shapes.append(Box(left + column * _CELL, top, _CELL, _CELL, BLUE, value, hint, GREY))
     return Picture(left + n * _CELL + 1, (n + 1) * _CELL + 2, shapes)

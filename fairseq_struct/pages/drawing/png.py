@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import BinaryIO
 
+from fairseq_struct.errors import InputError
 from fairseq_struct.pages.drawing.shapes import (
     GREYS,
     Arc,
@@ -30,13 +31,13 @@ def write_png(file: BinaryIO, picture: Picture):
         picture: what is drawn.
 
     Raises:
-        ValueError: the PNG would be too large.
+        InputError: the PNG would be too large.
     """
     from matplotlib.figure import Figure
 
     width, height = picture.width + 2 * _MARGIN, picture.height + 2 * _MARGIN
     if max(width, height) * _SCALE > _LONGEST or width * height * _SCALE**2 > _LARGEST:
-        raise ValueError("the pictures are too large for one PNG")
+        raise InputError("the pictures are too large for one PNG")
     figure = Figure(figsize=(width / 72, height / 72), dpi=72 * _SCALE)
     area = (-_MARGIN, picture.width + _MARGIN)
     axes = figure.add_axes((0, 0, 1, 1), xlim=area, ylim=(picture.height + _MARGIN, -_MARGIN))

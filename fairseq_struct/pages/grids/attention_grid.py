@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairseq_struct.pages.drawing.inputs import checked_words, shares_in, table_of
 from fairseq_struct.pages.drawing.shapes import BLUE, GREY, Box, Label, Picture, Shape
 from fairseq_struct.pages.drawing.text import width_of
 
@@ -20,10 +21,10 @@ def attention_grid(words: Sequence[str], weights: Sequence[Sequence[float]]) -> 
         weights: for each position, the weight of every position, from 0 to 1.
 
     Raises:
-        ValueError: the weights are not as many as the words.
+        InputError: no word, or weights that are not from 0 to 1 or not as many as the words.
     """
-    if len(weights) != len(words) or any(len(row) != len(words) for row in weights):
-        raise ValueError(f"these weights are not those of {len(words)} words")
+    words = checked_words(words)
+    weights = table_of(weights, "weights", len(words), len(words), shares_in)
     widest = max(map(width_of, words))
     left, width = widest + 8, max(_CELL, widest + 2)
     shapes: list[Shape] = []
@@ -31,9 +32,8 @@ def attention_grid(words: Sequence[str], weights: Sequence[Sequence[float]]) -> 
         shapes.append(Label(widest / 2, row * _CELL + 15, word))
         for column, (other, weight) in enumerate(zip(words, attended, strict=True)):
             hint = f"{row + 1} ({word}) to {column + 1} ({other}): {weight:.3f}"
-            shade = min(max(weight, 0.0), 1.0)
             shapes.append(
-                Box(left + column * width, row * _CELL, width, _CELL, BLUE, shade, hint, GREY)
+                Box(left + column * width, row * _CELL, width, _CELL, BLUE, weight, hint, GREY)
             )
     bottom = len(words) * _CELL
     shapes += [

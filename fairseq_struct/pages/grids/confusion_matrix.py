@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.pages.drawing.inputs import table_of
 from fairseq_struct.pages.drawing.shapes import BLUE, GREY, Box, Label, Picture, Shape
 from fairseq_struct.pages.drawing.text import SMALL_SIZE, shortened, width_of
 
@@ -26,11 +27,14 @@ def confusion_matrix(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> 
     Raises:
         InputError: no label, or counts that are not those of the labels.
     """
+    labels = [str(label) for label in labels]
+    if not labels:
+        raise InputError("labels: a table needs at least one")
     n = len(labels)
-    if not n or len(counts) != n or any(len(row) != n for row in counts):
-        raise InputError(f"counts: a row and a column for each of {n} labels are needed")
-    if any(count < 0 for row in counts for count in row):
-        raise InputError("counts: not all are 0 or more")
+    table = table_of(counts, "counts", n, n)
+    if any(count < 0 or count != int(count) for row in table for count in row):
+        raise InputError("counts: not all are whole numbers, 0 or more")
+    counts = [[int(count) for count in row] for row in table]
     names = [shortened(label) for label in labels]
     texts = [*names, *(str(count) for row in counts for count in row)]
     width = max(_CELL, *(width_of(text) + 12 for text in texts))

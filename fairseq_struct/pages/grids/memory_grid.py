@@ -11,6 +11,12 @@ from math import sqrt
 
 from fairseq_struct.pages.constituents.branches import branches
 from fairseq_struct.pages.constituents.nested_spans import nested
+from fairseq_struct.pages.drawing.inputs import (
+    checked_spans,
+    checked_words,
+    shares_in,
+    table_of,
+)
 from fairseq_struct.pages.drawing.shapes import BLUE, GREY, RED, Box, Dot, Label, Picture, Shape
 from fairseq_struct.pages.drawing.word_places import columns_of
 
@@ -39,10 +45,12 @@ def memory_grid(
         spans: constituents of the tree.
 
     Raises:
-        ValueError: the steps are not as many as the words, or a step has no slot.
+        InputError: no word; steps that are not as many as the words, without a slot, or with other
+            numbers than from 0 to 1; spans beyond the words or that cross each other.
     """
-    if len(pointers) != len(words) or not all(pointers):
-        raise ValueError(f"{len(pointers)} steps with slots are not those of {len(words)} words")
+    words = checked_words(words)
+    pointers = table_of(pointers, "pointers", len(words), kind=shares_in)
+    spans = checked_spans(spans, len(words), "spans")
     columns = [(_LEFT + left, _LEFT + right) for left, right in columns_of(words)]
     centres = [(left + right) / 2 for left, right in columns]
     nodes = nested(len(words), spans, [""] * len(spans))

@@ -11,7 +11,7 @@ from fairseq_commands import run, start, warm_python
 from fairseq_struct import presets
 from fairseq_struct.cli.main import main
 from fairseq_struct.cli.training.running import Training, _ctrl_c_whatever_comes_of_it
-from fairseq_struct.cli.training.train import divide
+from fairseq_struct.cli.training.train import _arguments, divide
 from fairseq_struct.records.training_log import logged
 from fairseq_struct.records.training_progress import Progress, duration
 from fairseq_struct.user_dir import FOLDER
@@ -147,7 +147,10 @@ def test_an_error_that_ctrl_c_became_is_ctrl_c():
     ("arguments", "message"),
     [
         (["--preset", "udgn_tni"], "unknown preset 'udgn_tni'; did you mean 'udgn_tiny'?"),
-        (["--preset", "udgn_tiny"], "udgn_tiny needs data: fairseq-struct train DATA --preset"),
+        (["--preset", "udgn_tiny"], "udgn_tiny needs data, before all options: fairseq-str"),
+        (["--preset=udgn_tiny", "--lr", "1", "TREES", "--valid-subset", "TREES"], "udgn_tiny nee"),
+        (["--preset=udgn_tiny", "--valid-subset", "TREES"], "--valid-subset: expected one argumen"),
+        (["TREES", "--preset=udgn_tiny", "--no-best-checkpoints"], "has no option --no-best-"),
         (["nowhere", "--preset=udgn_tiny"], "nowhere: no such folder; to make one: fairseq-st"),
         (["TREES", "--preset=rim_composer_cpu"], "but rim_composer_cpu takes a folder of the ki"),
         (["TREES", "--preset=latent_clusters"], "latent_clusters takes no folder of data, but"),
@@ -221,6 +224,15 @@ def test_command_lines_are_divided():
     assert divide(["--preset", "x", "data", "--lr=1"]) == (["--preset", "x", "data"], ["--lr=1"])
     own, further = divide(["data", "--lr", "1", "--preset=x", "-s", "de"])
     assert (own, further) == (["data", "--preset=x"], ["--lr", "1", "-s", "de"])
+
+
+def test_data_may_be_named_behind_options(trees):
+    preset = presets.preset("udgn_tiny")
+    expected = _arguments(preset, trees, ["--max-update", "3", "--cpu"])
+    assert expected[0] == str(trees / "data-bin")
+    for words in (["--max-update", "3", str(trees), "--cpu"], ["--max-update", "3", "--cpu", trees],
+                  [trees, "--max-update", "3", "--cpu"]):  # fmt: skip
+        assert _arguments(preset, None, list(map(str, words))) == expected
 
 
 def test_the_time_of_a_training_is_that_since_its_begin():

@@ -1,6 +1,8 @@
 """``fairseq-struct prepare``: its preparers, and the one that generates translation pairs."""
 
+import json
 import os
+from importlib.util import find_spec
 
 import pytest
 from fairseq_commands import ROOT
@@ -27,6 +29,35 @@ def test_synthetic_corpus(tmp_path, run, no_fairseq):
         run("synthetic_translation", [tmp_path / "one", *arguments[:-1], "4"]),
         "prepared with other inputs or options: seed (3, now 4)",
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("craft_demonstrations", ["AC", "--number=10", "--size=6", "--kinds=AC"]),
+        ("dependency_treebank", ["generated", "--sentences", "9", "3", "3"]),
+        ("image_classification", ["generate", "--images", "20", "10"]),
+        ("listops", ["generate", "--instances=40"]),
+        ("propositional_logic", ["generate", "--most-instances=50", "--test-instances=5"]),
+        ("sequence_completion", []),
+        ("synthetic_translation", ["--sentences", "40", "5", "5"]),
+        ("transformation_lists", ["generated", "--sentences=40"]),
+    ],
+)
+def test_manifests_of_generated_corpora_name_what_drew_them(tmp_path, run, name, arguments):
+    place = int(bool(arguments) and not arguments[0].startswith("-"))  # behind a kind or tasks
+    words = [*arguments[:place], str(tmp_path / "out"), *arguments[place:], "--seed=3"]
+    status, _, complaint = run(name, words)
+    assert status == 0, complaint
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    room = "fairseq_struct.data.generators."
+    assert manifest["generator"].startswith(room) and find_spec(manifest["generator"])
+    assert 3 in (manifest[one].get("seed") for one in ("options", "provenance") if one in manifest)
+    # A folder of an earlier version, which did not name it, is the same folder.
+    del manifest["generator"]
+    (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest))
+    status, said, _ = run(name, words)
+    assert status == 0 and "nothing to do" in said
 
 
 def test_synthetic_corpus_too_shallow(tmp_path, run, no_fairseq, monkeypatch):

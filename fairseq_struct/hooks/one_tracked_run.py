@@ -1,0 +1,27 @@
+"""One run of Weights & Biases for a training.
+
+fairseq calls ``wandb.init`` for each bar: in each epoch, and in each validation. All calls return
+the same run, but each one leaves an empty folder and a warning.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import Any
+
+
+@functools.cache
+def install() -> None:
+    """Let fairseq's bars share the run that is there; calling it again has no effect."""
+    bars = importlib.import_module("fairseq.logging.progress_bar")
+    begin = bars.WandBProgressBarWrapper.__init__
+
+    @functools.wraps(begin)
+    def once(self, wrapped_bar: Any, *args: Any, **kwargs: Any) -> None:
+        if bars.wandb is not None and bars.wandb.run is not None:
+            self.wrapped_bar = wrapped_bar
+        else:
+            begin(self, wrapped_bar, *args, **kwargs)
+
+    bars.WandBProgressBarWrapper.__init__ = once
