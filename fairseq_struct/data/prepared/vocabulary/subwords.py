@@ -6,15 +6,14 @@ dictionary need. Both are deterministic: the same text gives the same model.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import re
-import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from fairseq_struct.data.prepared.vocabulary.merges import learn_merges
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_text, reading
 
@@ -101,7 +100,7 @@ class BytePairEncoding(Segmenter):
         Raises:
             InputError: the text has fewer possible merges; a merged pair must occur twice.
         """
-        return cls(_learn_merges(words, merges))
+        return cls(_codes(words, merges))
 
     def limited(self, pieces: dict[str, Counter[str]], threshold: int) -> BytePairEncoding:
         """The same merges, with rare pieces split further.
@@ -255,22 +254,15 @@ def segmenter_options(kind: str, folder: str) -> str:
     return f"--bpe sentencepiece --sentencepiece-model {folder}/{SentencePiece.file_name}"
 
 
-def _learn_merges(words: Counter[str], merges: int) -> str:
-    from subword_nmt.learn_bpe import learn_bpe
-
-    codes = io.StringIO()
-    if any(len(word) > 1 for word in words):  # learn_bpe fails on a text without any pair
-        with contextlib.ExitStack() as stack:
-            if not sys.stderr.isatty():  # its progress bar would fill a log file
-                stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
-            learn_bpe([f"{w} {n}" for w, n in sorted(words.items())], codes, merges, is_dict=True)
-    learned = max(codes.getvalue().count("\n") - 1, 0)  # the first line is the format's version
-    if learned < merges:
+def _codes(words: Counter[str], merges: int) -> str:
+    """A merge table in subword-nmt's format."""
+    learned = learn_merges(words, merges)
+    if len(learned) < merges:
         raise InputError(
-            f"cannot learn {merges} merges: the training text has only {learned} "
+            f"cannot learn {merges} merges: the training text has only {len(learned)} "
             "(pairs seen at least twice); ask for at most that many"
         )
-    return codes.getvalue()
+    return "".join(f"{line}\n" for line in ("#version: 0.2", *map(" ".join, learned)))
 
 
 def _last_sentence(message: str) -> str:
