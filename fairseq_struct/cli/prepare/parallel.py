@@ -140,6 +140,13 @@ def add_text_options(command: argparse.ArgumentParser, defaults: TextOptions) ->
         help=f"merges of bpe, pieces of sentencepiece (default: {defaults.subwords})",
     )
     add(
+        "--learn-on",
+        type=at_least(1),
+        metavar="PAIRS",
+        help="learn subwords on so many training pairs, drawn at random, if there are more "
+        f"(default: {defaults.learn_on})",
+    )
+    add(
         "--vocabulary-threshold",
         type=at_least(0),
         help="split pieces rarer than this in their language (bpe; default: 0, never)",

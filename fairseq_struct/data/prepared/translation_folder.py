@@ -119,9 +119,17 @@ def _identity(corpus: ParallelCorpus, options: TextOptions) -> dict:
         "target_lang": corpus.target_lang,
         "provenance": corpus.provenance,
         "tokenised_by_owner": corpus.tokenised,
-        "options": asdict(options),
+        "options": _options(corpus, options),
         "text_sha256": digests,
     }
+
+
+def _options(corpus: ParallelCorpus, options: TextOptions) -> dict:
+    """The options that matter for a corpus, so that folders of earlier versions stay valid."""
+    found = asdict(options)
+    if len(corpus.splits["train"]) <= options.learn_on or options.segment == "none":
+        del found["learn_on"]
+    return found
 
 
 def _write_split(

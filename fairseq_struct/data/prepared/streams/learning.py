@@ -13,6 +13,7 @@ from fairseq_struct.data.prepared.streams.sentence_pairs import (
     TextOptions,
     WordCounter,
     chunks_of,
+    sample_of,
     without_text,
 )
 from fairseq_struct.data.prepared.vocabulary.subwords import (
@@ -46,14 +47,15 @@ def learn_segmenter(corpus: ParallelCorpus, options: TextOptions, workers: int =
         kind = options.segment.removeprefix("sentencepiece-")
         return SentencePiece.learn(_lines(corpus, options, workers), options.subwords, kind)
     words: Counter[str] = Counter()
-    for some in in_order(partial(WordCounter, known, options), _chunks(corpus), workers):
+    sample = sample_of(corpus, options.learn_on)
+    for some in in_order(partial(WordCounter, known, options), sample, workers):
         words.update(some)
     segmenter = BytePairEncoding.of_words(words, options.subwords)
     if options.vocabulary_threshold <= 0:
         return segmenter
     counter = partial(PieceCounter, known, options, segmenter)
     pieces: tuple[Counter[str], Counter[str]] = Counter(), Counter()
-    for found in in_order(counter, _chunks(corpus), workers):
+    for found in in_order(counter, chunks_of(corpus, "train"), workers):
         for total, some in zip(pieces, found, strict=True):
             total.update(some)
     return segmenter.limited(
@@ -65,9 +67,5 @@ def _lines(corpus: ParallelCorpus, options: TextOptions, workers: int) -> Iterat
     """All training lines of one language, then those of the other."""
     for side in range(len(corpus.languages)):
         reader = partial(SideReader, without_text(corpus), options, side)
-        for lines in in_order(reader, _chunks(corpus), workers):
+        for lines in in_order(reader, sample_of(corpus, options.learn_on), workers):
             yield from lines
-
-
-def _chunks(corpus: ParallelCorpus):
-    return chunks_of(corpus, "train")

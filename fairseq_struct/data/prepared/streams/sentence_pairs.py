@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, compress, islice
 
 from fairseq_struct.data.prepared.vocabulary.reserved_words import refuse_reserved
 from fairseq_struct.data.prepared.vocabulary.subwords import Segmenter
@@ -37,6 +38,7 @@ class TextOptions:
         max_ratio: maximum number of symbols of one side per symbol of the other; None for no
             limit.
         joined_dictionary: make one dictionary for both languages.
+        learn_on: learn subwords on so many training pairs, drawn at random, if there are more.
     """
 
     normalise: str = "unicode"
@@ -47,6 +49,7 @@ class TextOptions:
     max_length: int | None = 100
     max_ratio: float | None = 9.0
     joined_dictionary: bool = True
+    learn_on: int = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -209,6 +212,21 @@ def chunks_of(corpus: ParallelCorpus, split: str) -> Iterator[Chunk]:
     while some := list(islice(pairs, PAIRS)):
         yield Chunk(split, first, some, list(islice(references, PAIRS)))
         first += len(some)
+
+
+def sample_of(corpus: ParallelCorpus, count: int) -> Iterator[Chunk]:
+    """Training pairs in chunks: all, or ``count`` of them, always the same ones."""
+    total = len(corpus.splits["train"])
+    if total <= count:
+        yield from chunks_of(corpus, "train")
+        return
+    drawn = random.Random(1).sample(range(total), count)
+    chosen = bytearray(total)
+    for number in drawn:
+        chosen[number] = True
+    for chunk in chunks_of(corpus, "train"):
+        pairs = list(compress(chunk.pairs, chosen[chunk.first - 1 : chunk.first - 1 + PAIRS]))
+        yield dataclasses.replace(chunk, pairs=pairs, references=())
 
 
 def _on_sides(functions: Sequence[Callable[[str], str]], pairs: Sequence[Pair]) -> list[Pair]:

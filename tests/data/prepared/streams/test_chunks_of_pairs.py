@@ -4,6 +4,7 @@ import pytest
 
 from fairseq_struct.data.prepared import translation_folder
 from fairseq_struct.data.prepared.streams import sentence_pairs
+from fairseq_struct.data.prepared.streams.sentence_pairs import sample_of
 from fairseq_struct.data.prepared.translation_folder import TextOptions, write_translation_folder
 from fairseq_struct.data.readers.parallel_text import ParallelCorpus
 from fairseq_struct.errors import InputError
@@ -60,6 +61,24 @@ def test_references_stay_beside_their_pairs(tmp_path, monkeypatch):
     for side, language in enumerate(("en", "de")):
         lines = (tmp_path / "out" / "raw" / f"test.{language}").read_text().splitlines()
         assert lines == [pair[side] for pair in references]
+
+
+def test_subwords_of_a_sample(tmp_path, monkeypatch):
+    monkeypatch.setattr(sentence_pairs, "PAIRS", 5)
+    given = corpus()
+    drawn = [pair for chunk in sample_of(given, 20) for pair in chunk.pairs]
+    left = list(given.splits["train"])
+    assert len(drawn) == 20 and drawn != left[:20]
+    assert all(pair in left[place:] for place, pair in enumerate(drawn))  # in order
+    folders = []
+    for name, count, workers in (("all", 36, 1), ("some", 20, 1), ("processes", 20, 2)):
+        options = TextOptions(tokenise="none", subwords=12, learn_on=count)
+        folders.append(tmp_path / name)
+        write_translation_folder(given, options, folders[-1], workers=workers)
+    every, some, processes = (contents(folder) for folder in folders)
+    assert some == processes and some["codes.bpe"] != every["codes.bpe"]
+    # The option stands in the manifest only where it matters.
+    assert b"learn_on" in some["manifest.json"] and b"learn_on" not in every["manifest.json"]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
