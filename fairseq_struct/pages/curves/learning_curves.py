@@ -196,7 +196,8 @@ def _draw(axes, panel: Panel, names: Sequence[str], lines: dict, band: str):
         spine.set_color(GREY)
     axes.grid(color=GREY, alpha=0.3)
     if all(value == int(value) for line in axes.lines for value in line.get_xdata()):
-        axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
+        whole = MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True, min_n_ticks=1)
+        axes.xaxis.set_major_locator(whole)
     if axes.get_xlim()[1] >= _THOUSANDS:
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     if panel.y_limits is not None:
