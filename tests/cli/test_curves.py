@@ -171,6 +171,25 @@ def test_trainings_without_a_number_yet_are_left_out(runs, capsys):
     assert capsys.readouterr().err.startswith(f"error: {begun}: no numbers")
 
 
+def test_a_curve_ends_where_its_training_diverged(tmp_path, capsys):
+    sound, diverged, never = (log(tmp_path / name) for name in ("sound", "diverged", "never"))
+    assert main(["curves", str(sound)]) == 0
+    capsys.readouterr()
+    diverged.write_text(diverged.read_text().replace('"valid_loss": "2.0', '"valid_loss": "nan'))
+    never.write_text(re.sub('"valid_loss": "[^"]*', '"valid_loss": "inf', never.read_text()))
+    assert main(["curves", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert said.err.splitlines() == [
+        f"{diverged}: loss (valid) is nan at 30 updates; its curve ends before",
+        f"left out: {never}: loss (valid) is inf at 10 updates",
+    ]
+    assert "sound (1 seed)" in said.out and "diverged (1 seed)" in said.out
+    assert "never (" not in said.out
+    assert main(["curves", str(never)]) == 2
+    said = capsys.readouterr()
+    assert said.err == f"error: {never}: loss (valid) is inf at 10 updates\n" and not said.out
+
+
 def test_seeds_without_a_common_range(tmp_path, capsys):
     log(tmp_path / "seed_1", epochs=1)
     path = log(tmp_path / "seed_2")

@@ -10,6 +10,7 @@ from matplotlib.image import imread
 from fairseq_struct.pages.curves.learning_curves import (
     COLOURS,
     Panel,
+    _figure,
     mean_and_range,
     write_learning_curves,
 )
@@ -136,3 +137,12 @@ def test_panels_without_curves_and_bad_ones_are_refused_before_writing():
         with pytest.raises(ValueError, match=told):
             write_learning_curves(file, panels)
         assert not file.getvalue()
+
+
+@pytest.mark.parametrize("x", [[3], [1, 2], [1, 2, 3], [78, 156, 234, 600], [1000, 2000]])
+def test_updates_and_epochs_are_whole(x):
+    figure = _figure(
+        [Panel("", "updates", "loss", {"one": [(x, [1.0] * len(x))]})], "", "range", 72
+    )
+    ticks = figure.axes[0].get_xticks()
+    assert len(ticks) and all(tick == round(tick) for tick in ticks)

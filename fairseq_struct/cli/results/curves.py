@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from math import isfinite
 from pathlib import Path
 
 from fairseq_struct.cli.shared.paths import require_room
@@ -67,11 +68,12 @@ def run(args: argparse.Namespace) -> int:
     """Draw learning curves, or confusion tables, from the logs of trainings.
 
     Runs whose folders differ by a part seed_N alone are one line, their mean, with a band. Logs
-    that have no number yet are left out, and named.
+    that have no number yet are left out, and named; the curve of a training whose loss became NaN
+    ends before, and the log is named, too.
 
     Raises:
-        InputError: a run without a log, no log with numbers, a metric that a log does not have, or
-            seeds without a common range.
+        InputError: a run without a log, no log with numbers, a metric that a log does not have or
+            that is nowhere finite, or seeds without a common range.
     """
     require_room(args.output)
     known = FORMATS if args.confusion else OF_CURVES
@@ -98,13 +100,7 @@ def _curves(args: argparse.Namespace, suffix: str, groups: dict, entries: dict) 
     from io import BytesIO
 
     metrics = args.metric or [METRIC]
-    curves = {
-        metric: {
-            name: [curve_of(log, entries[log], args.split, metric, args.x) for log in logs]
-            for name, logs in groups.items()
-        }
-        for metric in metrics
-    }
+    curves = {metric: _curves_of(args, metric, groups, entries) for metric in metrics}
     from fairseq_struct.pages.curves.learning_curves import (
         Panel,
         learning_curves_svg,
@@ -126,6 +122,28 @@ def _curves(args: argparse.Namespace, suffix: str, groups: dict, entries: dict) 
         style = "svg { max-width: 100%; height: auto; }"
         drawn = html_page(title, [drawn], style)
     return drawn.encode()
+
+
+def _curves_of(args: argparse.Namespace, metric: str, groups: dict, entries: dict) -> dict:
+    """The curves of a metric by the name of their runs, each as far as its numbers are finite."""
+    found, lacks = {}, []
+    for name, logs in groups.items():
+        runs = []
+        for log in logs:
+            x, y = curve_of(log, entries[log], args.split, metric, args.x)
+            finite = next((place for place, value in enumerate(y) if not isfinite(value)), len(y))
+            if finite < len(y):
+                told = f"{log}: {metric} ({args.split}) is {y[finite]:g} at {x[finite]:g} {args.x}"
+                lacks.append(f"{told}; its curve ends before" if finite else f"left out: {told}")
+            if finite:
+                runs.append((x[:finite], y[:finite]))
+        if runs:
+            found[name] = runs
+    if not found:
+        raise InputError(lacks[0].removeprefix("left out: "))
+    for lack in lacks:
+        print(lack, file=sys.stderr)
+    return found
 
 
 def _confusion(args: argparse.Namespace, suffix: str, groups: dict, entries: dict) -> bytes:

@@ -172,7 +172,7 @@ def _checked(seed: int, x: Sequence[float], y: Sequence[float]) -> tuple[np.ndar
 
 def _draw(axes, panel: Panel, names: Sequence[str], lines: dict, band: str):
     """Draw a panel; add a line of each name to ``lines``."""
-    from matplotlib.ticker import EngFormatter
+    from matplotlib.ticker import EngFormatter, MaxNLocator
 
     for name, runs in panel.curves.items():
         try:
@@ -195,6 +195,9 @@ def _draw(axes, panel: Panel, names: Sequence[str], lines: dict, band: str):
     for spine in axes.spines.values():
         spine.set_color(GREY)
     axes.grid(color=GREY, alpha=0.3)
+    if all(value == int(value) for line in axes.lines for value in line.get_xdata()):
+        whole = MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True, min_n_ticks=1)
+        axes.xaxis.set_major_locator(whole)
     if axes.get_xlim()[1] >= _THOUSANDS:
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     if panel.y_limits is not None:

@@ -29,7 +29,7 @@ def one_for_each(words: Sequence[str], values: Iterable, name: str, kind: Callab
         InputError: they are not as many as the words, or not of this kind.
     """
     try:
-        found = [kind(value) for value in values]
+        found = [_whole(value) if kind is int else kind(value) for value in values]
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name}: not all are {kind.__name__} values") from None
     if len(found) != len(words):
@@ -104,10 +104,18 @@ def checked_spans(spans: Iterable, count: int, name: str) -> list[tuple[int, int
     found = []
     for place, span in enumerate(spans, 1):
         try:
-            start, end = map(int, span)
+            start, end = map(_whole, span)
         except (TypeError, ValueError, OverflowError):
             raise InputError(f"{name}: number {place} is no pair (start, end)") from None
         if not 0 <= start < end <= count:
             raise InputError(f"{name}: ({start}, {end}) is not within {count} words")
         found.append((start, end))
+    return found
+
+
+def _whole(value) -> int:
+    """A whole number; int() alone would round 1.5 without a word."""
+    found = int(value)
+    if found != float(value):
+        raise ValueError
     return found

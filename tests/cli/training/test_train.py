@@ -3,6 +3,8 @@
 import re
 import shlex
 import signal
+import sys
+import time
 
 import pytest
 import torch
@@ -139,6 +141,21 @@ def test_an_error_that_ctrl_c_became_is_ctrl_c():
         with pytest.raises(RuntimeError, match="a worker"), _ctrl_c_whatever_comes_of_it():
             raise RuntimeError("a worker exited")
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_that_python_drops_comes_again():
+    class Pressed:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    before, hook = signal.signal(signal.SIGINT, signal.default_int_handler), sys.unraisablehook
+    try:
+        with pytest.raises(KeyboardInterrupt), _ctrl_c_whatever_comes_of_it():
+            Pressed()
+            time.sleep(60)  # what it interrupts
+        assert sys.unraisablehook is hook
     finally:
         signal.signal(signal.SIGINT, before)
 
