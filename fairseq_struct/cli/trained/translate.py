@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
             count += 1
             write(_json(one) if args.json else _lines(one, args.n_best, args.scores))
     unknown = f"{model.unknown} of {model.read} symbols unknown to the model"
-    say(args, f"{count} sentences translated; {unknown}")
+    say(args, f"{count} sentence{'s' * (count != 1)} translated; {unknown}")
     return 0
 
 
