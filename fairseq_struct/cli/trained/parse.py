@@ -82,7 +82,8 @@ def run(args: argparse.Namespace) -> int:
     with written(args.output) as write:
         depths = _write(args, trees, gold, writer, write)
     if depths:
-        say(args, f"{len(depths)} tree{'s' * (len(depths) != 1)}, mean depth {sum(depths) / len(depths):.2f}")
+        count = f"{len(depths)} tree{'s' * (len(depths) != 1)}"
+        say(args, f"{count}, mean depth {sum(depths) / len(depths):.2f}")
     return 0
 
 
