@@ -19,8 +19,8 @@ _COMPRESSED = {".gz": gzip.open, ".xz": lzma.open}
 class AlignedFiles:
     """The pairs of two files, one sentence per line; every iteration reads them again.
 
-    Both are read once to check them, so that a pipe will not do. A file may be compressed: ``train.en.gz`` or ``train.en.xz``
-    is read where there is no ``train.en``.
+    Both are read once to check them, so that a pipe will not do. A file may be compressed:
+    ``train.en.gz`` or ``train.en.xz`` is read where there is no ``train.en``.
 
     Args:
         source: UTF-8 text, one sentence per line.
@@ -105,5 +105,5 @@ def _existing(path: Path) -> Path:
     found = (path.with_name(path.name + ending) for ending in ("", *_COMPRESSED))
     path = next((one for one in found if one.exists()), path)
     if path.exists() and not (path.is_file() or path.is_dir()):
-        raise InputError(f"{path}: is a pipe or a device; expected a file, which is read repeatedly")
+        raise InputError(f"{path}: is a pipe or a device; expected a file, to read it again")
     return path
