@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import zlib
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -18,8 +19,8 @@ _COMPRESSED = {".gz": gzip.open, ".xz": lzma.open}
 class AlignedFiles:
     """The pairs of two files, one sentence per line; every iteration reads them again.
 
-    Both are read once to check them. A file may be compressed: ``train.en.gz`` or ``train.en.xz``
-    is read where there is no ``train.en``.
+    Both are read once to check them, so that a pipe will not do. A file may be compressed:
+    ``train.en.gz`` or ``train.en.xz`` is read where there is no ``train.en``.
 
     Args:
         source: UTF-8 text, one sentence per line.
@@ -29,7 +30,8 @@ class AlignedFiles:
 
     Raises:
         InputError: a file is missing, empty or not UTF-8, the line counts differ, or a line is
-            blank although ``allow_empty`` is False.
+            blank although ``allow_empty`` is False. In an iteration: a file has other lines than
+            when it was checked.
     """
 
     def __init__(self, source: str | Path, target: str | Path, *, allow_empty: bool = True):
@@ -58,7 +60,17 @@ class AlignedFiles:
         return self._count
 
     def __iter__(self) -> Iterator[Pair]:
-        return zip(*map(lines_of, self.paths), strict=True)
+        number = 0
+        for number, pair in enumerate(zip_longest(*map(lines_of, self.paths)), 1):
+            if number > self._count or None in pair:
+                raise self._changed()
+            yield pair
+        if number < self._count:
+            raise self._changed()
+
+    def _changed(self) -> InputError:
+        names = " or ".join(map(str, self.paths))
+        return InputError(f"{names} was changed while it was read: it had {self._count} lines")
 
 
 def lines_of(path: Path) -> Iterator[str]:
@@ -75,7 +87,7 @@ def lines_of(path: Path) -> Iterator[str]:
             for number, line in enumerate(file, 1):
                 text = _decoded(line, path, number)
                 yield (text.removeprefix("\ufeff") if number == 1 else text).removesuffix("\r")
-        except (EOFError, lzma.LZMAError) as error:
+        except (EOFError, lzma.LZMAError, zlib.error) as error:
             raise InputError(f"{path}: cannot be decompressed ({error})") from None
 
 
@@ -91,4 +103,7 @@ def _decoded(line: bytes, path: Path, number: int) -> str:
 def _existing(path: Path) -> Path:
     """The file, or a compressed one in its place."""
     found = (path.with_name(path.name + ending) for ending in ("", *_COMPRESSED))
-    return next((one for one in found if one.exists()), path)
+    path = next((one for one in found if one.exists()), path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path}: is a pipe or a device; expected a file, to read it again")
+    return path

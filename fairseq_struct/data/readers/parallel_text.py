@@ -18,6 +18,7 @@ Pair = tuple[str, str]
 NORMALISATIONS = ("none", "unicode", "moses")
 TOKENISATIONS = ("none", "moses")
 
+
 class Pairs(Protocol):
     """Pairs that can be counted, and read again and again."""
 

@@ -215,10 +215,7 @@ def read_plain(
         split: _read_split(Path(prefix), split, source_lang, target_lang)
         for split, prefix in prefixes.items()
     }
-    files = {
-        split: (f"{prefix}.{source_lang}", f"{prefix}.{target_lang}")
-        for split, prefix in prefixes.items()
-    }
+    files = {split: tuple(map(str, pairs.paths)) for split, pairs in splits.items()}
     return ParallelCorpus("plain", source_lang, target_lang, splits, tokenised, files=files)
 
 

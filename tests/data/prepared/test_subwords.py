@@ -141,3 +141,14 @@ def test_fairseq_undoes_the_merges(text, tmp_path):
 def test_unknown_kind(text):
     with pytest.raises(ValueError, match="wordpiece"):
         learned("wordpiece", text, 10)
+
+
+@pytest.mark.parametrize("error", [InputError("a file was changed"), KeyboardInterrupt()])
+def test_sentencepiece_tells_why_text_cannot_be_read(error):
+    def lines():
+        yield from ["the cat sings", "the cats sing"] * 20
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        SentencePiece.learn(lines(), 20, "bpe")
+    assert caught.value is error

@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import os
 
 import pytest
 
@@ -42,6 +43,15 @@ def test_compressed_files(ending, pack, write, tmp_path):
     torn = write(f"torn.{ending}", pack(b"a\n" * 5000)[:-9])
     with pytest.raises(InputError, match=rf"torn\.{ending}: "):
         AlignedFiles(torn, torn)
+    with pytest.raises(InputError, match=rf"other\.{ending}: "):
+        AlignedFiles(write(f"other.{ending}", b"x\ny\n"), torn)
+
+
+def test_damaged_gzip_file(write):
+    packed = bytearray(gzip.compress(b"a\n" * 5000))
+    packed[10] |= 6  # a kind of block that does not exist
+    with pytest.raises(InputError, match=r"t\.gz: cannot be decompressed"):
+        list(lines_of(write("t.gz", bytes(packed))))
 
 
 def test_unaligned_files_name_both_counts(write):
@@ -79,3 +89,17 @@ def test_blank_line_is_for_training_text_only(write, blank):
         AlignedFiles(source, target, allow_empty=False)
 
 
+@pytest.mark.parametrize("content", ["a\n", "a\nb\nc\n", "", "a\nb\n\n"])
+@pytest.mark.parametrize("both", [False, True])
+def test_files_that_change_after_the_check(content, both, write):
+    pairs = AlignedFiles(write("s", "a\nb\n"), write("t", "x\ny\n"))
+    for name in ("s", "t")[: 1 + both]:
+        write(name, content)
+    with pytest.raises(InputError, match=r"s or .*t was changed while it was read: it had 2 lines"):
+        list(pairs)
+
+
+def test_a_pipe_is_refused_before_it_is_read(write, tmp_path):
+    os.mkfifo(tmp_path / "s")
+    with pytest.raises(InputError, match="s: is a pipe or a device"):
+        AlignedFiles(tmp_path / "s", write("t", "x\n"))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
+from multiprocessing import parent_process
 from typing import Any, TypeVar
 
 from fairseq_struct.errors import InputError
@@ -14,7 +18,8 @@ from fairseq_struct.errors import InputError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_work: Callable[[Any], Any]
+_prepare: Callable[[], Callable[[Any], Any]]
+_work: Callable[[Any], Any] | None = None
 
 
 def in_order(
@@ -28,13 +33,16 @@ def in_order(
         prepare: makes the function that does the work; called once in each process. It, the items
             and the results are sent to processes and back.
         items: what to work on.
-        workers: number of processes; with 1, this one does all.
+        workers: maximum number of processes; with 1 or one item, this one does all.
 
     Raises:
         InputError: a process was killed, for example because there is not enough memory.
         Exception: what the work raises for an item, after the results of the items before it.
     """
-    if workers == 1:
+    items = iter(items)
+    first = list(islice(items, workers))
+    workers, items = min(workers, len(first)), chain(first, items)
+    if workers <= 1:
         yield from map(prepare(), items)
         return
     with ProcessPoolExecutor(workers, initializer=_begin, initargs=(prepare,)) as pool:
@@ -55,10 +63,20 @@ def in_order(
 
 
 def _begin(prepare: Callable[[], Callable[[Any], Any]]) -> None:
-    global _work
+    global _prepare
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reads
-    _work = prepare()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _prepare = prepare
+
+
+def _end_with_parent() -> None:
+    """End this process if the one that reads is killed; it would wait for items for ever."""
+    parent_process().join()
+    os._exit(1)
 
 
 def _do(item: Any) -> Any:
+    global _work
+    if _work is None:  # not in _begin, whose errors would not be told
+        _work = _prepare()
     return _work(item)

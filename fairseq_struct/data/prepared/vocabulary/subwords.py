@@ -10,7 +10,7 @@ import io
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fairseq_struct.data.prepared.vocabulary.merges import learn_merges
@@ -194,13 +194,22 @@ class SentencePiece(Segmenter):
 
         Raises:
             InputError: the text does not allow a vocabulary of this size.
+            BaseException: what reading ``lines`` raises.
         """
         from sentencepiece import SentencePieceTrainer
 
-        model = io.BytesIO()
+        model, unread = io.BytesIO(), []
+
+        def read() -> Iterator[str]:
+            try:
+                yield from lines
+            except BaseException as error:  # the library makes a RuntimeError of all, even Ctrl-C
+                unread.append(error)
+                raise
+
         try:
             SentencePieceTrainer.train(
-                sentence_iterator=iter(lines),
+                sentence_iterator=read(),
                 model_writer=model,
                 vocab_size=pieces,
                 model_type=kind,
@@ -211,6 +220,8 @@ class SentencePiece(Segmenter):
                 minloglevel=2,
             )
         except RuntimeError as error:
+            if unread:
+                raise unread[0] from None
             raise InputError(
                 f"cannot learn {pieces} sentencepiece pieces: {_last_sentence(str(error))}"
             ) from None

@@ -1,7 +1,9 @@
 """Work in several processes."""
 
 import itertools
+import multiprocessing
 import os
+import select
 import signal
 from functools import partial
 
@@ -52,3 +54,46 @@ def test_an_error_comes_after_the_results_before_it(workers):
 def test_a_killed_process_is_told():
     with pytest.raises(InputError, match="a working process was killed"):
         list(in_order(partial(Square, dies=5), range(20), 2))
+
+
+def refuse():
+    raise InputError("no such language")
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_error_before_the_first_item(workers):
+    with pytest.raises(InputError, match="no such language"):
+        list(in_order(refuse, range(9), workers))
+
+
+class Process:
+    """Tells in which process it is."""
+
+    def __call__(self, item):
+        return os.getpid()
+
+
+def test_no_more_processes_than_items():
+    assert list(in_order(Process, ["one"], 4)) == [os.getpid()]
+    assert os.getpid() not in set(in_order(Process, range(2), 1000))
+
+
+def work_for_ever(told):
+    found = in_order(Process, itertools.count(), 3)
+    next(found)
+    os.write(told, b"x")
+    signal.pause()
+
+
+def test_processes_end_with_a_killed_parent():
+    read, told = os.pipe()
+    context = multiprocessing.get_context("fork")
+    parent = context.Process(target=work_for_ever, args=(told,))
+    parent.start()
+    os.close(told)
+    with os.fdopen(read, "rb", buffering=0) as pipe:
+        assert pipe.read(1) == b"x"
+        parent.kill()
+        parent.join()
+        assert select.select([pipe], [], [], 60)[0], "a process still holds the pipe"
+        assert pipe.read(1) == b""
