@@ -26,6 +26,8 @@ def run(out, recipe, *arguments, **settings):
         ("data_size", ["lstm"], {"INSTANCES": "9"}, "has SIZES in place of INSTANCES"),
         ("data_size", ["lstm"], {"SIZES": "5 x"}, "SIZES must be a whole number above 0, not 'x'"),
         ("trivial_trees", ["logical_inference_c"], {}, "choose one of: logical_inference listops"),
+        ("trivial_trees", ["listops", "x", "c"], {}, "ListOps has no splits"),
+        ("trivial_trees", ["logical_inference", "x", "d"], {}, "unknown split 'd'"),
         ("table", ["listops_long"], {}, "unknown experiment 'listops_long'"),
     ],
 )
