@@ -137,8 +137,8 @@ class SideReader(PairCleaner):
         return [line for pair in self.tokens(chunk.pairs) if (line := pair[self.side])]
 
 
-class PieceCounter(PairCleaner):
-    """Counts the subwords of chunks by language.
+class _PairSplitter(PairCleaner):
+    """A cleaner that also splits words.
 
     Args:
         segmenter: splits words into subwords.
@@ -147,6 +147,10 @@ class PieceCounter(PairCleaner):
     def __init__(self, corpus: ParallelCorpus, options: TextOptions, segmenter: Segmenter):
         super().__init__(corpus, options)
         self.segmenter = segmenter
+
+
+class PieceCounter(_PairSplitter):
+    """Counts the subwords of chunks by language."""
 
     def __call__(self, chunk: Chunk) -> tuple[Counter[str], Counter[str]]:
         sides = zip(*self.tokens(chunk.pairs), strict=True)
@@ -157,16 +161,11 @@ class PieceCounter(PairCleaner):
         return source, target
 
 
-class PairSegmenter(PairCleaner):
-    """Cleans, segments and filters chunks.
-
-    Args:
-        segmenter: splits words into subwords.
-    """
+class PairSegmenter(_PairSplitter):
+    """Cleans, segments and filters chunks."""
 
     def __init__(self, corpus: ParallelCorpus, options: TextOptions, segmenter: Segmenter):
-        super().__init__(corpus, options)
-        self.segmenter = segmenter
+        super().__init__(corpus, options, segmenter)
         self._detokenisers = (
             [detokeniser(lang) for lang in corpus.languages] if corpus.tokenised else None
         )
