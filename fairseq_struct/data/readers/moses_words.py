@@ -2,7 +2,7 @@
 
 All of its rules but a few look at one word and its neighbours' first character. So the tokens of
 most lines are those of their words, which repeat; a line where a rule may see more is left to
-sacremoses. The tokens are the same, and a line takes about a tenth of the time.
+sacremoses. The tokens are the same.
 """
 
 from __future__ import annotations
