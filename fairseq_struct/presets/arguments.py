@@ -52,22 +52,22 @@ def value_of(name: str, words: Sequence[str]) -> str | None:
     return value
 
 
-def without_flags(flags: Iterable[str], words: Sequence[str]) -> tuple[set[str], list[str]]:
-    """Which flags a command line switches off, as fairseq cannot: ``--no-FLAG``.
+def taken_away(options: Iterable[str], words: Sequence[str]) -> tuple[set[str], list[str]]:
+    """Which options a command line takes away, as fairseq cannot: ``--no-OPTION``.
 
-    A flag ``no-NAME`` is switched off by ``--NAME``. The last word about a flag counts.
+    An option ``no-NAME`` is taken away by ``--NAME``. The last word about an option counts.
 
     Args:
-        flags: names of flags that are set unless the command line switches them off.
+        options: names of options that are there unless the command line takes them away.
         words: the command line.
 
     Returns:
-        The flags that are off, and the command line without the words that say so.
+        The options that are taken away, and the command line without the words that say so.
 
     Raises:
         InputError: such a word has a value.
     """
-    offs = {flag[3:] if flag.startswith("no-") else f"no-{flag}": flag for flag in flags}
+    offs = {name[3:] if name.startswith("no-") else f"no-{name}": name for name in options}
     off: set[str] = set()
     kept: list[tuple[str, list[str]]] = []
     for name, own in options_in(words):
@@ -86,15 +86,15 @@ def arguments_of(preset: Preset, further: Sequence[str] = ()) -> list[str]:
 
     Args:
         preset: the preset.
-        further: options of ``fairseq-train``; ``--no-FLAG`` takes a flag of the preset away.
+        further: options of ``fairseq-train``; ``--no-OPTION`` takes one of the preset away.
 
     Raises:
         InputError: an option that the preset needs is not among them, or a schedule ends at 0.
     """
-    off, further = without_flags((k for k, v in preset.options.items() if v is None), further)
+    off, further = taken_away([*preset.options, *(preset.needs or {})], further)
     given = {name for name, _ in options_in(further)}
     for name, what in (preset.needs or {}).items():
-        if name not in given:
+        if name not in given and name not in off:
             raise InputError(f"{preset.name} needs --{name}: {what}")
     arguments = []
     for name, value in preset.options.items():
@@ -102,7 +102,7 @@ def arguments_of(preset: Preset, further: Sequence[str] = ()) -> list[str]:
             continue
         arguments.append(f"--{name}")
         if value is not None:
-            arguments.append(_filled(value, preset, further))
+            arguments.append(_filled(value, preset, off, further))
     return [*arguments, *further]
 
 
@@ -114,14 +114,14 @@ def training_arguments(
     Args:
         preset: the preset.
         head: the folder of data, if there is one, and options that come from it.
-        further: options of ``fairseq-train``, and ``--no-FLAG`` for flags of the preset;
+        further: options of ``fairseq-train``, and ``--no-OPTION`` for those of the preset;
             ``--epoch-checkpoints`` keeps those of all epochs.
         user_dir: the folder for ``--user-dir``.
 
     Raises:
         InputError: as for :func:`arguments_of`.
     """
-    off, further = without_flags((k for k, v in COMMON.items() if v is None), further)
+    off, further = taken_away((k for k, v in COMMON.items() if v is None), further)
     given = {name for name, _ in options_in(further)}
     arguments = []
     for name, words in options_in(head):
@@ -134,13 +134,13 @@ def training_arguments(
     return [*arguments, *arguments_of(preset, further)]
 
 
-def _filled(value: str, preset: Preset, further: Sequence[str]) -> str:
+def _filled(value: str, preset: Preset, off: set[str], further: Sequence[str]) -> str:
     """A value in which ``{option}`` is replaced by the value of that option."""
     reference = re.fullmatch(r"\{([a-z-]+)\}", value)
     if not reference:
         return value
     name = reference[1]
-    found = value_of(name, further) or str(preset.options[name])
+    found = value_of(name, further) or ("" if name in off else str(preset.options[name]))
     if not found.strip("0"):  # for fairseq, training without end
         raise InputError(f"{preset.name} needs --{name} above 0, because a schedule ends there")
     return found

@@ -15,21 +15,17 @@ updates=700
 numbers UPDATES
 run_seeds 1
 languages=(--source-lang src --target-lang tgt)
-model=(--arch latent_tree_transformer_tiny --latent-method "$method"
-    --criterion latent_tree_translation)
+model=(--latent-method "$method")
 [ "$method" != baseline ] || model=(
-    --arch scheduled_sampling_transformer_tiny --schedule constant --schedule-k 1
-    --criterion label_smoothed_cross_entropy
+    --no-latent-method --arch scheduled_sampling_transformer_tiny --schedule constant
+    --schedule-k 1 --criterion label_smoothed_cross_entropy
 )
 
 data=$out/translation/data
 prepare "$data" synthetic_translation
 for seed in "${seeds[@]}"; do
     folder=$out/translation/$method/updates_$updates/seed_$seed
-    train "$folder" "$data/data-bin" "${model[@]}" --encoder-layers 2 --decoder-layers 2 \
-        --share-all-embeddings --dropout 0.1 --label-smoothing 0.1 --optimizer adam \
-        --adam-betas "(0.9, 0.98)" --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 200 \
-        --max-tokens 2000
+    train "$folder" "$data/data-bin" --preset latent_tree_transformer_tiny "${model[@]}"
     for split in valid test; do
         translate "$data/data-bin" "$folder/checkpoint_best.pt" "$split" "$folder/$split.tgt"
     done

@@ -14,7 +14,8 @@
 #   EPISODES       episodes of a score (default: 1000)
 #
 # Fine-tuning makes 1024 decisions an iteration (64 actors, 16 decisions each) and learns from them
-# in 16 updates (4 epochs, minibatches of 256). So that all policies act for STEPS steps, there are
+# in 16 updates (4 epochs, minibatches of 256): preset option_policy_craft. So that all policies act
+# for STEPS steps, there are
 #   updates = 16 * (STEPS / (1024 * LENGTH)),
 # LENGTH being the steps of a decision: 1 for moe and ppo, and about 5 for options that end by
 # themselves. The records have the number that was reached, environment_steps.
@@ -23,7 +24,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 imitating=(ocn ocn_t1 moe ompn compile)
 fine_tuned=(ocn ocn_t1 moe compile ppo bot random)
-actors=64 decisions=16 minibatch=256 rollout_epochs=4
+iteration=1024 updates_of_iteration=16
 
 # settings_of SEED… : set the settings; SEEDs are the recipe's own.
 settings_of() {
@@ -56,7 +57,7 @@ architecture_of() {
                 --temperature 1)
             ;;
         moe) architecture=(--arch mixture_of_experts_craft --options "$2" --mlp-size "$hidden") ;;
-        ompn) architecture=(--arch ordered_memory_policy_craft) ;;
+        ompn) architecture=(--arch ordered_memory_policy_craft --no-options) ;;
         compile) architecture=(--arch compile_policy_craft --options "$2") ;;
     esac
     architecture+=(--hidden-size "$hidden")
@@ -75,10 +76,9 @@ parent_of() {
 train_imitation() {
     local folder=$1 every=$((updates < 50 ? updates : updates / 50))
     shift
-    train "$folder" "$data_bin" --task craft_imitation "$@" --criterion craft_imitation \
-        --optimizer adam --lr 0.001 --validate-interval 1000000 --save-interval 1000000 \
+    train "$folder" "$data_bin" --preset option_controller_craft "$@" \
         --save-interval-updates "$every" --validate-interval-updates "$every" \
-        --keep-interval-updates 1
+        --no-best-checkpoint-metric --no-maximize-best-checkpoint-metric
 }
 
 # imitate VARIANT K TASKS : train with all seeds, and set $parent.
@@ -95,12 +95,12 @@ imitate() {
 # fine_tuning_of VARIANT TASK REWARD : set $parent, the folder of the fine-tunings of all seeds, and
 # $fine_tuning_updates.
 fine_tuning_of() {
-    local length=1 iteration=$((actors * decisions))
+    local length=1
     [[ $1 != ocn* && $1 != compile ]] || length=5
     [ "$steps" -ge "$((iteration * length))" ] ||
         fail "STEPS must be $((iteration * length)) or more, one iteration of $1; not $steps"
     local iterations=$((steps / (iteration * length)))
-    fine_tuning_updates=$((iterations * rollout_epochs * iteration / minibatch))
+    fine_tuning_updates=$((iterations * updates_of_iteration))
     parent=$out/fine_tuning/${2,,}_$3/$1.steps_$steps
     [ "$1" = ppo ] || parent+=.updates_$updates.batch_$batch.demonstrations_$demonstrations
     [ "$hidden" = 128 ] || parent+=.hidden_$hidden
@@ -114,20 +114,16 @@ fine_tune() {
     fine_tuning_of "$variant" "$task" "$reward"
     local updates=$fine_tuning_updates
     # Plain PPO has no use for the temperature of controllers.
-    local temperature=()
-    [ "$variant" != ppo ] || temperature=(--temperature 1)
+    local without=()
+    [ "$variant" != ppo ] || without=(--no-options-from --temperature 1)
     for seed in "${seeds[@]}"; do
         options=""
         for folder in "$@"; do
             options+=${options:+,}$folder/seed_$seed/checkpoint_last.pt
         done
-        train "$parent/seed_$seed" "" --task craft_reinforcement --subtasks "$task" \
-            --reward "$reward" --actors "$actors" --decisions "$decisions" \
-            --batch-size "$minibatch" --rollout-epochs "$rollout_epochs" \
-            --arch option_policy_craft --hidden-size "$hidden" --mlp-size "$hidden" \
-            "${temperature[@]}" ${options:+--options-from "$options"} --criterion craft_reinforcement \
-            --optimizer adam --lr 0.0003 --lr-scheduler polynomial_decay \
-            --total-num-update "$updates" --clip-norm 0.5
+        train "$parent/seed_$seed" "" --preset option_policy_craft --subtasks "$task" \
+            --reward "$reward" --hidden-size "$hidden" --mlp-size "$hidden" "${without[@]}" \
+            ${options:+--options-from "$options"}
     done
 }
 

@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/translation.sh"
 corpus=iwslt17_de_en
 languages=(--source-lang de --target-lang en)
 description="IWSLT17 de-en, joint BPE of 32,000 merges; dev2010, tst2010-2015"
-training=(--arch scheduled_sampling_transformer_iwslt_de_en "${paper_training[@]}")
+preset=scheduled_sampling_transformer_iwslt_de_en
 updates=300000 warmup=0 decay_end=300000
 
 run "$@"

@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/translation.sh"
 corpus=kftt_ja_en
 languages=(--source-lang ja --target-lang en)
 description="KFTT 1.0, joint BPE of 32,000 merges on the tokenised text; dev, test"
-training=(--arch scheduled_sampling_transformer_kftt_ja_en "${paper_training[@]}")
+preset=scheduled_sampling_transformer_kftt_ja_en
 updates=300000 warmup=0 decay_end=300000
 
 run "$@"

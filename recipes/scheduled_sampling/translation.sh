@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # From a parallel corpus to BLEU, for one row of table 3.2 of Mihaylova's thesis. A recipe in this
-# folder sources this file, sets corpus, languages and description (and training, detokenise and
-# undo, if the defaults below do not fit), and ends with `run "$@"`.
+# folder sources this file, sets corpus, languages and description (and preset and undo, if the
+# defaults below do not fit), and ends with `run "$@"`.
 #
 # Environment of every recipe, beside that of ../common.sh; SEEDS is 1:
 #   UPDATES    training updates
@@ -27,44 +27,32 @@ variants=(
     softmax_grad softmax_10_grad gumbel_softmax_grad gumbel_softmax_10_grad sparsemax_grad
 )
 
-# Table 3.1 of Mihaylova's thesis. Its learning rate is 1.0 times the noam schedule, whose peak is
-# 512^-0.5 * 20000^-0.5 = 3.125e-4. The table does not give Adam's betas; these are usual with noam.
-# shellcheck disable=SC2034 # for two of the recipes
-paper_training=(
-    --optimizer adam --adam-betas "(0.9, 0.998)"
-    --lr 3.125e-4 --lr-scheduler inverse_sqrt --warmup-updates 20000
-    --criterion cross_entropy --batch-size 32
-    --validate-interval 1000000 --validate-interval-updates 10000 --save-interval-updates 10000
-    --keep-interval-updates 1
-)
-
 # Transformer-Tiny (Wu et al., 2021) on a small corpus, short enough for a CPU.
-training=(
-    --arch scheduled_sampling_transformer_tiny
-    --optimizer adam --adam-betas "(0.9, 0.98)"
-    --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 1000
-    --criterion label_smoothed_cross_entropy --label-smoothing 0.1
-    --max-tokens 1500
-)
+preset=scheduled_sampling_transformer_cpu
 
-# Options that restore text tokenised by Moses' rules and then split by byte pairs: for
-# fairseq-train --eval-bleu, and for fairseq-generate.
-detokenise=(--eval-bleu-detok moses --eval-bleu-remove-bpe)
+# Options of fairseq-generate that restore text tokenised by Moses' rules and then split by byte
+# pairs.
 undo=(--tokenizer moses --moses-no-escape --post-process subword_nmt)
+
+# In place of the schedule of the presets: gold words only.
+gold_words=(
+    --no-mix --schedule constant --schedule-k 1 --no-schedule-end-update
+    --no-schedule-warmup-updates
+)
 
 # prepare_corpus [DATA] : prepare the corpus in $data, unless it exists.
 prepare_corpus() {
     prepare "$data" parallel "$corpus" "${1:-}"
 }
 
-# mix_of VARIANT : set $mix, the fairseq-train options of one row of table 3.2.
+# mix_of VARIANT : set $mix, the options of one row of table 3.2 that replace those of the preset.
 mix_of() {
     local name=$1
     if [ "$name" = teacher_forcing ]; then
-        mix=(--schedule constant --schedule-k 1)
+        mix=("${gold_words[@]}")
         return
     fi
-    mix=(--schedule linear --schedule-end-update "$decay_end" --schedule-warmup-updates "$warmup")
+    mix=(--schedule-end-update "$decay_end" --schedule-warmup-updates "$warmup")
     if [ "${name%_grad}" != "$name" ]; then
         name=${name%_grad}
         mix+=(--first-pass-gradient)
@@ -107,17 +95,14 @@ train_translate_score() {
         flock 9
         prepare_corpus "$source"
         if [ "$warmup" -gt 0 ] && [ ! -e "$branch/checkpoint_last.pt" ]; then
-            updates=$warmup train "$trunk" "$data/data-bin" "${training[@]}" \
-                --schedule constant --schedule-k 1 --disable-validation
+            updates=$warmup train "$trunk" "$data/data-bin" --preset "$preset" \
+                "${gold_words[@]}" --disable-validation --no-eval-bleu
             mkdir -p "$branch"
             cp "$trunk/checkpoint_last.pt" "$branch/copied.pt"
             mv "$branch/copied.pt" "$branch/checkpoint_last.pt"
         fi
     } 9>"$out/.lock"
-    train "$branch" "$data/data-bin" "${training[@]}" "${mix[@]}" --eval-bleu "${detokenise[@]}" \
-        --eval-bleu-args '{"beam": 1, "max_len_a": 1.2, "max_len_b": 10}' \
-        --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
-
+    train "$branch" "$data/data-bin" --preset "$preset" "${mix[@]}"
     for subset in valid test; do
         translate "$data/data-bin" "$branch/checkpoint_best.pt" "$subset" \
             "$branch/$subset.${languages[3]}" "${undo[@]}"

@@ -67,10 +67,11 @@ train_parsers() {
     [ "$k" != converge ] || k=random_k
     parent=$out/parsing/$treebank/$(variant_of "$k").$size.epochs_$epochs.lr_$lr.hidden_$hidden
     sentences=$(grep -c $'^1\t' "$train_file")
+    options=(--preset undirected_parser_ud)
     if [ "$size" = paper ]; then
-        options=(--arch undirected_parser_ud --encoder-folder "$encoder" --weight-decay 0.01)
+        options+=(--encoder-folder "$encoder")
     else
-        options=(--arch undirected_parser_ud_cpu --adam-betas "(0.9, 0.99)")
+        options=(--preset undirected_parser_ud_cpu)
     fi
     if [ "$k" = random_k ]; then
         options+=(--passes 5 --random-passes)
@@ -79,11 +80,8 @@ train_parsers() {
     fi
     folders=()
     for seed in "${seeds[@]}"; do
-        train "$parent/seed_$seed" "$folder" --task dependency_parsing \
-            --criterion dependency_parsing "${options[@]}" --hidden-size "$hidden" \
-            --optimizer adam --lr "$lr" --lr-scheduler polynomial_decay --warmup-updates 20 \
-            --total-num-update $((epochs * ((sentences + 19) / 20))) --clip-norm 1 \
-            --batch-size 20 --best-checkpoint-metric uas --maximize-best-checkpoint-metric
+        train "$parent/seed_$seed" "$folder" "${options[@]}" --hidden-size "$hidden" --lr "$lr" \
+            --no-max-update --total-num-update $((epochs * ((sentences + 19) / 20)))
         folders+=("$parent/seed_$seed")
     done
 }

@@ -101,18 +101,16 @@ def test_further_options_replace_those_of_the_preset():
 
 
 @pytest.mark.parametrize("name", presets.names())
-def test_flags_of_a_preset_can_be_switched_off(name, parse):
+def test_options_of_a_preset_can_be_taken_away(name, parse):
     preset = presets.preset(name)
-    flags = [flag for flag, value in preset.options.items() if value is None]
-    off = [f"--no-{flag}" for flag in flags]
-    mine = arguments(name, *off, "--seed=7")
-    assert mine == [word for word in arguments(name, "--seed=7") if word[2:] not in flags]
+    off = [f"--no-{option}" for option in [*preset.options, *(preset.needs or {})]]
+    assert presets.arguments_of(preset, [*off, "--seed=7"]) == ["--seed=7"]
     for word in off:  # fairseq has no such option, so that it cannot be meant
         with pytest.raises(AssertionError, match=f"unrecognized arguments: {word}"):
             parse([*(["data"] if preset.data else []), *arguments(name), word])
 
 
-def test_the_last_word_about_a_flag_counts():
+def test_the_last_word_about_an_option_counts():
     flag = "maximize-best-checkpoint-metric"
     preset = presets.Preset("x", "", "", "", {flag: None, "no-epoch-checkpoints": None})
 
@@ -125,6 +123,10 @@ def test_the_last_word_about_a_flag_counts():
     ]  # fmt: skip
     assert mine(f"--no-{flag}", f"--{flag}") == ["--no-epoch-checkpoints", f"--{flag}"]
     assert mine("--no-cpu") == [f"--{flag}", "--no-epoch-checkpoints", "--no-cpu"]
+    assert "--arch" not in arguments("udgn_cpu", "--no-arch")
+    with pytest.raises(InputError, match="^udgn_cpu needs --max-update above 0"):
+        arguments("udgn_cpu", "--no-max-update")
+    assert "--max-update" not in arguments("udgn_cpu", "--no-max-update", "--total-num-update", "9")
     for words in ([f"--no-{flag}=1"], [f"--no-{flag}", "1"]):
         with pytest.raises(InputError, match=f"^--no-{flag} takes no value, but is given as"):
             mine(*words)

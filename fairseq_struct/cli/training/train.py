@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """
     parser.usage = "%(prog)s [DATA] --preset NAME [options of fairseq-train]"
     parser.epilog = (
-        "Options replace those of the preset. --no-FLAG takes a flag of the preset away, such as\n"
+        "Options replace those of the preset. --no-OPTION takes one of the preset away, such as\n"
         "--no-maximize-best-checkpoint-metric; --epoch-checkpoints keeps those of all epochs.\n\n"
         "fairseq-struct presets lists the presets. The options that an architecture, a task and a\n"
         "criterion have are shown by\n"
