@@ -65,10 +65,11 @@ def test_a_comment_is_one_line():
     assert dependency_tikz(["a\nb\r%"], [0]).splitlines()[1].startswith(r"\begin")
 
 
-def test_in_a_document(tmp_path):
+@pytest.mark.parametrize("encoding", ["", r"\usepackage[T1]{fontenc}"])
+def test_in_a_document(encoding, tmp_path):
     if shutil.which("pdflatex") is None:
         pytest.skip("no pdflatex here")
-    document = r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{tikz}\begin{document}"
+    document = rf"\documentclass{{article}}{encoding}\usepackage{{tikz}}\begin{{document}}"
     (tmp_path / "a.tex").write_text(f"{document}{''.join(pictures())}" + r"\end{document}")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")

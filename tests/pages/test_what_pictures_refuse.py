@@ -57,6 +57,8 @@ def curve(*runs):
          "probabilities: number 2 is 2, not from 0 to 1"),
         (lambda: pages.constituency_svg(**TREE, distances=[1, nan, 2]),
          "distances: number 2 is nan, not finite"),
+        (lambda: pages.constituency_svg(**TREE, distances=[1e308, -1e308, 2]),
+         "distances: no scale goes from -1e"),
         (lambda: pages.constituency_svg(**TREE, distances=["x", 1, 2]),
          "distances: not all are numbers"),
         (lambda: pages.constituency_tikz(AB, [(0, nan)]), r"spans: number 1 is no pair \(start, e"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.pages.drawing.inputs import numbers_in
@@ -36,7 +37,8 @@ def distance_bars(
         The shapes, and y of the lower end.
 
     Raises:
-        InputError: distances that belong neither to the words nor to their gaps, or not finite.
+        InputError: distances that belong neither to the words nor to their gaps, or that are not
+            finite, or whose differences are not.
     """
     values = numbers_in(distances, "distances")
     if len(values) not in (len(words), len(words) - 1) or not values:
@@ -48,6 +50,8 @@ def distance_bars(
         places = [right for _, right in columns[:-1]]
         names = [f"{one} | {other}" for one, other in zip(words, words[1:], strict=False)]
     low, high = _range(values)
+    if not isfinite(high - low):
+        raise InputError(f"distances: no scale goes from {low:g} to {high:g}")
     top += _MARGIN
 
     def y_of(value: float) -> float:

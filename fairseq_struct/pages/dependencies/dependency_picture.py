@@ -17,7 +17,7 @@ from fairseq_struct.pages.drawing.word_places import columns_apart
 _FIRST, _STEP, _LABELLED_STEP = 20, 14, 20
 # Height of the line of words; from an arc's line to its label; around a label; at the edges.
 _WORDS, _ABOVE, _BESIDE, _MARGIN = 24, 3, 10, 4
-_FAINTEST = 0.3
+_FAINTEST = 0.45  # on a dark ground, less is hardly seen
 
 
 @dataclass(frozen=True)

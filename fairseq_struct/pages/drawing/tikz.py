@@ -1,6 +1,12 @@
-"""Pictures as TikZ, for papers; nothing but the package ``tikz`` is needed."""
+"""Pictures as TikZ, for papers; nothing but the package ``tikz`` is needed.
+
+pdfTeX has Latin letters alone; words of other scripts are for LuaTeX or XeTeX, in a document whose
+fonts have them.
+"""
 
 from __future__ import annotations
+
+import unicodedata
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.pages.drawing.shapes import BLACK, Arc, Box, Dot, Image, Label, Line, Picture
@@ -11,7 +17,7 @@ _POINTS = 0.75
 _ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
     "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\char34{}",
     "-": "-{}", "\n": " ", "…": r"\ldots{}", "→": r"$\rightarrow$", "−": r"$-$", "·": r"$\cdot$",
 }  # fmt: skip
 
@@ -37,8 +43,12 @@ def tikz(picture: Picture) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text in which nothing is a command of TeX."""
-    return "".join(_ESCAPES.get(letter, letter) for letter in visible(text))
+    """A text in which nothing is a command of TeX.
+
+    Letters with accents become one character each, because pdfTeX has no accents by themselves.
+    """
+    composed = unicodedata.normalize("NFC", visible(text))
+    return "".join(_ESCAPES.get(letter, letter) for letter in composed)
 
 
 def _at(x: float, y: float) -> str:
