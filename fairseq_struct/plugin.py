@@ -14,6 +14,7 @@ from fairseq_struct.hooks import (
     hydra_configs,
     one_tracked_run,
     save_folder,
+    several_processes,
 )
 
 ROOMS = ("models", "tasks", "criterions", "optim")
@@ -37,6 +38,7 @@ def load() -> list[str]:
     save_folder.install()
     one_tracked_run.install()
     diverged_training.install()
+    several_processes.install()
     help_of_parts.install(importlib.import_module("fairseq.options"))
     names = registering_modules()
     for name in names:

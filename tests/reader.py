@@ -62,7 +62,7 @@ wrapped() {
 SMALLER
     command "${arguments[@]}"
 }
-for program in fairseq-train fairseq-generate fairseq-struct; do
+for program in fairseq-train fairseq-generate fairseq-struct torchrun; do
     eval "$program() { wrapped $program \\"\\$@\\"; }"
 done
 """

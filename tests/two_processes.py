@@ -3,7 +3,9 @@
 import functools
 import json
 import multiprocessing
+import os
 import re
+import socket
 import traceback
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -45,7 +47,10 @@ class Trained(NamedTuple):
         ]  # fmt: skip
 
 
-def train(folder: Path, *options: object, workers: int = 1, ddp: str = "legacy_ddp"):
+def train(
+    folder: Path, *options: object, workers: int = 1, ddp: str = "legacy_ddp",
+    torchrun: bool = False,
+):  # fmt: skip
     """Train on the CPU, and wait for the end; a worker that fails ends the others.
 
     Args:
@@ -53,6 +58,7 @@ def train(folder: Path, *options: object, workers: int = 1, ddp: str = "legacy_d
         options: of ``fairseq-train``.
         workers: how many processes.
         ddp: ``--ddp-backend``.
+        torchrun: whether workers know of each other by torchrun's variables, not by options.
 
     Returns:
         :class:`Trained` for every worker.
@@ -61,13 +67,19 @@ def train(folder: Path, *options: object, workers: int = 1, ddp: str = "legacy_d
     arguments = [*map(str, options), f"--save-dir={folder}", "--cpu"]
     processes = {}
     (folder / "meeting").unlink(missing_ok=True)
+    port = str(_free_port())
     for rank in range(workers):
+        place = {}
         several = [
             f"--distributed-world-size={workers}", f"--distributed-rank={rank}",
             f"--device-id={rank}", "--distributed-no-spawn", "--distributed-backend=gloo",
             f"--distributed-init-method=file://{folder}/meeting", f"--ddp-backend={ddp}",
         ]  # fmt: skip
-        given = (folder, rank, [*arguments, *several] if workers > 1 else arguments)
+        if torchrun:
+            several = several[-1:]
+            place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "RANK": str(rank),
+                     "WORLD_SIZE": str(workers), "LOCAL_RANK": str(rank)}  # fmt: skip
+        given = (folder, rank, [*arguments, *several] if workers > 1 else arguments, place)
         process = _warm().Process(target=_work, args=given)
         process.start()
         processes[process.sentinel] = process
@@ -95,23 +107,24 @@ def _warm():
     return context
 
 
-def _work(folder: Path, rank: int, arguments: list[str]):
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def _work(folder: Path, rank: int, arguments: list[str], place: dict[str, str]):
     """The body of a worker."""
+    os.environ.update(place)
     log = folder / f"{rank}.log"
     log.write_text("")
     try:
         torch.set_num_threads(1)
         import fairseq_cli.train
-        from fairseq.models import distributed_fairseq_model
         from fairseq_commands import in_this_process, run
 
         trainers, trainer = [], fairseq_cli.train.Trainer
         fairseq_cli.train.Trainer = lambda *given: trainers.append(trainer(*given)) or trainers[0]
-        # fairseq names a device; torch accepts one for GPUs only.
-        distributed = distributed_fairseq_model.DistributedDataParallel
-        distributed_fairseq_model.DistributedDataParallel = (
-            lambda device_ids, output_device, **options: distributed(**options)
-        )
         with in_this_process():
             log.write_text(run("train", *arguments))
         torch.save(trainers[0].get_model().state_dict(), folder / f"{rank}.pt")

@@ -1,0 +1,88 @@
+"""Processes that ``torchrun`` starts train one model together, on GPUs or on CPUs.
+
+fairseq looks at ``torchrun``'s variables only where ``--distributed-world-size`` is above 1, and
+its default is the number of visible GPUs. On machines with one GPU each, or none, every process
+would train a model of its own in the same folder. It also counts GPUs to number processes, which
+fails where there is none, and names a device to ``DistributedDataParallel``, which takes one for
+GPUs alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+from collections.abc import Callable
+from typing import Any
+
+from fairseq_struct.errors import InputError
+
+# What torchrun sets for each process.
+_PLACE = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
+
+
+@functools.cache
+def install() -> None:
+    """Replace fairseq's functions by those of this file; calling it again has no effect."""
+    utils = importlib.import_module("fairseq.distributed.utils")
+    utils.infer_init_method = _as_torchrun_says(utils.infer_init_method)
+    models = importlib.import_module("fairseq.models.distributed_fairseq_model")
+    models.DistributedDataParallel = _without_device(models.DistributedDataParallel)
+    call = utils.call_main
+
+    @functools.wraps(call)
+    def call_main(cfg: Any, main: Callable[..., Any], **passthrough: Any) -> None:
+        if cfg.common.cpu or not _gpus():
+            _on_cpus(cfg.distributed_training)
+        call(cfg, main, **passthrough)
+
+    utils.call_main = call_main
+
+
+def _as_torchrun_says(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def infer_init_method(cfg: Any, force_distributed: bool = False) -> None:
+        if _processes() > 1:  # above 1, fairseq finds the rest in the variables
+            cfg.distributed_world_size = _processes()
+        original(cfg, force_distributed)
+
+    return infer_init_method
+
+
+def _on_cpus(cfg: Any) -> None:
+    """Say how processes on CPUs meet, if ``torchrun`` started this one."""
+    if _processes() < 2 or cfg.distributed_init_method is not None:
+        return
+    cfg.distributed_init_method = "env://"
+    cfg.distributed_world_size, cfg.distributed_rank = _processes(), _number("RANK", 0)
+    cfg.distributed_no_spawn, cfg.device_id = True, _number("LOCAL_RANK", 0)
+    if cfg.distributed_backend == "nccl":  # the default, which is for GPUs alone
+        cfg.distributed_backend = "gloo"
+
+
+def _without_device(original: type) -> Callable[..., Any]:
+    @functools.wraps(original, updated=())
+    def distributed(module: Any, *args: Any, **options: Any) -> Any:
+        if all(parameter.device.type == "cpu" for parameter in module.parameters()):
+            options.update(device_ids=None, output_device=None)
+        return original(module, *args, **options)
+
+    return distributed
+
+
+def _processes() -> int:
+    """How many processes ``torchrun`` started; 1 without it."""
+    return _number("WORLD_SIZE", 1) if all(name in os.environ for name in _PLACE) else 1
+
+
+def _number(name: str, default: int) -> int:
+    value = os.environ.get(name)
+    if value is None:
+        return default
+    if not value.isdecimal():
+        raise InputError(f"the environment's {name} must be a number, not {value!r}")
+    return int(value)
+
+
+def _gpus() -> int:
+    return importlib.import_module("torch").cuda.device_count()
