@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Training on two machines, tried on one: two network namespaces, joined by a cable of their own,
 # with a process each, which know each other by their addresses alone. Needs root and `ip`.
-#   recipes/scale/two_machines.sh DATA PRESET [OPTION…]
+#   recipes/benchmarks/scale/two_machines.sh DATA PRESET [OPTION…]
 # OPTIONs are those of `fairseq-struct train`. The training is that of one process with
 # --update-freq 2. What the second machine prints is shown only if it fails.
 
