@@ -49,7 +49,7 @@ TASKS = {
     "sequence_completion": (
         "undirected_attention_completion_cpu", "sequence_completion --share 0.02", [],
     ),
-    "image_classification": ("undirected_convnet_mnist_cpu", "image_classification generated", []),
+    "image_classification": ("undirected_convnet_mnist_cpu", "image_classification generate", []),
     "dependency_parsing": ("undirected_parser_ud_cpu", "dependency_treebank generated", []),
     "latent_clusters": ("latent_clusters", None, []),
 }  # fmt: skip
