@@ -58,6 +58,8 @@ def open_lines(path: str | Path, dictionary=None, implementation: str | None = "
             logger.info("%s lines in %s", f"{len(lines):,}", path)
             return lines
         lines = data_utils.load_indexed_dataset(str(path), dictionary, implementation)
+        if getattr(lines, "supports_prefetch", False):  # the format cached reads nothing otherwise
+            lines.prefetch(range(len(lines)))
         if lines is not None and len(lines):
             lines[len(lines) - 1]  # the last line shows whether the file is truncated
     except Exception as error:  # damaged files may raise any exception
