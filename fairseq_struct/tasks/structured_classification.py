@@ -43,7 +43,10 @@ class StructuredClassificationConfig(FairseqDataclass):
 
     data: Optional[str] = field(  # noqa: UP045
         default=None,
-        metadata={"help": "folder data-bin made by fairseq-struct prepare labelled_text"},
+        metadata={
+            "help": "folder data-bin made by fairseq-struct prepare labelled_text, or several, as "
+            "in a:b:c, one per epoch"
+        },
     )
     heads_path: Optional[str] = field(  # noqa: UP045
         default=None,

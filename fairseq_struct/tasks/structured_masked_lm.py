@@ -30,7 +30,10 @@ class StructuredMaskedLMConfig(FairseqDataclass):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
-        default=None, metadata={"help": "folder data-bin of a language model"}
+        default=None,
+        metadata={
+            "help": "folder data-bin of a language model, or several, as in a:b:c, one per epoch"
+        },
     )
     mask_rate: float = field(
         default=0.3, metadata={"help": "probability that a word is hidden"}
