@@ -10,6 +10,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import register_task
 from omegaconf import II
 
+from fairseq_struct.data.datasets.packed_tensors import PackedTensors
 from fairseq_struct.data.datasets.parsed_sentences import ParsedSentences
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of, refuse_reserved
@@ -97,26 +98,25 @@ class DependencyParsingTask(SentenceTask):
                 it has several roots but the model finds trees with one, or it is too long.
         """
         trees = read_treebank(treebank_file(self.cfg.data, split))
-        sentences, heads = [], []
-        for tree in trees:
-            self._check(tree)
-            try:
-                sentences.append(self._read(tree.words))
-            except InputError as error:
-                raise InputError(f"{tree.place}: {error}") from None
-            heads.append(torch.tensor(tree.heads))
+        sentences = PackedTensors(map(self._checked, trees))
+        heads = PackedTensors(torch.tensor(tree.heads) for tree in trees)
         padding = getattr(self._model, "padding", self.words.pad())
         self.datasets[split] = ParsedSentences(
             sentences, heads, padding, shuffle=split == "train", seed=self.cfg.seed
         )
 
-    def _check(self, tree: Sentence):
+    def _checked(self, tree: Sentence) -> torch.Tensor:
+        """What the model reads of a sentence whose tree it can find."""
         roots = tree.heads.count(0)
         if roots != 1 and getattr(self._model, "single_root", False):
             raise InputError(
                 f"{tree.place}: this sentence has {roots} roots, but the model finds trees with "
                 "one; --roots multiple allows several"
             )
+        try:
+            return self._read(tree.words)
+        except InputError as error:
+            raise InputError(f"{tree.place}: {error}") from None
 
     def _read(self, words: tuple[str, ...]) -> torch.Tensor:
         if self._model is None:

@@ -2,16 +2,16 @@
 
 import logging
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import torch
-from fairseq import utils
 from fairseq.data import iterators
 from fairseq.distributed import utils as distributed_utils
 from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
 
 from fairseq_struct.data.datasets.indexed_lines import load_lines
+from fairseq_struct.data.datasets.mapped.shards import check_shards, shard
+from fairseq_struct.data.datasets.mapped.tokens import tokens_of
 from fairseq_struct.data.datasets.token_streams import TokenStreams
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import check_dictionary
 from fairseq_struct.errors import InputError
@@ -69,21 +69,21 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         """Load the dictionary.
 
         Raises:
-            InputError: the dictionary is missing or damaged.
+            InputError: the dictionary is missing or damaged, or another shard has another one.
         """
         if args.data:
-            check_dictionary(Path(utils.split_paths(args.data)[0]) / "dict.txt")
+            check_dictionary(shard(args.data) / "dict.txt")
+            check_shards(args.data, ["dict.txt"])
         return super().setup_dictionary(args, **kwargs)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **_):
-        """Load a split.
+        """Load a split; with several folders, that of this epoch.
 
         Raises:
             InputError: the split is missing or empty.
         """
-        path = Path(self.args.data) / split
-        lines = load_lines(path, self.dictionary, self.args.dataset_impl)
-        tokens = torch.cat([lines[i].int() for i in range(len(lines))])
+        path = shard(self.args.data, epoch) / split
+        tokens = tokens_of(load_lines(path, self.dictionary, self.args.dataset_impl))
         vary = split == "train" and not self.args.fixed_windows
         self.datasets[split] = TokenStreams(
             tokens, self.dictionary.pad(), self.dictionary.eos(), self.args.tokens_per_sample, vary,

@@ -21,6 +21,10 @@ from fairseq_struct.data.datasets.gold_trees import (
 )
 from fairseq_struct.data.datasets.indexed_lines import open_lines
 from fairseq_struct.data.datasets.labelled_sentences import LabelledSentences
+from fairseq_struct.data.datasets.mapped.lines import MappedLines
+from fairseq_struct.data.datasets.mapped.shards import check_shards, shard
+from fairseq_struct.data.datasets.mapped.tokens import tokens_of
+from fairseq_struct.data.datasets.packed_tensors import PackedTensors
 from fairseq_struct.data.prepared.labelled_folder import OPTIONS, TREES
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.data.readers.conllu import read_conllu
@@ -30,6 +34,8 @@ from fairseq_struct.files.text_files import read_text
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS, DEPENDENCIES
 from fairseq_struct.tasks.sentence_task import SentenceTask
 
+DICTIONARIES = ("dict.txt", "dict.label.txt")
+
 
 @dataclass
 class StructuredClassificationConfig(FairseqDataclass):
@@ -37,7 +43,10 @@ class StructuredClassificationConfig(FairseqDataclass):
 
     data: Optional[str] = field(  # noqa: UP045
         default=None,
-        metadata={"help": "folder data-bin made by fairseq-struct prepare labelled_text"},
+        metadata={
+            "help": "folder data-bin made by fairseq-struct prepare labelled_text, or several, as "
+            "in a:b:c, one per epoch"
+        },
     )
     heads_path: Optional[str] = field(  # noqa: UP045
         default=None,
@@ -98,13 +107,15 @@ class StructuredClassificationTask(SentenceTask):
             raise InputError("--truncate cannot cut the trees of --gold-trees")
         self.labels = labels
         self._model = None  # gives the sentences per instance and the kind of gold trees
-        options = Path(cfg.data) / OPTIONS
+        options = shard(cfg.data) / OPTIONS
         try:
             self.lower = options.is_file() and bool(json.loads(read_text(options))["lower"])
         except InputError:
             raise
         except (ValueError, KeyError, TypeError, RecursionError):
             raise InputError(f"{options}: damaged; prepare the data again") from None
+        if cfg.heads_path and shard(cfg.data, 1) != shard(cfg.data, 2):
+            raise InputError("--heads-path is for data in one folder, which has its sentences")
         self.gold = [] if not cfg.heads_path else list(read_conllu(Path(cfg.heads_path)))
         if cfg.heads_path and not self.gold:
             raise InputError(f"{cfg.heads_path}: contains no tree")
@@ -114,18 +125,20 @@ class StructuredClassificationTask(SentenceTask):
         """Load the dictionaries.
 
         Raises:
-            InputError: the folder or one of its dictionaries does not exist.
+            InputError: the folder or one of its dictionaries does not exist, or another shard has
+                other dictionaries.
         """
         if not cfg.data:
             raise InputError("the task needs a folder made by fairseq-struct prepare labelled_text")
-        folder = Path(cfg.data)
-        for name in ("dict.txt", "dict.label.txt"):
+        folder = shard(cfg.data)
+        for name in DICTIONARIES:
             if not (folder / name).is_file():
                 raise InputError(
                     f"{folder / name}: no such file; "
                     "fairseq-struct prepare labelled_text makes such folders"
                 )
-        words, labels = (load_dictionary(folder / name) for name in ("dict.txt", "dict.label.txt"))
+        words, labels = (load_dictionary(folder / name) for name in DICTIONARIES)
+        check_shards(cfg.data, DICTIONARIES)
         return cls(cfg, words, labels)
 
     @property
@@ -156,13 +169,13 @@ class StructuredClassificationTask(SentenceTask):
         return model
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
-        """Load a split of the folder.
+        """Load a split of the folder; with several folders, of that of this epoch.
 
         Raises:
-            InputError: the split does not exist, a sentence is empty or too long, or the file with
-                gold trees does not fit.
+            InputError: the split does not exist, a sentence is empty or too long, or the files with
+                labels or gold trees do not fit.
         """
-        prefix = Path(self.cfg.data) / split
+        prefix = shard(self.cfg.data, epoch) / split
         names = [f"{prefix}.sentence{side}" for side in (1, 2)]
         names = [name for name in names if Path(f"{name}.idx").is_file()]
         if not names:
@@ -172,14 +185,14 @@ class StructuredClassificationTask(SentenceTask):
                 f"{prefix}: this model reads {self._model.sides} sentence(s) per instance, but "
                 f"the data have {len(names)}"
             )
-        sides = [
-            [self._cut(tensor, name, line) for line, tensor in enumerate(_load(name), 1)]
-            for name in names
-        ]
-        targets = torch.cat([label.long() for label in _load(f"{prefix}.label")])
+        sides = [self._sentences(name) for name in names]
+        targets = _load(f"{prefix}.label")
+        for name, lines in zip(names, sides, strict=True):
+            if len(lines) != len(targets):
+                raise InputError(f"{name}: {len(lines)} lines, but there are {len(targets)} labels")
         self.datasets[split] = LabelledSentences(
-            sides, targets - self.labels.nspecial, self.words.pad(),
-            self._gold_trees(split, sides), self._gold_kind is not None,
+            sides, tokens_of(targets, self.labels.nspecial, torch.int64), self.words.pad(),
+            self._gold_trees(prefix, sides), self._gold_kind is not None,
             shuffle=split == "train", seed=self.cfg.seed,
         )  # fmt: skip
 
@@ -187,46 +200,47 @@ class StructuredClassificationTask(SentenceTask):
     def _gold_kind(self) -> str | None:
         return getattr(self._model, "gold_kind", None)
 
-    def _cut(self, sentence: torch.Tensor, name: str, line: int) -> torch.Tensor:
-        longest = self.cfg.longest_sentence
-        if len(sentence) == 0:
-            raise InputError(f"{name}: sentence {line} is empty")
-        if longest and len(sentence) > longest:
-            if not self.cfg.truncate:
+    def _sentences(self, name: str) -> MappedLines:
+        """The sentences of a side, cut under ``--truncate``."""
+        lines, longest = _load(name), self.cfg.longest_sentence
+        for number, size in lines.first_of_each_size():
+            if not size:
+                raise InputError(f"{name}: sentence {number + 1} is empty")
+            if longest and size > longest and not self.cfg.truncate:
                 raise InputError(
-                    f"{name}: sentence {line} has {len(sentence)} words, more than "
+                    f"{name}: sentence {number + 1} has {size} words, more than "
                     f"--longest-sentence {longest}; --truncate cuts it"
                 )
-            return sentence[:longest].clone()
-        return sentence
+        return lines.cut(longest) if longest else lines
 
-    def _gold_trees(self, split: str, sides: list[list[torch.Tensor]]):
-        """Gold trees of this split that the model uses, for each side; None if there are none."""
-        folder = Path(self.cfg.data)
+    def _gold_trees(self, prefix: Path, sides: list[MappedLines]):
+        """Gold trees of a split that the model uses, for each side; None if there are none."""
+        training = prefix.name == "train"
         reads = self._gold_kind == CONSTITUENTS
-        scored = getattr(self._model, "tree_kind", None) == CONSTITUENTS and split != "train"
+        scored = getattr(self._model, "tree_kind", None) == CONSTITUENTS and not training
         if self.formulas and (reads or scored):
             return [
-                formula_trees(folder / f"{split}.sentence{side}", one, self.words, self.formulas)
+                formula_trees(Path(f"{prefix}.sentence{side}"), one, self.words, self.formulas)
                 for side, one in enumerate(sides, 1)
             ]
         if reads:
-            paths = [folder / f"{split}.{TREES}{side}" for side, _ in enumerate(sides, 1)]
+            paths = [Path(f"{prefix}.{TREES}{side}") for side, _ in enumerate(sides, 1)]
             return [
                 self._readable(path, constituents_of(path, sentences, self.label_names))
                 for path, sentences in zip(paths, sides, strict=True)
             ]
-        if not self.gold or split != "train":
+        if not self.gold or not training:
             return None
+        text = prefix.parent.absolute().parent / "text"
         texts = [
-            words_of(folder.absolute().parent / "text" / f"{split}.sentence{side}", len(sentences))
+            words_of(text / f"{prefix.name}.sentence{side}", len(sentences))
             for side, sentences in enumerate(sides, 1)
         ]
         return heads_of(
             self.gold, self.cfg.heads_path, texts, self.lower, self.cfg.longest_sentence or None
         )
 
-    def _readable(self, path: Path, trees: list[torch.Tensor]) -> list[torch.Tensor]:
+    def _readable(self, path: Path, trees: PackedTensors) -> PackedTensors:
         """The gold constituents of a file, refused if the model cannot read one of them."""
         for line, tree in enumerate(trees, 1):
             if not self._model.can_build(tree):
@@ -250,8 +264,10 @@ class StructuredClassificationTask(SentenceTask):
         return self.labels
 
 
-def _load(prefix: str):
+def _load(prefix: str) -> MappedLines:
     found = open_lines(prefix)
     if found is None:
         raise InputError(f"{prefix}.idx: no such file")
+    if not len(found):
+        raise InputError(f"{prefix}.bin: empty")
     return found

@@ -1,7 +1,6 @@
 """Masked language modelling over words, with evaluation of the trees that models infer."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
@@ -12,6 +11,7 @@ from fairseq.tasks import register_task
 from omegaconf import II
 
 from fairseq_struct.data.datasets.indexed_lines import load_lines
+from fairseq_struct.data.datasets.mapped.shards import check_shards, shard
 from fairseq_struct.data.datasets.masked_sentences import MaskedSentences
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.data.prepared.vocabulary.reserved_words import MASK, index_of
@@ -30,7 +30,10 @@ class StructuredMaskedLMConfig(FairseqDataclass):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
-        default=None, metadata={"help": "folder data-bin of a language model"}
+        default=None,
+        metadata={
+            "help": "folder data-bin of a language model, or several, as in a:b:c, one per epoch"
+        },
     )
     mask_rate: float = field(
         default=0.3, metadata={"help": "probability that a word is hidden"}
@@ -97,16 +100,17 @@ class StructuredMaskedLMTask(SentenceTask):
 
         Raises:
             InputError: the folder or its dictionary does not exist, the dictionary has the mask as
-                a word, or the treebank cannot be read.
+                a word, another shard has another dictionary, or the treebank cannot be read.
         """
         if not cfg.data:
             raise InputError("the task needs the data-bin folder of a language model")
-        path = Path(cfg.data) / "dict.txt"
+        path = shard(cfg.data) / "dict.txt"
         if not path.is_file():
             raise InputError(f"{path}: no such file; fairseq-preprocess --only-source makes it")
         words = load_dictionary(path)
         if MASK in words:
             raise InputError(f"{path}: has {MASK} as a word, but it is a special symbol")
+        check_shards(cfg.data, ["dict.txt"])
         return cls(cfg, words)
 
     def _gold(self, path: str) -> list[tuple[torch.Tensor, list[int]]]:
@@ -138,23 +142,19 @@ class StructuredMaskedLMTask(SentenceTask):
         return model
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
-        """Load a split of the folder.
+        """Load a split of the folder; with several folders, of that of this epoch.
 
         Raises:
             InputError: the split does not exist, a sentence is empty or too long for the model, or
                 none of the split's words is ever hidden.
         """
-        path = Path(self.cfg.data) / split
-        lines = load_lines(path, self.words)
-        sentences = []
-        for number in range(len(lines)):
-            line = lines[number]
-            line = line[:-1] if len(line) and line[-1] == self.words.eos() else line
-            if not len(line):
+        path = shard(self.cfg.data, epoch) / split
+        sentences = load_lines(path, self.words).without_end(self.words.eos())
+        for number, size in sentences.first_of_each_size():
+            if not size:
                 raise InputError(f"{path}.bin: sentence {number + 1} is empty")
             if self._model is not None:
-                self._model.check_length(len(line), f"{path}.bin: sentence {number + 1}")
-            sentences.append(line)
+                self._model.check_length(size, f"{path}.bin: sentence {number + 1}")
         training = split == "train"
         self.datasets[split] = MaskedSentences(
             sentences, self.words.pad(), self.words.unk(), self.mask, self.cfg.mask_rate,

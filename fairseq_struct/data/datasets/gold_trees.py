@@ -5,14 +5,16 @@ The brackets are those of a file, or a formula's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
 from fairseq_struct.data.datasets.labelled_sentences import UNKNOWN
+from fairseq_struct.data.datasets.packed_tensors import PackedTensors, PickedTensors
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.formulas.formula_trees import constituents
 from fairseq_struct.data.readers.labelled_brackets import read_line
@@ -22,31 +24,32 @@ from fairseq_struct.files.text_files import read_lines
 Words = tuple[str, ...]
 
 
-def words_of(path: Path, count: int) -> list[Words]:
-    """Read the words of each sentence of a prepared text.
+def words_of(path: Path, sentences: int) -> Iterator[Words]:
+    """Yield the words of each sentence of a prepared text.
 
     Args:
         path: the text.
-        count: expected number of sentences.
+        sentences: their expected number.
 
     Raises:
-        InputError: the file is missing, or its number of sentences is not ``count``.
+        InputError: the file is missing, or its number of sentences is not the expected one.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; --heads-path needs it to find its sentences")
     lines = read_lines(path)
-    if len(lines) != count:
-        raise InputError(f"{path}: {len(lines)} sentences, but data-bin has {count}")
-    return [tuple(line.split()) for line in lines]
+    if len(lines) != sentences:
+        raise InputError(f"{path}: {len(lines)} sentences, but data-bin has {sentences}")
+    for line in lines:
+        yield tuple(line.split())
 
 
 def heads_of(
     gold: Sequence[Sentence],
     path: str | Path,
-    texts: Sequence[Sequence[Words]],
+    texts: Sequence[Iterable[Words]],
     lower: bool = False,
     longest: int | None = None,
-) -> list[list[Tensor | None]]:
+) -> list[PickedTensors]:
     """Match gold heads (n,) to sentences by their words; None for sentences without a tree.
 
     Args:
@@ -59,23 +62,26 @@ def heads_of(
     Raises:
         InputError: a gold sentence is not in ``texts``, or has two different trees.
     """
-    wanted = {words for side in texts for words in side}
+    every = [tuple(word.lower() if lower else word for word in one.words) for one in gold]
+    numbers = {words: number for number, words in enumerate(dict.fromkeys(every))}
+    picks = [np.fromiter((numbers.get(words, -1) for words in side), np.int32) for side in texts]
+    wanted = {number for side in picks for number in np.unique(side).tolist()}
     found: dict[Words, tuple[int, ...]] = {}
-    for sentence in gold:
-        words = tuple(word.lower() if lower else word for word in sentence.words)
-        if words not in wanted:
+    for sentence, words in zip(gold, every, strict=True):
+        if numbers[words] not in wanted:
             raise InputError(f"{path}:{sentence.line}: this sentence is not in the training split")
         if found.setdefault(words, sentence.heads) != sentence.heads:
             raise InputError(f"{path}:{sentence.line}: this sentence has a different tree above")
-    heads = {words: torch.tensor(tree)[:longest] for words, tree in found.items()}
-    for tree in heads.values():
+    heads = [torch.tensor(tree)[:longest] for tree in found.values()]
+    for tree in heads:
         tree[tree > len(tree)] = UNKNOWN  # these heads were cut off
-    return [[heads.get(words) for words in side] for side in texts]
+    trees = PackedTensors(heads)
+    return [PickedTensors(trees, side) for side in picks]
 
 
 def constituents_of(
     path: Path, sentences: Sequence[Tensor], labels: Sequence[str]
-) -> list[Tensor]:
+) -> PackedTensors:
     """Constituents (m, 3) of each sentence: start, end, number of the label or ``UNKNOWN``.
 
     Args:
@@ -91,11 +97,16 @@ def constituents_of(
             f"{path}: no such file, but this model needs gold trees; prepare the data with "
             "fairseq-struct prepare labelled_text --trees, or give --gold-trees for formulas"
         )
-    numbers = {label: number for number, label in enumerate(labels)}
-    trees = []
     lines = read_lines(path)
     if len(lines) != len(sentences):
         raise InputError(f"{path}: {len(lines)} trees, but there are {len(sentences)} sentences")
+    return PackedTensors(_constituents(path, lines, sentences, labels))
+
+
+def _constituents(
+    path: Path, lines: Sequence[str], sentences: Sequence[Tensor], labels: Sequence[str]
+) -> Iterator[Tensor]:
+    numbers = {label: number for number, label in enumerate(labels)}
     for number, (line, sentence) in enumerate(zip(lines, sentences, strict=True), 1):
         try:
             words, tree = read_line(line)
@@ -107,8 +118,7 @@ def constituents_of(
                 f"{len(sentence)}; --truncate cannot cut trees"
             )
         rows = [(start, end, numbers.get(label, UNKNOWN)) for start, end, label in tree]
-        trees.append(torch.tensor(rows))
-    return trees
+        yield torch.tensor(rows)
 
 
 def formula_tree(words: Sequence[str], kind: str, place: str = "") -> Tensor:
@@ -131,7 +141,7 @@ def formula_tree(words: Sequence[str], kind: str, place: str = "") -> Tensor:
 
 def formula_trees(
     path: Path, sentences: Sequence[Tensor], words: Dictionary, kind: str
-) -> list[Tensor]:
+) -> PackedTensors:
     """:func:`formula_tree` of each sentence.
 
     Args:
@@ -143,7 +153,7 @@ def formula_trees(
     Raises:
         InputError: a sentence is no formula of this kind.
     """
-    return [
+    return PackedTensors(
         formula_tree([words[word] for word in one.tolist()], kind, f"{path}: sentence {number}")
         for number, one in enumerate(sentences, 1)
-    ]
+    )

@@ -1,14 +1,20 @@
 """Splits of text that fairseq-preprocess has binarised."""
 
+import logging
 from pathlib import Path
 
 from fairseq.data import data_utils
+from fairseq.data.indexed_dataset import MMapIndexedDataset, infer_dataset_impl
 
+from fairseq_struct.data.datasets.mapped.lines import MappedLines
+from fairseq_struct.data.datasets.mapped.split_files import SplitFiles
 from fairseq_struct.errors import InputError
+
+logger = logging.getLogger(__name__)
 
 
 def load_lines(path: Path, dictionary, implementation: str | None = "mmap"):
-    """Load the lines of a split, each a tensor of integers.
+    """Load the lines of a split, each a tensor of integers: see :func:`open_lines`.
 
     Args:
         path: the split's two files, without their suffixes.
@@ -19,7 +25,7 @@ def load_lines(path: Path, dictionary, implementation: str | None = "mmap"):
         InputError: the split is missing, empty or damaged.
     """
     content = Path(f"{path}.bin")
-    # An empty file cannot be mapped into memory: fairseq would fail before it counts the lines.
+    # Of an empty file, fairseq's readers may say that it is damaged.
     if content.is_file() and content.stat().st_size == 0:
         raise InputError(f"{content}: the split '{path.name}' is empty")
     lines = open_lines(path, dictionary, implementation)
@@ -33,11 +39,27 @@ def load_lines(path: Path, dictionary, implementation: str | None = "mmap"):
 def open_lines(path: str | Path, dictionary=None, implementation: str | None = "mmap"):
     """Open the lines of a split, which may be empty; None if the split is missing.
 
+    Files of the format ``mmap`` are mapped into memory (:class:`.MappedLines`); fairseq's own
+    reader takes those of other formats.
+
+    Args:
+        path: the split's two files, without their suffixes.
+        dictionary: the dictionary of the words, which only the format ``raw`` needs.
+        implementation: fairseq's ``--dataset-impl``; None for that of the files.
+
     Raises:
         InputError: the files are damaged or truncated.
     """
     try:
+        if "mmap" == (implementation or infer_dataset_impl(str(path))):
+            if not MMapIndexedDataset.exists(str(path)):
+                return None
+            lines = MappedLines(SplitFiles(path))
+            logger.info("%s lines in %s", f"{len(lines):,}", path)
+            return lines
         lines = data_utils.load_indexed_dataset(str(path), dictionary, implementation)
+        if getattr(lines, "supports_prefetch", False):  # the format cached reads nothing otherwise
+            lines.prefetch(range(len(lines)))
         if lines is not None and len(lines):
             lines[len(lines) - 1]  # the last line shows whether the file is truncated
     except Exception as error:  # damaged files may raise any exception

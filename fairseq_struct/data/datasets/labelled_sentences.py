@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
 from fairseq.data import data_utils
 from torch import Tensor
 
-from fairseq_struct.data.datasets.whole_batches import WholeBatches
+from fairseq_struct.data.datasets.mapped.tokens import MappedTokens
+from fairseq_struct.data.datasets.whole_batches import SizedSentences, by_size, sizes_of
 
 # Value of unknown entries of a gold tree, and padding beyond its end.
 UNKNOWN = -1
 
 
-class LabelledSentences(WholeBatches):
+class LabelledSentences(SizedSentences):
     """Instances of one or two sentences.
 
     With ``shuffle``, a batch holds instances of similar length, and every epoch has different
@@ -35,7 +37,7 @@ class LabelledSentences(WholeBatches):
     def __init__(
         self,
         sentences: Sequence[Sequence[Tensor]],
-        targets: Tensor | None,
+        targets: Tensor | MappedTokens | None,
         pad: int,
         gold_trees: Sequence[Sequence[Tensor | None]] | None = None,
         model_reads_trees: bool = True,
@@ -50,10 +52,17 @@ class LabelledSentences(WholeBatches):
         self.shuffle = shuffle
         self.seed = seed
         self.epoch = 1
-        self.lengths = np.array([[len(s) for s in side] for side in sentences]).T
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Words of the longest sentence of each instance."""
+        first, *others = map(sizes_of, self.sentences)
+        for other in others:
+            first = np.maximum(first, other)
+        return first
 
     def __len__(self) -> int:
-        return len(self.lengths)
+        return len(self.sentences[0])
 
     def __getitem__(self, index: int) -> dict:
         item = {"id": index, "sentences": [side[index].long() for side in self.sentences]}
@@ -86,28 +95,22 @@ class LabelledSentences(WholeBatches):
             "net_input": given,
         }
         if self.gold_trees is not None:
-            some = next(tree for side in self.gold_trees for tree in side if tree is not None)
-            trees = side_by_side([item["gold_trees"] for item in items], shape[2], some.shape[1:])
+            trees = side_by_side([item["gold_trees"] for item in items], shape[2], self._entries)
             (given if self.model_reads_trees else batch)["gold_trees"] = trees
         return batch
 
-    def num_tokens(self, index: int) -> int:
-        return int(self.lengths[index].max())
-
-    def size(self, index: int) -> int:
-        return self.num_tokens(index)
+    @cached_property
+    def _entries(self) -> torch.Size:
+        """Shape of an entry of a gold tree."""
+        some = next(tree for side in self.gold_trees for tree in side if tree is not None)
+        return some.shape[1:]
 
     def ordered_indices(self) -> np.ndarray:
         if not self.shuffle:
             return np.arange(len(self))
         with data_utils.numpy_seed(self.seed, self.epoch):
             indices = np.random.permutation(len(self))
-        return indices[np.argsort(self.lengths[indices].max(1), kind="stable")]
-
-    @property
-    def longest(self) -> int:
-        """Words of the longest sentence."""
-        return int(self.lengths.max(initial=0))
+        return by_size(indices, self.sizes)
 
     def set_epoch(self, epoch: int):
         self.epoch = epoch

@@ -1,12 +1,13 @@
 """Sentences with masked words, which a model predicts from the other words."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.data.datasets.whole_batches import SizedSentences
+from fairseq_struct.data.datasets.whole_batches import SizedSentences, by_size, sizes_of
 
 
 class MaskedSentences(SizedSentences):
@@ -34,15 +35,20 @@ class MaskedSentences(SizedSentences):
         self.sentences = sentences
         self.padding, self.unknown, self.mask = padding, unknown, mask
         self.rate, self.seed, self.draws, self.vary = rate, seed, draws, vary
-        self.sizes = np.repeat(np.array([len(sentence) for sentence in sentences]), draws)
         self.epoch = 1
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Words of each draw of each sentence."""
+        sizes = sizes_of(self.sentences)
+        return sizes if self.draws == 1 else np.repeat(sizes, self.draws)
 
     def set_epoch(self, epoch: int):
         """Set the epoch, which changes the draws if ``vary`` is set."""
         self.epoch = epoch
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        return len(self.sentences) * self.draws
 
     def __getitem__(self, index: int) -> dict:
         place, draw = divmod(int(index), self.draws)
@@ -84,7 +90,7 @@ class MaskedSentences(SizedSentences):
         """Indices sorted by length; equal lengths are shuffled, in every epoch if ``vary``."""
         random = np.random.default_rng((self.seed, self.epoch if self.vary else 0))
         order = random.permutation(len(self))
-        return order[np.argsort(self.sizes[order], kind="stable")]
+        return by_size(order, self.sizes)
 
     @property
     def can_reuse_epoch_itr_across_epochs(self) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.data.datasets.whole_batches import ShuffledBySize
+from fairseq_struct.data.datasets.whole_batches import ShuffledBySize, sizes_of
 
 
 class ParsedSentences(ShuffledBySize):
@@ -32,10 +33,14 @@ class ParsedSentences(ShuffledBySize):
         super().__init__()
         self.sentences, self.heads, self.padding = sentences, heads, padding
         self.shuffle, self.seed = shuffle, seed
-        self.sizes = np.array([len(sentence) for sentence in sentences])
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Words of each sentence."""
+        return sizes_of(self.sentences)
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        return len(self.sentences)
 
     def __getitem__(self, index: int) -> dict:
         return {"id": index, "words": self.sentences[index], "heads": self.heads[index]}

@@ -15,7 +15,9 @@ def similar_lengths(lengths: Sequence[int], most: int = BATCH_WORDS) -> Iterator
         lengths: number of words of every item, at least 1.
         most: maximum number of words of a batch, padding included; a single item may have more.
     """
-    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    import numpy as np  # commands ask for BATCH_WORDS before they load anything heavy
+
+    order = np.argsort(lengths, kind="stable").tolist()
     while order:
         size = max(1, most // lengths[order[-1]])
         yield order[-size:]

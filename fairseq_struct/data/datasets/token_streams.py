@@ -5,6 +5,7 @@ import torch
 from fairseq.data import FairseqDataset
 from torch import Tensor
 
+from fairseq_struct.data.datasets.mapped.tokens import MappedTokens
 from fairseq_struct.errors import InputError
 
 
@@ -17,7 +18,7 @@ class TokenStreams(FairseqDataset):
     a stream.
 
     Args:
-        tokens: (n,) the corpus.
+        tokens: (n,) the corpus, which may lie in a memory map.
         padding, end: indices of these symbols.
         window: number of tokens of a window.
         vary: draw new window sizes in every epoch (Merity et al., 2018): with probability 0.95
@@ -26,8 +27,9 @@ class TokenStreams(FairseqDataset):
     """
 
     def __init__(
-        self, tokens: Tensor, padding: int, end: int, window: int, vary: bool = False, seed: int = 1
-    ):
+        self, tokens: Tensor | MappedTokens, padding: int, end: int, window: int,
+        vary: bool = False, seed: int = 1,
+    ):  # fmt: skip
         super().__init__()
         self.tokens, self.padding, self.end = tokens, padding, end
         self.window, self.vary, self.seed = window, vary, seed
@@ -44,19 +46,31 @@ class TokenStreams(FairseqDataset):
             raise InputError(f"{total} tokens are too few for {count} streams (--batch-size)")
         self.streams, self.shards = streams, shards
         self.longest = -(-total // count)
-        self.set_epoch(1)
+        self.epoch, self._starts = 1, None
 
     def set_epoch(self, epoch: int):
-        """Lay out the windows of an epoch."""
+        """Set the epoch, which has windows of its own if they vary."""
+        if epoch != self.epoch:
+            self.epoch, self._starts = epoch, None
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Where the windows of the epoch begin in each stream, and its end, (windows + 1,)."""
+        # Laid out when they are asked for: a long corpus as one stream has very many.
+        if self._starts is None:
+            self._starts = self._lay_out()
+        return self._starts
+
+    def _lay_out(self) -> np.ndarray:
+        if not self.vary:
+            return np.append(np.arange(0, self.longest, self.window), self.longest)
         ends = [0]
-        draw = np.random.default_rng((self.seed, epoch))
+        draw = np.random.default_rng((self.seed, self.epoch))
         while ends[-1] < self.longest:
-            size = self.window
-            if self.vary:
-                mean = self.window if draw.random() < 0.95 else self.window / 2
-                size = max(5, int(draw.normal(mean, 5)))
+            mean = self.window if draw.random() < 0.95 else self.window / 2
+            size = max(5, int(draw.normal(mean, 5)))
             ends.append(min(ends[-1] + size, self.longest))
-        self.starts = np.array(ends)
+        return np.array(ends)
 
     def __len__(self) -> int:
         """Number of windows of all workers."""

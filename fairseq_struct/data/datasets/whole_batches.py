@@ -1,9 +1,12 @@
 """Datasets whose batches hold every instance."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from fairseq.data import FairseqDataset
+from torch import Tensor
 
 from fairseq_struct.errors import InputError
 
@@ -35,7 +38,10 @@ class WholeBatches(FairseqDataset):
 
 
 class SizedSentences(WholeBatches):
-    """Dataset of sentences with ``sizes``, an array of their numbers of words."""
+    """Dataset of sentences with ``sizes``, an array of their numbers of words.
+
+    If ``sizes`` is a cached property, it is pickled by none and made again in each worker process.
+    """
 
     @property
     def longest(self) -> int:
@@ -46,9 +52,19 @@ class SizedSentences(WholeBatches):
         """Words of a sentence."""
         return int(self.sizes[index])
 
+    def num_tokens_vec(self, indices: np.ndarray) -> np.ndarray:
+        """Words of several sentences, for fairseq's batches."""
+        return self.sizes[indices]
+
     def size(self, index: int) -> int:
         """Words of a sentence."""
         return int(self.sizes[index])
+
+    def __getstate__(self) -> dict:
+        kind = type(self)
+        cached = {name for name in self.__dict__
+                  if isinstance(getattr(kind, name, None), cached_property)}  # fmt: skip
+        return {name: value for name, value in self.__dict__.items() if name not in cached}
 
 
 class ShuffledBySize(SizedSentences):
@@ -67,7 +83,7 @@ class ShuffledBySize(SizedSentences):
         if not self.shuffle:
             return np.arange(len(self))
         order = np.random.default_rng((self.seed, self.epoch)).permutation(len(self))
-        return order[np.argsort(self.sizes[order], kind="stable")]
+        return by_size(order, self.sizes)
 
     def set_epoch(self, epoch: int):
         """Set the epoch, which changes the order with ``shuffle``."""
@@ -77,3 +93,23 @@ class ShuffledBySize(SizedSentences):
     def can_reuse_epoch_itr_across_epochs(self) -> bool:
         """False with ``shuffle``: every epoch has different batches."""
         return not self.shuffle
+
+
+def sizes_of(sentences: Sequence[Tensor]) -> np.ndarray:
+    """Lengths of sentences, (sentences,): their own ``sizes``, if they have any."""
+    if hasattr(sentences, "sizes"):
+        return sentences.sizes
+    return np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+
+
+def by_size(order: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Sort indices by size; those of equal sizes stay in order.
+
+    Args:
+        order: (n,) indices.
+        sizes: of the item at each index.
+    """
+    keys = sizes[order]
+    if len(keys) and 0 <= keys.min() and keys.max() < 1 << 15:
+        keys = keys.astype(np.int16)  # numpy sorts small numbers in linear time
+    return order[np.argsort(keys, kind="stable")]
