@@ -83,7 +83,8 @@ class PartsFolder:
                 f"{self.path / more[0]}: was made of text that the input has no more; "
                 "name another folder"
             )
-        if self._begun:
+        # Also where nothing was left to do, but a process was killed while it wrote the journal.
+        if self._begun or os.path.lexists(self.path / f"{JOURNAL}.tmp"):
             self._write_journal(names)
 
     def close(self) -> None:
@@ -96,20 +97,28 @@ class PartsFolder:
         """Wait until no other process writes the folder, then look at what it holds."""
         self._lock = os.open(self.path, os.O_RDONLY)
         try:
+            self._wait()
+            self._check()
+            self._records = {one["part"]: one for one in self._journal()}
+        except BaseException:
+            self.close()
+            raise
+
+    def _wait(self):
+        try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._say(f"waiting for another process that writes {self.path}")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
         except OSError:  # a file system without locks
             pass
-        self._check()
-        self._records = {one["part"]: one for one in self._journal()}
 
     def _check(self):
         try:
             known = json.loads((self.path / MANIFEST).read_bytes())
         except FileNotFoundError:
-            if held := sorted(os.listdir(self.path)):
+            # What a process leaves that is killed while it writes the manifest does not count.
+            if held := sorted(set(os.listdir(self.path)) - {f"{MANIFEST}.tmp"}):
                 raise InputError(
                     f"{self.path}: holds {held[0]}, and no parts of this command; name a new "
                     "folder or an empty one"

@@ -36,8 +36,8 @@ def run(args: argparse.Namespace) -> int:
     """Classify standard input, or --input, one instance per line; spaces separate the words.
 
     A tab separates the two sentences of a pair. Each line of output is the label, a tab, and the
-    probabilities of all labels. Output appears as soon as no more input is waiting; with several workers,
-    2,000 lines at a time. The number of instances goes to standard error.
+    probabilities of all labels. Output appears as soon as no more input is waiting; with several
+    workers, 2,000 lines at a time. The number of instances goes to standard error.
 
     Raises:
         InputError: an instance or the checkpoint cannot be used.
