@@ -83,8 +83,9 @@ class PartsFolder:
                 f"{self.path / more[0]}: was made of text that the input has no more; "
                 "name another folder"
             )
-        # Also where nothing was left to do, but a process was killed while it wrote the journal.
-        if self._begun or os.path.lexists(self.path / f"{JOURNAL}.tmp"):
+        # An earlier process may have been killed before this, or during it.
+        journal, left = self.path / JOURNAL, self.path / f"{JOURNAL}.tmp"
+        if left.exists() or (journal.exists() and journal.read_bytes() != self._lines_of(names)):
             self._write_journal(names)
 
     def close(self) -> None:
@@ -170,7 +171,10 @@ class PartsFolder:
 
     def _write_journal(self, names: Iterable[str]):
         with whole_file(self.path / JOURNAL) as file:
-            file.writelines(_line(self._records[name]) for name in names)
+            file.write(self._lines_of(names))
+
+    def _lines_of(self, names: Iterable[str]) -> bytes:
+        return b"".join(_line(self._records[name]) for name in names)
 
 
 def _line(content: Mapping[str, Any]) -> bytes:
