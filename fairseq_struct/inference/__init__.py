@@ -25,6 +25,7 @@ _HOMES = {
     "ImageLabels": "undirected.images",
     "ImageModel": "undirected.images",
     "LanguageModelScorer": "language_models.language_model",
+    "LinesFrom": "text_lines",
     "MemoryClassifier": "classifiers.memory_classifier",
     "MemorySteps": "classifiers.memory_classifier",
     "Results": "results.sequence_of_results",

@@ -79,15 +79,16 @@ def refuse_long(place: str, words: int, longest: int):
 
 
 def windows(items: Iterable[Item], size: int) -> Iterator[list[tuple[int, Item]]]:
-    """Yield windows of items, numbered from 1; each has the items that are ready, at most ``size``.
+    """Yield windows of numbered items; each has the items that are ready, at most ``size``.
 
     Args:
-        items: the items; they have :meth:`.Lines.ready` if reading them may wait.
+        items: the items; they have :meth:`.Lines.ready` if reading them may wait, and ``first``,
+            as :class:`.LinesFrom`, if the first number is not 1.
         size: maximum number of items of a window.
     """
     ready = getattr(items, "ready", lambda: True)
     window: list[tuple[int, Item]] = []
-    for numbered in enumerate(items, 1):
+    for numbered in enumerate(items, getattr(items, "first", 1)):
         window.append(numbered)
         if len(window) == size or not ready():
             yield window

@@ -6,7 +6,8 @@ import codecs
 import io
 import select
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from fairseq_struct.errors import InputError
 
@@ -92,6 +93,22 @@ class Lines(Iterator[str]):
             self._begun = [other]
         if self._ended and any(self._begun):
             self._lines.append("".join(self._begun).removesuffix("\r"))
+
+
+@dataclass(frozen=True)
+class LinesFrom:
+    """Some consecutive lines of a longer text; tools number them as in that text.
+
+    Attributes:
+        lines: lines of text without line ends.
+        first: number of the first of them in the text, from 1.
+    """
+
+    lines: Sequence[str]
+    first: int = 1
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.lines)
 
 
 def _plain(stream: Iterable[str]) -> Iterator[str]:

@@ -23,11 +23,23 @@ def add_output_options(parser: argparse.ArgumentParser, one: str):
         one: what a JSON object has, for the help.
     """
     parser.add_argument(
-        "--output", type=Path, metavar="FILE",
-        help="write to FILE, which appears when all is done (default: standard output)",
+        "--output", action=_Output, metavar="FILE",
+        help="write to FILE, which appears when all is done, or into a folder (one that exists, or "
+        "a name that ends in /), whose files appear one by one, and which the same command goes on "
+        "filling where it was stopped (default: standard output)",
     )  # fmt: skip
+    parser.set_defaults(folder=None)
     parser.add_argument("--json", action="store_true", help=f"write one JSON object a line: {one}")
     parser.add_argument("--quiet", action="store_true", help="no summary and no progress bar")
+
+
+class _Output(argparse.Action):
+    """Stores ``output``, a file, or ``folder``; the other one is None."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        path = Path(values)
+        is_folder = values.endswith(os.sep) or path.is_dir()
+        namespace.output, namespace.folder = (None, path) if is_folder else (path, None)
 
 
 @contextmanager
@@ -49,22 +61,48 @@ def written(path: Path | None) -> Iterator[Callable[[str], None]]:
         yield lambda text: file.write(text.encode())
 
 
-def with_progress(items: Iterable[Item], quiet: bool, output: Path | None = None) -> Iterable[Item]:
+def with_progress(
+    items: Iterable[Item], quiet: bool, output: Path | None = None,
+    ahead: Callable[[], int | None] | None = None,
+) -> Iterable[Item]:  # fmt: skip
     """The same results, with a bar on standard error if that is a terminal and the input a file.
 
     Args:
-        items: a result for each line of standard input.
+        items: a result for each line of the input.
         quiet: show no bar.
         output: the file that is written; without one, a bar would break into output on a terminal.
+        ahead: counts the lines of the input; by default those of standard input.
     """
-    shown = sys.stderr is not None and sys.stderr.isatty()
-    mixed = output is None and sys.stdout is not None and sys.stdout.isatty()
-    total = lines_ahead(sys.stdin) if shown and not mixed and not quiet else None
+    total = _total(quiet, output, ahead)
     if total is None:
         return items
     from tqdm import tqdm
 
     return tqdm(items, total=total, unit="line")
+
+
+@contextmanager
+def progress(
+    quiet: bool, output: Path | None, ahead: Callable[[], int | None]
+) -> Iterator[Callable[[int], object]]:
+    """Yield a function that moves a bar, as that of :func:`with_progress`, by a number of lines."""
+    total = _total(quiet, output, ahead)
+    if total is None:
+        yield lambda lines: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit="line") as bar:
+        yield bar.update
+
+
+def _total(quiet: bool, output: Path | None, ahead: Callable | None) -> int | None:
+    """Number of lines for a bar; None for no bar."""
+    shown = sys.stderr is not None and sys.stderr.isatty()
+    mixed = output is None and sys.stdout is not None and sys.stdout.isatty()
+    if not shown or mixed or quiet:
+        return None
+    return lines_ahead(sys.stdin) if ahead is None else ahead()
 
 
 def lines_ahead(stream) -> int | None:

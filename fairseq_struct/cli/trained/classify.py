@@ -2,13 +2,15 @@
 
 import argparse
 import json
-import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from fairseq_struct.cli.shared.output import add_output_options, say, with_progress, written
-from fairseq_struct.cli.shared.paths import require, require_room
+from fairseq_struct.cli.shared.answering import Answers, answer, check_paths
+from fairseq_struct.cli.shared.output import add_output_options, say
+from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
+from fairseq_struct.cli.shared.workers import add_input_options
 from fairseq_struct.errors import InputError
 
 NAME = "classify"
@@ -22,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--trees", type=Path, metavar="FILE",
         help="also write the latent trees to FILE: CoNLL-U, or brackets of constituents",
     )  # fmt: skip
+    add_input_options(parser)
     add_output_options(parser, "sentences, label, probabilities of all labels, trees")
     parser.add_argument(
         "--data", type=Path, help="data-bin with the dictionaries, if it was moved since training"
@@ -30,35 +33,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Classify standard input, one instance per line; spaces separate the words.
+    """Classify standard input, or --input, one instance per line; spaces separate the words.
 
     A tab separates the two sentences of a pair. Each line of output is the label, a tab, and the
-    probabilities of all labels. Output appears as soon as no more input is waiting. The number of
-    instances goes to standard error.
+    probabilities of all labels. Output appears as soon as no more input is waiting; with several
+    workers, 2,000 lines at a time. The number of instances goes to standard error.
 
     Raises:
         InputError: an instance or the checkpoint cannot be used.
     """
     require(models=[args.checkpoint], folders=[args.data])
-    require_room(args.trees, args.output)
-    classifier = load_tool(args, NAME)
-    from fairseq_struct.files.whole_files import whole_file
-    from fairseq_struct.inference import read_lines
-
-    if args.trees and classifier.tree_kind is None:
-        raise InputError("--trees: this model was trained without trees")
-    parts, count = [], 0
-    every = with_progress(classifier.analyse(read_lines(sys.stdin)), args.quiet, args.output)
-    with written(args.output) as write:
-        for count, one in enumerate(every, 1):
-            write(_json(one) if args.json else _line(one))
-            if args.trees:
-                parts += _trees(count, one)
-        if args.trees:
-            with whole_file(args.trees) as file:
-                file.write("".join(parts).encode())
-    say(args, f"{count} {'sentences' if classifier.sides == 1 else 'pairs'} classified")
+    check_paths(args, args.trees)
+    if args.trees and args.folder:
+        raise InputError("--trees is one file, but --output a folder; --json has the trees, too")
+    totals = answer(args, NAME, Labels, *filter(None, [args.trees]))
+    ((kind, count),) = totals.items()
+    say(args, f"{count} {kind} classified")
     return 0
+
+
+class Labels(Answers):
+    """Writes the labels of instances, and their trees.
+
+    Args:
+        args: the command line.
+
+    Raises:
+        InputError: the checkpoint or an option cannot be used.
+    """
+
+    def __init__(self, args: argparse.Namespace):
+        self.args, self.classifier = args, load_tool(args, NAME)
+        if args.trees and self.classifier.tree_kind is None:
+            raise InputError("--trees: this model was trained without trees")
+        self.kind = "sentences" if self.classifier.sides == 1 else "pairs"
+        self.totals = Counter({self.kind: 0})
+
+    def __call__(self, lines: Iterable[str]) -> Iterator[tuple[str, ...]]:
+        """Yield the line of each instance, and its trees for their file.
+
+        Raises:
+            InputError: an instance cannot be read.
+        """
+        every = self.classifier.analyse(lines)
+        for number, one in enumerate(every, getattr(lines, "first", 1)):
+            self.totals[self.kind] += 1
+            trees = ["".join(_trees(number, one))] if self.args.trees else []
+            yield (_json(one) if self.args.json else _line(one), *trees)
 
 
 def _line(one) -> str:

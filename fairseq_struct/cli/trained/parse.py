@@ -2,16 +2,19 @@
 
 import argparse
 import json
-import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
 from fairseq_struct.cli.pictures.trees import GoldTree, check_kind, explain, read_gold, row_of
-from fairseq_struct.cli.shared.output import add_output_options, say, with_progress, written
-from fairseq_struct.cli.shared.paths import require, require_room
+from fairseq_struct.cli.shared.answering import Answers, answer, check_paths, require_one_piece
+from fairseq_struct.cli.shared.output import add_output_options, say
+from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
+from fairseq_struct.cli.shared.workers import add_input_options
 from fairseq_struct.errors import InputError
 
 NAME = "parse"
@@ -46,12 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="parse the sentences of this CoNLL-U file, not standard input; its heads are kept, "
         "and those given as _ are found; for supervised dependency parsers",
     )  # fmt: skip
+    add_input_options(parser)
     add_output_options(parser, "words and heads, or words, tree, spans and distances")
     add_tool_options(parser, NAME)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Parse standard input, one sentence per line; spaces separate the words.
+    """Parse standard input, or --input, one sentence per line; spaces separate the words.
 
     With ``--known``, the sentences and some of their heads come from a file.
 
@@ -62,91 +66,109 @@ def run(args: argparse.Namespace) -> int:
     The probability of an arc is its marginal: that a tree drawn in proportion to
     exp(sum of its arcs' scores), of the trees that the model searches, has the arc.
 
-    Output appears as soon as no more input is waiting.
+    Output appears as soon as no more input is waiting; with several workers, 2,000 lines at a time.
 
     Raises:
         InputError: a sentence, an option or the checkpoint cannot be used.
     """
     _check(args)
-    gold = read_gold(args.gold) if args.gold else []
-    model = load_tool(args, NAME)
-    check_kind(str(args.checkpoint), model, gold)
-    trees = _trees(args, model, gold)
-    writer = WRITERS[model.tree_kind]()
-    if args.format not in (None, "html", writer.lines):
-        raise InputError(
-            f"--format {args.format} cannot show trees of this model; {writer.lines} can"
-        )
-    if args.known is None and args.gold is None:
-        trees = with_progress(trees, args.quiet, args.output)
-    with written(args.output) as write:
-        depths = _write(args, trees, gold, writer, write)
-    if depths:
-        count = f"{len(depths)} tree{'s' * (len(depths) != 1)}"
-        say(args, f"{count}, mean depth {sum(depths) / len(depths):.2f}")
+    gold, given = [], None
+    if args.gold:
+        gold = read_gold(args.gold)
+        given = [" ".join(tree.words) for tree in gold]
+    elif args.known:
+        from fairseq_struct.data.readers.conllu import read_conllu
+
+        given = list(read_conllu(args.known, partial=True))
+        if not given:
+            raise InputError(f"{args.known}: contains no sentence")
+    totals = answer(args, NAME, partial(Trees, gold=gold), given=given)
+    if count := totals["trees"]:
+        mean = totals["depth"] / count
+        say(args, f"{count} tree{'s' * (count != 1)}, mean depth {mean:.2f}")
     return 0
 
 
 def _check(args: argparse.Namespace):
     """Check the files, and which options go together, before anything is loaded."""
     require([args.known, args.gold], [args.data], models=[args.checkpoint])
-    require_room(args.output)
+    check_paths(args)
     if args.json and args.format:
         raise InputError(f"--json is a format of its own, so --format {args.format} does not apply")
     if args.gold and args.format != "html":
         raise InputError("--gold is for --format html; fairseq-struct evaluate scores trees")
-    if args.gold and args.known:
-        raise InputError("--gold and --known both name the sentences; give one of them")
-
-
-def _write(
-    args: argparse.Namespace, trees: Iterable, gold: Sequence[GoldTree], writer: "Writer",
-    write: Callable,
-) -> list[float]:  # fmt: skip
-    """Write trees, and return their depths."""
-    from fairseq_struct.inference.results.of_tools import parse_of
-
-    depths, rows = [], []
-    pairs = zip(trees, gold or repeat(None), strict=bool(gold))
-    for number, (tree, right) in enumerate(pairs, 1):
-        parse = parse_of(tree)
-        if args.probabilities and writer.probabilities(parse) is None:
-            raise InputError(
-                f"--probabilities: {args.checkpoint} gives neither probabilities of arcs nor "
-                "distances"
-            )
-        depths.append(writer.depth(tree))
-        if args.format == "html":
-            rows.append(row_of(tree, writer.kind, args.probabilities, right))
-        elif args.json:
-            found = parse.to_dict(args.probabilities)
-            write(json.dumps(found, ensure_ascii=False) + "\n")
-        else:
-            write(writer.line(number, parse, args.probabilities))
+    named = [name for name in ("gold", "known", "input") if getattr(args, name)]
+    if len(named) > 1:
+        raise InputError(f"--{named[0]} and --{named[1]} both name the sentences; give one of them")
+    for name in ("gold", "known"):
+        if getattr(args, name):
+            require_one_piece(args, f"--{name}")
     if args.format == "html":
+        require_one_piece(args, "--format html")
+
+
+class Trees(Answers):
+    """Writes the trees of sentences.
+
+    Args:
+        args: the command line.
+        gold: the gold trees of all sentences; empty if there are none.
+
+    Raises:
+        InputError: the checkpoint or an option cannot be used.
+    """
+
+    def __init__(self, args: argparse.Namespace, gold: Sequence[GoldTree] = ()):
+        self.args, self.gold, self.rows = args, gold, []
+        self.model = load_tool(args, NAME)
+        self.totals = Counter(trees=0)
+        check_kind(str(args.checkpoint), self.model, gold)
+        if args.known and not hasattr(self.model, "trees_given"):
+            raise InputError(f"{args.checkpoint}: --known is for supervised dependency parsers")
+        self.writer = WRITERS[self.model.tree_kind]()
+        if args.format not in (None, "html", self.writer.lines):
+            raise InputError(
+                f"--format {args.format} cannot show trees of this model; {self.writer.lines} can"
+            )
+
+    def __call__(self, lines: Iterable) -> Iterator[tuple[str]]:
+        """Yield the text of each tree; "" of those on a page.
+
+        Raises:
+            InputError: a sentence cannot be read, or there are no probabilities.
+        """
+        from fairseq_struct.inference.results.of_tools import parse_of
+
+        trees = (self.model.trees_given if self.args.known else self.model.trees)(lines)
+        pairs = zip(trees, self.gold or repeat(None), strict=bool(self.gold))
+        for number, (tree, right) in enumerate(pairs, getattr(lines, "first", 1)):
+            parse = parse_of(tree)
+            if self.args.probabilities and self.writer.probabilities(parse) is None:
+                raise InputError(
+                    f"--probabilities: {self.args.checkpoint} gives neither probabilities of arcs "
+                    "nor distances"
+                )
+            self.totals.update(trees=1, depth=self.writer.depth(tree))
+            yield (self._text(number, tree, parse, right),)
+
+    def _text(self, number: int, tree, parse, right: GoldTree | None) -> str:
+        probabilities = self.args.probabilities
+        if self.args.format == "html":
+            self.rows.append(row_of(tree, self.writer.kind, probabilities, right))
+            return ""
+        if self.args.json:
+            return json.dumps(parse.to_dict(probabilities), ensure_ascii=False) + "\n"
+        return self.writer.line(number, parse, probabilities)
+
+    def ending(self) -> str:
+        """The page of pictures."""
+        if self.args.format != "html":
+            return ""
         from fairseq_struct.pages.html.gallery import gallery_page
 
-        note = explain(bool(gold), args.probabilities and writer.kind == "dependencies")
-        write(gallery_page(rows, f"Latent trees of {args.checkpoint.name}", note))
-    return depths
-
-
-def _trees(args: argparse.Namespace, model, gold: Sequence[GoldTree]) -> Iterator:
-    """The trees of standard input, or of the sentences of a file."""
-    if gold:
-        return model.trees([" ".join(tree.words) for tree in gold])
-    if args.known is None:
-        from fairseq_struct.inference import read_lines
-
-        return model.trees(read_lines(sys.stdin))
-    if not hasattr(model, "trees_given"):
-        raise InputError(f"{args.checkpoint}: --known is for supervised dependency parsers")
-    from fairseq_struct.data.readers.conllu import read_conllu
-
-    sentences = list(read_conllu(args.known, partial=True))
-    if not sentences:
-        raise InputError(f"{args.known}: contains no sentence")
-    return model.trees_given(sentences)
+        arcs = self.args.probabilities and self.writer.kind == "dependencies"
+        title = f"Latent trees of {self.args.checkpoint.name}"
+        return gallery_page(self.rows, title, explain(bool(self.gold), arcs))
 
 
 class Writer(NamedTuple):

@@ -2,12 +2,15 @@
 
 import argparse
 import json
-import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from fairseq_struct.cli.shared.output import add_output_options, say, with_progress, written
-from fairseq_struct.cli.shared.paths import require, require_room
+from fairseq_struct.cli.shared.answering import Answers, answer, check_paths
+from fairseq_struct.cli.shared.output import add_output_options, say
+from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
+from fairseq_struct.cli.shared.workers import add_input_options
 
 NAME = "translate"
 HELP = "translate raw sentences"
@@ -43,38 +46,65 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "A times those of the sentence plus B (default: 0)")  # fmt: skip
     add("--max-len-b", type=int, default=200, metavar="B", help="see --max-len-a (default: 200)")
     add("--truncate", action="store_true", help="cut sentences that are too long for the model")
+    add_input_options(parser)
     add_output_options(parser, "source, translation, score, tokens and their scores")
     add_tool_options(parser, NAME)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Translate standard input, one sentence per line, into detokenised text.
+    """Translate standard input, or --input, one sentence per line, into detokenised text.
 
     The text is normalised, tokenised and segmented as the training text was, which the manifest
     beside data-bin says. An empty line stays empty. With --n-best N, each sentence has N lines.
-    Symbols are subwords if words are segmented. Output appears as soon as no more input is waiting.
+    Symbols are subwords if words are segmented. Output appears as soon as no more input is waiting;
+    with several workers, 2,000 lines at a time.
 
     Raises:
         InputError: a sentence, an option or the checkpoint cannot be used, or there is no manifest
             and text is not said to be segmented.
     """
     require(models=[args.checkpoint], folders=[args.data])
-    require_room(args.output)
+    check_paths(args)
     from fairseq_struct.inference.translation.search_settings import SearchSettings
 
-    settings = {name: getattr(args, name) for name in SETTINGS}
-    SearchSettings(**settings)  # refuses what is out of range, before the model is loaded
-    model, count = load_tool(args, NAME), 0
-    from fairseq_struct.inference import read_lines
-
-    found = model.translations(read_lines(sys.stdin), **settings)
-    with written(args.output) as write:
-        for one in with_progress(found, args.quiet, args.output):
-            count += 1
-            write(_json(one) if args.json else _lines(one, args.n_best, args.scores))
-    unknown = f"{model.unknown} of {model.read} symbols unknown to the model"
+    SearchSettings(**_settings(args))  # refuses what is out of range, before the model is loaded
+    totals = answer(args, NAME, Translations)
+    count = totals["sentences"]
+    unknown = f"{totals['unknown']} of {totals['read']} symbols unknown to the model"
     say(args, f"{count} sentence{'s' * (count != 1)} translated; {unknown}")
     return 0
+
+
+class Translations(Answers):
+    """Writes the translations of sentences.
+
+    Args:
+        args: the command line.
+
+    Raises:
+        InputError: the checkpoint or an option cannot be used.
+    """
+
+    def __init__(self, args: argparse.Namespace):
+        self.args, self.model = args, load_tool(args, NAME)
+        self.totals = Counter(sentences=0)
+
+    def __call__(self, lines: Iterable[str]) -> Iterator[tuple[str]]:
+        """Yield the translations of each sentence.
+
+        Raises:
+            InputError: a sentence is too long.
+        """
+        for one in self.model.translations(lines, **_settings(self.args)):
+            self.totals["sentences"] += 1
+            self.totals.update(read=self.model.read, unknown=self.model.unknown)
+            self.model.read = self.model.unknown = 0
+            own = self.args
+            yield (_json(one) if own.json else _lines(one, own.n_best, own.scores),)
+
+
+def _settings(args: argparse.Namespace) -> dict:
+    return {name: getattr(args, name) for name in SETTINGS}
 
 
 def _json(one) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
-from multiprocessing import parent_process
+from multiprocessing import Pipe, parent_process
+from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
 from fairseq_struct.errors import InputError
@@ -27,7 +28,8 @@ def in_order(
 ) -> Iterator[Result]:
     """Yield the result of every item, in order; the results do not depend on ``workers``.
 
-    Items are taken only a little ahead of their results, so that memory does not grow.
+    Items are taken only a little ahead of their results, so that memory does not grow. Processes
+    end at once after an error, Ctrl-C, or when the results are no longer wanted.
 
     Args:
         prepare: makes the function that does the work; called once in each process. It, the items
@@ -37,15 +39,35 @@ def in_order(
 
     Raises:
         InputError: a process was killed, for example because there is not enough memory.
-        Exception: what the work raises for an item, after the results of the items before it.
+        Exception: what the work raises for an item, or what taking an item raises, after the
+            results of the items before it.
     """
-    items = iter(items)
+    failed: list[Exception] = []
+    yield from _results(prepare, _before_error(items, failed), workers)
+    if failed:
+        raise failed[0]
+
+
+def _before_error(items: Iterable[Item], failed: list[Exception]) -> Iterator[Item]:
+    try:
+        yield from items
+    except Exception as error:
+        failed.append(error)
+
+
+def _results(
+    prepare: Callable[[], Callable[[Item], Result]], items: Iterator[Item], workers: int
+) -> Iterator[Result]:
     first = list(islice(items, workers))
     workers, items = min(workers, len(first)), chain(first, items)
     if workers <= 1:
         yield from map(prepare(), items)
         return
-    with ProcessPoolExecutor(workers, initializer=_begin, initargs=(prepare,)) as pool:
+    stop, stopped = Pipe(duplex=False)
+    with (
+        stop, stopped,
+        ProcessPoolExecutor(workers, initializer=_begin, initargs=(prepare, stop)) as pool,
+    ):  # fmt: skip
         waiting = deque()
         try:
             for item in items:
@@ -58,20 +80,23 @@ def in_order(
             raise InputError(
                 "a working process was killed (not enough memory? see --workers)"
             ) from None
+        except BaseException:
+            stopped.send(None)  # nobody receives it, so that every process sees it
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _begin(prepare: Callable[[], Callable[[Any], Any]]) -> None:
+def _begin(prepare: Callable[[], Callable[[Any], Any]], stop: Connection) -> None:
     global _prepare
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reads
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_early, args=(stop,), daemon=True).start()
     _prepare = prepare
 
 
-def _end_with_parent() -> None:
-    """End this process if the one that reads is killed; it would wait for items for ever."""
-    parent_process().join()
+def _end_early(stop: Connection) -> None:
+    """End this process when it is told to stop, or if the one that reads is killed."""
+    wait([parent_process().sentinel, stop])
     os._exit(1)
 
 

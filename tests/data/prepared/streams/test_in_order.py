@@ -51,6 +51,44 @@ def test_an_error_comes_after_the_results_before_it(workers):
         next(found)
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("last", [0, 1, 5])
+def test_an_item_that_cannot_be_taken_comes_after_the_results_before_it(workers, last):
+    def items():
+        yield from range(last)
+        raise InputError("unreadable")
+
+    found = in_order(Square, items(), workers)
+    assert [next(found) for _ in range(last)] == [n * n for n in range(last)]
+    with pytest.raises(InputError, match="unreadable"):
+        next(found)
+
+
+class Endless:
+    """Fails for the first number; never ends with another one."""
+
+    def __call__(self, number):
+        if number == 0:
+            raise InputError("number 0")
+        signal.pause()
+
+
+def test_processes_that_still_work_end_after_an_error():
+    with pytest.raises(InputError, match="number 0"):
+        list(in_order(Endless, range(4), 2))
+
+
+def test_processes_that_still_work_end_when_nobody_wants_results():
+    found = in_order(FirstOnly, range(4), 2)
+    assert next(found) == 0
+    found.close()
+
+
+class FirstOnly:
+    def __call__(self, number):
+        return signal.pause() if number else number
+
+
 def test_a_killed_process_is_told():
     with pytest.raises(InputError, match="a working process was killed"):
         list(in_order(partial(Square, dies=5), range(20), 2))

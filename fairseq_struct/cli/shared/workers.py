@@ -1,0 +1,50 @@
+"""What a verb for trained models reads, in how many processes, and on which devices."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from pathlib import Path
+
+from fairseq_struct.errors import InputError
+
+
+def add_input_options(parser: argparse.ArgumentParser):
+    """Add ``--input`` and ``--workers``."""
+    parser.add_argument(
+        "--input", type=Path, metavar="PATH",
+        help="read this file, or the files of this folder in the order of their names (default: "
+        "standard input)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--workers", type=int, metavar="N",
+        help="work in N processes, each with the model and one thread, on 2,000 lines at a time; "
+        "the output does not depend on N; --device cuda:0,1 starts one on each (default: this "
+        "process, with all of torch's threads)",
+    )  # fmt: skip
+
+
+def devices_of(args: Namespace) -> list[str | None]:
+    """The device of each process: ``--device cuda:0,1`` and ``--workers``.
+
+    Raises:
+        InputError: the number of processes is below 1 or not that of the devices, or a device has
+            no name.
+    """
+    if args.workers is not None and args.workers < 1:
+        raise InputError(f"--workers must be 1 or more, not {args.workers}")
+    names, kind = [], ""
+    for name in (args.device or "").split(","):
+        if name.isdigit() and kind:  # the 1 of cuda:0,1
+            name = f"{kind}:{name}"
+        names.append(name.strip())
+        kind = name.rpartition(":")[0]
+    if len(names) == 1:
+        return [args.device] * (args.workers or 1)
+    if not all(names):
+        raise InputError(f"--device {args.device}: a device has no name; write cuda:0,1")
+    if args.workers not in (None, len(names)):
+        raise InputError(
+            f"--workers {args.workers} with {len(names)} devices: each device has one process"
+        )
+    return names
