@@ -13,7 +13,7 @@ from itertools import chain, islice
 from multiprocessing import parent_process
 from typing import Any, TypeVar
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import Interrupted
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -36,7 +36,7 @@ def in_order(
         workers: maximum number of processes; with 1 or one item, this one does all.
 
     Raises:
-        InputError: a process was killed, for example because there is not enough memory.
+        Interrupted: a process was killed, for example because there is not enough memory.
         Exception: what the work raises for an item, after the results of the items before it.
     """
     items = iter(items)
@@ -55,7 +55,7 @@ def in_order(
             while waiting:
                 yield waiting.popleft().result()
         except BrokenProcessPool:
-            raise InputError(
+            raise Interrupted(
                 "a working process was killed (not enough memory? see --workers)"
             ) from None
         finally:
