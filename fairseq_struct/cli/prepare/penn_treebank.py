@@ -4,10 +4,10 @@
     fairseq-struct prepare penn_treebank trees PATH OUT     # bracketed trees, .mrg
 
 ``lm`` reads the corpus that T. Mikolov distributes; the files may also have the names ptb.train.txt
-and so on, and be compressed (.gz, .xz, .zst). ``trees`` reads every .mrg file below PATH, or with --sections only some sections. It
-writes OUT/words.txt (one sentence per line, for ``fairseq-struct parse``) and OUT/trees.txt (the
-gold tree of each sentence). It removes punctuation and empty elements, lower-cases words, and
-replaces numbers by N. --longest 10 makes WSJ10.
+and so on, and be compressed (.gz, .xz, .zst). ``trees`` reads every .mrg file below PATH, or with
+--sections only some sections. It writes OUT/words.txt (one sentence per line, for ``fairseq-struct
+parse``) and OUT/trees.txt (the gold tree of each sentence). It removes punctuation and empty
+elements, lower-cases words, and replaces numbers by N. --longest 10 makes WSJ10.
 """
 
 from __future__ import annotations

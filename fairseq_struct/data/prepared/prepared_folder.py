@@ -94,7 +94,13 @@ def _goes_on(key: str | None, identity: Mapping[str, Any], folder: Path) -> bool
 def _whole(folder: Path, key: str | None, identity: Mapping[str, Any]) -> dict[str, Any] | None:
     """The manifest of a staging folder that only has to take its place; None if it is not whole."""
     manifest = None if key is None else read_manifest(folder)
-    return None if manifest is None or difference(manifest, identity) else manifest
+    if manifest is None or difference(manifest, identity):
+        return None
+    try:
+        check_files(folder, manifest[FILES])
+    except InputError:
+        return None
+    return manifest
 
 
 def _journal(
