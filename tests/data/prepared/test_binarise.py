@@ -104,7 +104,8 @@ def test_fairseq_trains_on_one_shard_after_the_other(tmp_path):
     write_language_folder(files, tmp_path / "out", shards=2)
     data = ":".join(str(tmp_path / "out" / f"data-bin{number}") for number in range(2))
     config = LanguageModelingConfig(
-        data=data, tokens_per_sample=1000, sample_break_mode="none", dataset_impl=None, seed=1
+        data=data, tokens_per_sample=1000, sample_break_mode="none", dataset_impl=None, seed=1,
+        use_plasma_view=False, pad_to_fixed_length=False
     )
     task = LanguageModelingTask.setup_task(config)
     found = {}
