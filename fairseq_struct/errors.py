@@ -20,6 +20,10 @@ class InputError(ValueError):
     """
 
 
+class Interrupted(InputError):
+    """Work that broke off, and goes on when the same command is given again."""
+
+
 class DependencyError(InputError, ImportError):
     """A required package is missing, broken or too old.
 

@@ -1,9 +1,8 @@
-"""Preparers run here, and fairseq-preprocess replaced."""
+"""Preparers run here."""
 
 import pytest
 
 from fairseq_struct.cli.main import main
-from fairseq_struct.data.prepared import translation_folder
 
 
 @pytest.fixture
@@ -18,15 +17,3 @@ def run(capsys):
         return status, *capsys.readouterr()
 
     return run_here
-
-
-@pytest.fixture
-def no_fairseq(monkeypatch):
-    """Stand in for fairseq-preprocess, which takes seconds to start."""
-
-    def stub(folder, *languages, joined_dictionary, workers):
-        (folder / "data-bin").mkdir()
-        for lang in languages:
-            (folder / "data-bin" / f"dict.{lang}.txt").write_text("a 1\n", encoding="utf-8")
-
-    monkeypatch.setattr(translation_folder, "binarise", stub)

@@ -22,6 +22,7 @@ PREPARERS = {
     "listops": "nested lists of digits with their values, read or generated",
     "parallel": "parallel text, for translation",
     "penn_treebank": "the Penn Treebank: text for language models, trees to evaluate parsers on",
+    "plain_text": "any text, one sentence a line, for language models and masked models",
     "propositional_logic": "pairs of formulas, for logical inference",
     "sentence_similarity": "the data sets of semantic textual similarity",
     "sequence_completion": "runs of consecutive numbers, some of them hidden",

@@ -4,6 +4,9 @@
     fairseq-struct prepare parallel iwslt17_de_en PATH OUT
     fairseq-struct prepare parallel plain OUT --train-pref … --valid-pref … --test-pref … \
         --source-lang … --target-lang …
+
+Files may be compressed: train.en.gz, .xz or .zst is read where there is no train.en. A run that was
+killed goes on when the same command is given again.
 """
 
 from __future__ import annotations
@@ -15,10 +18,12 @@ from pathlib import Path
 from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.preparation_script import (
     add_folder_options,
+    add_stream_options,
     at_least,
     say,
     summary,
 )
+from fairseq_struct.data.prepared.streams.progress import progress_on
 from fairseq_struct.data.prepared.translation_folder import TextOptions, write_translation_folder
 from fairseq_struct.data.prepared.vocabulary.subwords import SEGMENTATIONS
 from fairseq_struct.data.readers import translation_corpora as corpora
@@ -40,8 +45,9 @@ def run(args: argparse.Namespace) -> None:
     corpus = read_corpus(args)
     options = choose_options(args)
     manifest = write_translation_folder(
-        corpus, options, args.out, workers=args.workers, overwrite=args.overwrite, say=say
-    )
+        corpus, options, args.out, workers=args.workers, shards=args.shards,
+        overwrite=args.overwrite, say=say, progress=progress_on(wanted=args.progress),
+    )  # fmt: skip
     print(summary(manifest, args.out, PRESETS.get(args.corpus, PRESET)))
 
 
@@ -126,6 +132,7 @@ def add_iwslt_options(command: argparse.ArgumentParser) -> None:
 def add_text_options(command: argparse.ArgumentParser, defaults: TextOptions) -> None:
     """Add the options of the preparation; None stands for the layout's default."""
     add_folder_options(command)
+    add_stream_options(command)
     add = command.add_argument
     add("--normalise", choices=NORMALISATIONS, help=f"default: {defaults.normalise}")
     add(

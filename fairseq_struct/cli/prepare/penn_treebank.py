@@ -4,10 +4,10 @@
     fairseq-struct prepare penn_treebank trees PATH OUT     # bracketed trees, .mrg
 
 ``lm`` reads the corpus that T. Mikolov distributes; the files may also have the names ptb.train.txt
-and so on. ``trees`` reads every .mrg file below PATH, or with --sections only some sections. It
-writes OUT/words.txt (one sentence per line, for ``fairseq-struct parse``) and OUT/trees.txt (the
-gold tree of each sentence). It removes punctuation and empty elements, lower-cases words, and
-replaces numbers by N. --longest 10 makes WSJ10.
+and so on, and be compressed (.gz, .xz, .zst). ``trees`` reads every .mrg file below PATH, or with
+--sections only some sections. It writes OUT/words.txt (one sentence per line, for ``fairseq-struct
+parse``) and OUT/trees.txt (the gold tree of each sentence). It removes punctuation and empty
+elements, lower-cases words, and replaces numbers by N. --longest 10 makes WSJ10.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from fairseq_struct.cli.prepare.plain_text import add_text_options, write_language_model
+from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.evaluation_folder import write_evaluation_folder
-from fairseq_struct.data.prepared.language_folder import write_language_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
+from fairseq_struct.data.prepared.preparation_script import at_least, say
 from fairseq_struct.errors import InputError
-
-SPLITS = ("train", "valid", "test")
+from fairseq_struct.files.compressed_files import existing
 
 
 def run(args: argparse.Namespace) -> None:
@@ -37,13 +37,10 @@ def prepare_text(args: argparse.Namespace) -> None:
     files = {}
     for split in SPLITS:
         names = [args.path / f"{split}.txt", args.path / f"ptb.{split}.txt"]
-        files[split] = next((name for name in names if name.is_file()), None)
+        files[split] = next((name for name in map(existing, names) if name.is_file()), None)
         if files[split] is None:
             raise InputError(f"{names[0]}: no such file (the {split} split)")
-    manifest = write_language_folder(files, args.out, overwrite=args.overwrite, say=say)
-    for split, counts in manifest["splits"].items():
-        print(f"{split}: {counts['sentences']} sentences, {counts['tokens']} words")
-    print(how_to_train(args.out, "on_lstm_lm_cpu"))
+    write_language_model(files, args, "on_lstm_lm_cpu")
 
 
 def prepare_trees(args: argparse.Namespace) -> None:
@@ -73,7 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         kind.add_argument("out", metavar="OUT", type=Path, help="folder to write")
         kind.add_argument("--overwrite", action="store_true", help="replace OUT")
         kind.set_defaults(run=run)
-        if name == "trees":
+        if name == "lm":
+            add_text_options(kind)
+        else:
             kind.add_argument(
                 "--sections", type=int, nargs="+", metavar="N",
                 help="read only wsj_NNxx.mrg of these sections; 23 is the usual test set",

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fairseq_struct.data.prepared.manifest import foreign_files, own_files, remove_files
-from fairseq_struct.errors import OF_STREAMS, InputError
+from fairseq_struct.errors import OF_STREAMS, InputError, Interrupted
 
 # Names of a folder's own files; the last one lists the others. None: it is a folder of others.
 OwnFiles = Callable[[Path], list[str] | None]
@@ -18,19 +18,22 @@ OwnFiles = Callable[[Path], list[str] | None]
 
 @contextmanager
 def staging_folder(
-    out: Path, say: Callable[[str], None], own_of: OwnFiles = own_files
-) -> Iterator[Path]:
-    """Yield an empty folder ``.OUT.partial`` beside ``out``, for this process alone.
+    out: Path, say: Callable[[str], None], own_of: OwnFiles = own_files,
+    goes_on: Callable[[Path], bool] = lambda staging: False,
+) -> Iterator[Path]:  # fmt: skip
+    """Yield a folder ``.OUT.partial`` beside ``out``, for this process alone.
 
     Another process that wants to write ``out`` waits for this one. Files left by a killed process
-    are removed. The kernel releases the lock of a killed process, so this needs no process
-    numbers. The staging folder is removed after the block, unless it has replaced ``out``
-    (:func:`take_place`).
+    are removed, unless the work goes on with them; otherwise the folder is empty. The kernel
+    releases the lock of a killed process, so this needs no process numbers. The staging folder is
+    removed after the block, unless it has replaced ``out`` (:func:`take_place`), or the work was
+    interrupted and can go on.
 
     Args:
         out: the folder to write, without symbolic links.
         say: called with a message before waiting.
         own_of: tells the own files of such a folder; by default from its manifest.
+        goes_on: tells whether this work can go on with what is in a staging folder.
 
     Raises:
         InputError: nothing can be written beside ``out``, or the disk is full.
@@ -41,12 +44,16 @@ def staging_folder(
         out.parent.mkdir(parents=True, exist_ok=True)
         with _lock(out, say):
             _restore(old, out, own_of)
-            shutil.rmtree(staging, ignore_errors=True)
-            staging.mkdir()
+            if not goes_on(staging):
+                shutil.rmtree(staging, ignore_errors=True)
+                staging.mkdir()
             try:
                 yield staging
-            finally:
-                shutil.rmtree(staging, ignore_errors=True)
+            except BaseException as error:
+                if not (_from_outside(error) and goes_on(staging)):
+                    shutil.rmtree(staging, ignore_errors=True)
+                raise
+            shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
         ours = {out.parent, *new_parents, staging, _lock_of(out)}
         of_ours = error.filename is not None and Path(os.fsdecode(error.filename)) in ours
@@ -57,6 +64,12 @@ def staging_folder(
         for folder in new_parents:  # the innermost comes first
             with suppress(OSError):  # the folder is not empty
                 folder.rmdir()
+
+
+def _from_outside(error: BaseException) -> bool:
+    """Whether an error may be gone when the same command is given again, such as Ctrl-C."""
+    passing = isinstance(error, Interrupted | OSError | MemoryError)
+    return passing or not isinstance(error, Exception)
 
 
 def take_place(new: Path, out: Path, own_of: OwnFiles = own_files) -> None:

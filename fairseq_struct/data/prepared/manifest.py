@@ -24,12 +24,17 @@ def digest(lines: Iterable[str]) -> str:
     return found.hexdigest()
 
 
-def write_manifest(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
+def write_manifest(
+    folder: Path, content: Mapping[str, Any], without: str | None = None
+) -> dict[str, Any]:
     """Write ``content`` and the size of every file in the folder as its manifest, and return it.
+
+    Files of the inner folder ``without`` do not count.
 
     The manifest has no date and no path: the same inputs and options make the same manifest.
     """
-    sizes = {name: (folder / name).stat().st_size for name in sorted(_entries(folder))}
+    names = sorted(name for name in _entries(folder) if Path(name).parts[0] != without)
+    sizes = {name: (folder / name).stat().st_size for name in names}
     manifest = {**content, FILES: sizes}
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+from fairseq_struct.data.prepared.binarise import data_folders
 from fairseq_struct.data.prepared.translation_folder import describe_split
 from fairseq_struct.data.prepared.vocabulary.subwords import segmenter_options
 
@@ -31,8 +33,34 @@ def add_folder_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--overwrite", action="store_true", help="replace OUT if other options made it"
     )
+    add_workers(parser)
+
+
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the number of processes.
+
+    Args:
+        parser: the command's parser.
+    """
     parser.add_argument(
         "--workers", type=at_least(1), default=1, help="number of processes (default: 1)"
+    )
+
+
+def add_stream_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a command that prepares text of any size.
+
+    Args:
+        parser: the command's parser.
+    """
+    parser.add_argument(
+        "--shards", type=at_least(1), default=1, metavar="N",
+        help="divide the training text among data-bin0, data-bin1, … for fairseq-train "
+        "data-bin0:data-bin1:… (default: 1, data-bin)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--progress", action="store_true",
+        help="print lines about progress on standard error, where a terminal has a bar",
     )
 
 
@@ -58,14 +86,18 @@ def at_least(least: float, kind: type = int) -> Callable[[str], float]:
     return convert
 
 
-def how_to_train(out: Path, preset: str) -> str:
+def how_to_train(out: Path, preset: str, shards: int = 1) -> str:
     """The line that tells what to type to train on a folder.
 
     Args:
         out: the folder.
         preset: a preset for it, and options after it.
+        shards: number of folders of data.
     """
     folder = shlex.quote(str(out))
+    if shards > 1:
+        parts = os.pathsep.join(f"{folder}/{name}" for name in data_folders(shards))
+        return f"train:    fairseq-train {parts} …"
     return f"train:    fairseq-struct train {folder} --preset {preset}    # fairseq-struct presets"
 
 
@@ -88,10 +120,11 @@ def summary(manifest: dict, out: Path, preset: str) -> str:
     joined = options["joined_dictionary"]
     lines = [f"{split}: {describe_split(counts)}" for split, counts in manifest["splits"].items()]
     lines += [f"{name}: {value}" for name, value in manifest["provenance"].items()]
+    shards = options.get("shards", 1)
     lines += [
         f"dictionary entries{' (joined)' if joined else ''}: {sizes}",
-        how_to_train(out, preset),
-        f"generate: fairseq-generate {folder}/data-bin --task translation "
+        how_to_train(out, preset, shards),
+        f"generate: fairseq-generate {folder}/{data_folders(shards)[0]} --task translation "
         f"--source-lang {source} --target-lang {target} --gen-subset test {undo}".rstrip()
         + " …",
         f"score:    sacrebleu {folder}/raw/test.{target} < detokenised output",

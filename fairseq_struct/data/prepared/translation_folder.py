@@ -14,21 +14,28 @@ The line numbers of all files of one split agree.
 from __future__ import annotations
 
 import importlib.metadata
-from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from fairseq_struct.data.prepared.binarise import SPLITS, binarise, dictionary_size
+from fairseq_struct import __version__
+from fairseq_struct.data.prepared.binarise import (
+    SPLITS,
+    Side,
+    binarise,
+    data_folders,
+    dictionary_size,
+)
 from fairseq_struct.data.prepared.manifest import digest
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
-from fairseq_struct.data.prepared.streams.in_order import in_order
+from fairseq_struct.data.prepared.streams import sentence_pairs
+from fairseq_struct.data.prepared.streams.journal import Journal, Part
 from fairseq_struct.data.prepared.streams.learning import learn_segmenter
+from fairseq_struct.data.prepared.streams.progress import Progress
 from fairseq_struct.data.prepared.streams.sentence_pairs import (
+    Chunk,
     PairSegmenter,
-    Segmented,
     TextOptions,
     chunks_of,
     without_text,
@@ -46,60 +53,70 @@ def write_translation_folder(
     out: str | Path,
     *,
     workers: int = 1,
+    shards: int = 1,
     overwrite: bool = False,
     say: Callable[[str], None] = lambda message: None,
+    progress: Progress | None = None,
 ) -> dict:
     """Write a corpus as text, subwords and ``data-bin``, and return its manifest.
 
     A folder made from the same corpus and options stays unchanged. Nothing appears at ``out``
-    before everything is written.
+    before everything is written. An interrupted run goes on when it is started again.
 
     Args:
         corpus: the text.
         options: how the text becomes symbols.
         out: the folder to make.
         workers: number of parallel processes; the folder does not depend on it.
+        shards: number of folders ``data-bin0``, ``data-bin1``, … to divide the training pairs
+            among; 1 for ``data-bin``.
         overwrite: replace a folder made from other options or another corpus; it must have no
             other files.
         say: called with progress messages.
+        progress: shows how far each step is.
 
     Raises:
         InputError: ``out`` holds something else, the text is too small for the segmentation or
-            contains one of fairseq's own symbols as a word, the filter leaves no training pair, or
-            fairseq-preprocess fails.
+            contains one of fairseq's own symbols as a word, the filter leaves no training pair or
+            fewer than ``shards``, or a process was killed.
     """
 
-    def fill(folder: Path) -> dict:
+    def fill(journal: Journal) -> dict:
         for split in SPLITS:
             say(f"{split}: {len(corpus.splits[split])} pairs read")
         if options.segment != "none":
             say(f"learning {options.subwords} subwords ({options.segment})")
-        segmenter = learn_segmenter(corpus, options, workers)
-        segmenter.save(folder)
+        segmenter = learn_segmenter(corpus, options, journal, workers)
         work, counts = partial(PairSegmenter, without_text(corpus), options, segmenter), {}
         for split in SPLITS:
             say(f"{split}: segmenting")
-            chunks = in_order(work, chunks_of(corpus, split), workers)
-            counts[split] = _write_split(folder, split, corpus, chunks)
+            counts[split] = _write_split(journal, split, corpus, work, workers)
         for name, lines in corpus.companions.items():
-            with _writing(folder / name) as file:
-                file.writelines(f"{line}\n" for line in lines)
-        say("binarising with fairseq-preprocess")
-        joined = options.joined_dictionary
-        binarise(folder, *corpus.languages, joined_dictionary=joined, workers=workers)
+            _write(journal.folder / name, lines)
+        say("binarising")
+        sides = [_side(corpus, language) for language in corpus.languages]
+        binarise(
+            journal, sides, joined=options.joined_dictionary, workers=workers, shards=shards
+        )
+        data = journal.folder / data_folders(shards)[0]
         return {
             "splits": counts,
-            "vocabulary": {x: dictionary_size(folder / "data-bin", x) for x in corpus.languages},
+            "vocabulary": {
+                language: dictionary_size(data, side.dictionary)
+                for language, side in zip(corpus.languages, sides, strict=True)
+            },
             "versions": _versions(),
         }
 
-    identity = _identity(corpus, options)
+    identity = _identity(corpus, options, shards)
     return write_prepared_folder(
-        out, identity, fill, generator=corpus.generator, overwrite=overwrite, say=say
-    )
+        out, identity, fill, generator=corpus.generator, overwrite=overwrite, say=say,
+        progress=progress,
+        goes_on_with={"versions": _versions(), "own": __version__, "pairs": sentence_pairs.PAIRS},
+    )  # fmt: skip
 
 
-def _identity(corpus: ParallelCorpus, options: TextOptions) -> dict:
+def _identity(corpus: ParallelCorpus, options: TextOptions, shards: int) -> dict:
     """Everything that determines the folder's contents; equal identities make equal folders."""
     digests = {
         split: digest(
@@ -119,7 +136,8 @@ def _identity(corpus: ParallelCorpus, options: TextOptions) -> dict:
         "target_lang": corpus.target_lang,
         "provenance": corpus.provenance,
         "tokenised_by_owner": corpus.tokenised,
-        "options": _options(corpus, options),
+        # With one folder of data the identity is that of earlier versions.
+        "options": _options(corpus, options) | ({"shards": shards} if shards > 1 else {}),
         "text_sha256": digests,
     }
 
@@ -132,31 +150,33 @@ def _options(corpus: ParallelCorpus, options: TextOptions) -> dict:
     return found
 
 
+def _side(corpus: ParallelCorpus, language: str) -> Side:
+    pair = f"{corpus.source_lang}-{corpus.target_lang}"
+    return Side(f"segmented/{{}}.{language}", f"{{}}.{pair}.{language}", f"dict.{language}.txt")
+
+
 def _write_split(
-    folder: Path, split: str, corpus: ParallelCorpus, chunks: Iterable[Segmented]
-) -> dict:
+    journal: Journal, split: str, corpus: ParallelCorpus,
+    work: Callable[[], Callable[[Chunk], Part]], workers: int,
+) -> dict:  # fmt: skip
     """Write one split's text and subwords and return its counts."""
-    read, kept, dropped, tokens = 0, 0, Counter[str](), [0, 0]
-    with ExitStack() as stack:
-        files = {
-            kind: [stack.enter_context(_writing(folder / kind / f"{split}.{lang}"))
-                   for lang in corpus.languages]
-            for kind in ("raw", "segmented")
-        }  # fmt: skip
-        for chunk in chunks:
-            for kind, texts in (("raw", chunk.raw), ("segmented", chunk.pieces)):
-                for file, text in zip(files[kind], texts, strict=True):
-                    file.write(text)
-            read, kept = read + chunk.read, kept + chunk.kept
-            dropped.update(chunk.dropped)
-            tokens = [sum(both) for both in zip(tokens, chunk.tokens, strict=True)]
-    if not kept:
-        raise InputError(f"no training pair is left; dropped: {dict(dropped)}")
+    files = [
+        journal.folder / kind / f"{split}.{language}"
+        for kind in ("raw", "segmented") for language in corpus.languages
+    ]  # fmt: skip
+    chunks, total = chunks_of(corpus, split), len(corpus.splits[split])
+    counts = journal.work(f"segmenting {split}", files, work, chunks, workers, total)
+    dropped = {
+        name.removeprefix("dropped "): counts[name]
+        for name in sorted(counts) if name.startswith("dropped ")
+    }  # fmt: skip
+    if not counts["kept"]:
+        raise InputError(f"no training pair is left; dropped: {dropped}")
     return {
-        "read": read,
-        "kept": kept,
-        "dropped": dict(sorted(dropped.items())),
-        "tokens": dict(zip(corpus.languages, tokens, strict=True)),
+        "read": counts["lines"],
+        "kept": counts["kept"],
+        "dropped": dropped,
+        "tokens": {language: counts[f"tokens {language}"] for language in corpus.languages},
     }
 
 
@@ -171,9 +191,10 @@ def describe_split(counts: dict) -> str:
     return f"{counts['kept']} pairs kept of {counts['read']} (dropped: {dropped}), {sizes}"
 
 
-def _writing(path: Path):
+def _write(path: Path, lines: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    return path.open("w", encoding="utf-8", newline="\n")
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
 
 
 def _versions() -> dict[str, str]:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
-import lzma
-import zlib
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
 from fairseq_struct.data.readers.parallel_text import Pair, normalise
 from fairseq_struct.errors import InputError
-from fairseq_struct.files.text_files import reading
-
-_COMPRESSED = {".gz": gzip.open, ".xz": lzma.open}
+from fairseq_struct.files.compressed_files import existing
+from fairseq_struct.files.text_lines import lines_of
 
 
 class AlignedFiles:
     """The pairs of two files, one sentence per line; every iteration reads them again.
 
     Both are read once to check them, so that a pipe will not do. A file may be compressed:
-    ``train.en.gz`` or ``train.en.xz`` is read where there is no ``train.en``.
+    ``train.en.gz``, ``.xz`` or ``.zst`` is read where there is no ``train.en``.
 
     Args:
         source: UTF-8 text, one sentence per line.
@@ -73,37 +69,9 @@ class AlignedFiles:
         return InputError(f"{names} was changed while it was read: it had {self._count} lines")
 
 
-def lines_of(path: Path) -> Iterator[str]:
-    r"""The lines of a UTF-8 file, split at ``\n`` only, without a byte-order mark.
-
-    See :func:`~fairseq_struct.files.text_files.read_lines`, which reads all of them at once.
-
-    Raises:
-        InputError: the file cannot be read, or a line is not UTF-8.
-    """
-    opener = _COMPRESSED.get(path.suffix, Path.open)
-    with reading(path), opener(path, "rb") as file:
-        try:
-            for number, line in enumerate(file, 1):
-                text = _decoded(line, path, number)
-                yield (text.removeprefix("\ufeff") if number == 1 else text).removesuffix("\r")
-        except (EOFError, lzma.LZMAError, zlib.error) as error:
-            raise InputError(f"{path}: cannot be decompressed ({error})") from None
-
-
-def _decoded(line: bytes, path: Path, number: int) -> str:
-    try:
-        return line.decode("utf-8").removesuffix("\n")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}:{number}: not UTF-8 text (byte 0x{line[error.start]:02x})"
-        ) from None
-
-
 def _existing(path: Path) -> Path:
     """The file, or a compressed one in its place."""
-    found = (path.with_name(path.name + ending) for ending in ("", *_COMPRESSED))
-    path = next((one for one in found if one.exists()), path)
+    path = existing(path)
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise InputError(f"{path}: is a pipe or a device; expected a file, to read it again")
     return path

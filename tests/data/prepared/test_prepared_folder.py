@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from preparers import prepare
 
-from fairseq_struct.data.prepared import language_folder as language_corpus
-from fairseq_struct.data.prepared import translation_folder
 from fairseq_struct.data.prepared.evaluation_folder import write_evaluation_folder
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.prepared.language_folder import write_language_folder
@@ -74,23 +72,10 @@ def similarity(source, out, **options):
     return write_similarity_folder(source, write_lines(source / "dict.txt", "a 1"), out, **options)
 
 
-@pytest.fixture
-def no_fairseq(monkeypatch):
-    """Stand in for fairseq-preprocess, which takes seconds to start."""
-
-    def stub(folder, *languages, **_):
-        (folder / "data-bin").mkdir()
-        for name in ("dict.txt", *(f"dict.{lang}.txt" for lang in languages)):
-            (folder / "data-bin" / name).write_text("a 1\n")
-
-    monkeypatch.setattr(translation_folder, "binarise", stub)
-    monkeypatch.setattr(language_corpus, "_binarise", stub)
-
-
 @pytest.mark.parametrize(
     "write", [translation, labelled, language, treebank, evaluation, similarity]
 )
-def test_all_preparers_decide_alike(write, tmp_path, no_fairseq):
+def test_all_preparers_decide_alike(write, tmp_path):
     source, out = tmp_path / "source", tmp_path / "out"
     source.mkdir()
     manifest = write(source, out)

@@ -13,7 +13,7 @@ from fairseq_struct.cli.prepare import PREPARERS
 SPLITS = ("train", "valid", "test")
 
 
-def test_synthetic_corpus(tmp_path, run, no_fairseq):
+def test_synthetic_corpus(tmp_path, run):
     arguments = ["--sentences", "40", "5", "5", "--seed", "3"]
     for name in ("one", "two"):
         status, printed, _ = run("synthetic_translation", [tmp_path / name, *arguments])
@@ -60,7 +60,7 @@ def test_manifests_of_generated_corpora_name_what_drew_them(tmp_path, run, name,
     assert status == 0 and "nothing to do" in said
 
 
-def test_synthetic_corpus_too_shallow(tmp_path, run, no_fairseq, monkeypatch):
+def test_synthetic_corpus_too_shallow(tmp_path, run, monkeypatch):
     from fairseq_struct.data.generators import synthetic_translation
 
     monkeypatch.setattr(synthetic_translation, "_distinct", lambda *_: iter(()))

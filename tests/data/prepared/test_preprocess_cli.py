@@ -11,7 +11,6 @@ import pytest
 from fairseq_commands import warm_python
 from preparers import check_fails, contents
 
-from fairseq_struct.data.prepared import binarise as binarise_module
 from fairseq_struct.data.prepared import translation_folder
 
 ROOT = Path(__file__).parents[3]
@@ -95,7 +94,7 @@ def test_end_to_end_with_fairseq(corpus, tmp_path):
         assert os.fsencode(tmp_path) not in content
 
 
-def test_same_input_same_folder_byte_for_byte(corpus, run, no_fairseq):
+def test_same_input_same_folder_byte_for_byte(corpus, run):
     results = []
     for _ in range(2):
         assert run("parallel", plain(corpus, "--overwrite"))[0] == 0
@@ -103,7 +102,7 @@ def test_same_input_same_folder_byte_for_byte(corpus, run, no_fairseq):
     assert results[0] == results[1]
 
 
-def test_complete_folder_is_reused(corpus, run, no_fairseq):
+def test_complete_folder_is_reused(corpus, run):
     assert run("parallel", plain(corpus))[0] == 0
     before, places = contents(corpus / "out"), inodes(corpus / "out")
     status, printed, _ = run("parallel", plain(corpus, "--workers", "2"))
@@ -119,7 +118,7 @@ def test_complete_folder_is_reused(corpus, run, no_fairseq):
         (["--source-lang", "de", "--target-lang", "en"], "options: source_lang (en, now de)"),
     ],
 )
-def test_other_options_need_overwrite(corpus, run, no_fairseq, options, difference):
+def test_other_options_need_overwrite(corpus, run, options, difference):
     assert run("parallel", plain(corpus))[0] == 0
     before = contents(corpus / "out")
     check_fails(run("parallel", plain(corpus, *options)), difference)
@@ -129,13 +128,13 @@ def test_other_options_need_overwrite(corpus, run, no_fairseq, options, differen
     assert sorted(os.listdir(corpus)) == ["in", "out"]
 
 
-def test_changed_text_needs_overwrite(corpus, run, no_fairseq):
+def test_changed_text_needs_overwrite(corpus, run):
     assert run("parallel", plain(corpus))[0] == 0
     write(corpus / "in" / "valid.en", ["Something", "else", "has", "come", "in"])
     check_fails(run("parallel", plain(corpus)), "prepared with other inputs or options: valid text")
 
 
-def test_foreign_folder_is_never_overwritten(corpus, run, no_fairseq):
+def test_foreign_folder_is_never_overwritten(corpus, run):
     write(corpus / "out" / "thesis.tex", ["years of work"])
     check_fails(run("parallel", plain(corpus, "--overwrite")), "is not a prepared folder")
     assert list(contents(corpus / "out")) == ["thesis.tex"]
@@ -151,7 +150,7 @@ def test_foreign_folder_is_never_overwritten(corpus, run, no_fairseq):
         ("test.de", b"a\nb\n\nd\ne\n", "test.de:3: blank line"),
     ],
 )
-def test_bad_input_is_one_line_and_leaves_nothing(corpus, run, no_fairseq, file, content, message):
+def test_bad_input_is_one_line_and_leaves_nothing(corpus, run, file, content, message):
     path = corpus / "in" / file
     path.unlink() if content is None else path.write_bytes(content)
     check_fails(run("parallel", plain(corpus)), message)
@@ -168,34 +167,31 @@ def test_bad_input_is_one_line_and_leaves_nothing(corpus, run, no_fairseq, file,
         (["--segment", "none", "--vocabulary-threshold", "9"], "works only with --segment bpe"),
     ],
 )
-def test_impossible_options_leave_nothing(corpus, run, no_fairseq, options, message):
+def test_impossible_options_leave_nothing(corpus, run, options, message):
     arguments = plain(corpus, *options)
     arguments[1] = str(corpus / "new" / "deep" / "out")
     check_fails(run("parallel", arguments), message)
     assert sorted(os.listdir(corpus)) == ["in"]
 
 
-def test_fairseq_failure_is_one_line_and_leaves_nothing(corpus, run, monkeypatch):
-    def fail(command, **_):
-        trace = "Traceback (most recent call last):\n  File x\nMemoryError: too big\nwarning: bye\n"
-        return subprocess.CompletedProcess(command, 1, "INFO\n", trace)
-
-    monkeypatch.setattr(binarise_module.subprocess, "run", fail)
-    result = run("parallel", plain(corpus))
-    check_fails(result, "fairseq-preprocess failed: MemoryError: too big")
-    assert sorted(os.listdir(corpus)) == ["in"]
-
-
-def test_interruption_leaves_nothing(corpus, run, monkeypatch):
+def test_interruption_keeps_only_what_goes_on(corpus, run, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(translation_folder, "binarise", interrupt)
-    assert run("parallel", plain(corpus))[0] == 130
-    assert sorted(os.listdir(corpus)) == ["in"]
+    with monkeypatch.context() as patch:
+        patch.setattr(translation_folder, "binarise", interrupt)
+        assert run("parallel", plain(corpus))[0] == 130
+    assert sorted(os.listdir(corpus)) == [".out.partial", "in"]
+    status, said, _ = run("parallel", plain(corpus))
+    assert status == 0 and said.startswith("going on where an interrupted run ended\n")
+    assert sorted(os.listdir(corpus)) == ["in", "out"]
+    with monkeypatch.context() as patch:  # nothing is finished: nothing to keep
+        patch.setattr(translation_folder, "learn_segmenter", interrupt)
+        assert run("parallel", [*plain(corpus), "--overwrite"])[0] == 130
+    assert sorted(os.listdir(corpus)) == ["in", "out"]
 
 
-def test_filter_keeps_text_and_subwords_aligned(corpus, run, no_fairseq):
+def test_filter_keeps_text_and_subwords_aligned(corpus, run):
     for lang in ("en", "de"):
         path = corpus / "in" / f"train.{lang}"
         write(path, ["", f"Long {'x ' * 300}", f"Kept {lang}", *read(path)])
@@ -211,7 +207,7 @@ def test_filter_keeps_text_and_subwords_aligned(corpus, run, no_fairseq):
         assert len(segmented) == 61
 
 
-def test_tokenised_text_gets_a_detokenised_reference(corpus, run, no_fairseq):
+def test_tokenised_text_gets_a_detokenised_reference(corpus, run):
     write(corpus / "in" / "test.de", ["Hallo , Welt !"] * 5)
     assert run("parallel", plain(corpus, "--tokenised", "--segment", "none"))[0] == 0
     out = corpus / "out"
@@ -219,7 +215,7 @@ def test_tokenised_text_gets_a_detokenised_reference(corpus, run, no_fairseq):
     assert read(out / "segmented" / "test.de") == ["Hallo , Welt !"] * 5
 
 
-def test_sentencepiece_takes_untokenised_text(corpus, run, no_fairseq):
+def test_sentencepiece_takes_untokenised_text(corpus, run):
     options = ["--segment", "sentencepiece-unigram", "--subwords", "40"]
     status, printed, _ = run("parallel", plain(corpus, *options))
     assert status == 0
@@ -241,7 +237,7 @@ def test_impossible_values_are_refused_by_name(corpus, run, options):
     assert f"argument {options[0]}" in complaint.splitlines()[-1]
 
 
-def test_layout_defaults(tmp_path, run, no_fairseq):
+def test_layout_defaults(tmp_path, run):
     names = zip(("train", "val", "test_2016_flickr"), (400, 5, 5), strict=True)
     for seed, (name, size) in enumerate(names):
         for lang in ("en", "de"):

@@ -74,6 +74,7 @@ ARGUMENTS = {
     "listops": ["generate"],
     "parallel": ["multi30k", "x"],
     "penn_treebank": ["lm", "x"],
+    "plain_text": ["x", "x", "x"],
     "propositional_logic": ["x"],
     "sentence_similarity": ["x", "x"],
     "sequence_completion": [],

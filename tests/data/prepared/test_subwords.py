@@ -4,9 +4,12 @@ import io
 import pickle
 import random
 from itertools import zip_longest
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from fairseq_struct.data.prepared.streams.journal import Journal
 from fairseq_struct.data.prepared.streams.learning import learn_segmenter
 from fairseq_struct.data.prepared.streams.sentence_pairs import TextOptions
 from fairseq_struct.data.prepared.vocabulary import subwords
@@ -41,7 +44,8 @@ def learned(kind, text, size, vocabulary_threshold=0, workers=1):
     languages = [*text, "none"][:2]
     options = TextOptions("none", "none", kind, size, vocabulary_threshold)
     corpus = ParallelCorpus("toy", *languages, {"train": pairs}, tokenised=True)
-    return learn_segmenter(corpus, options, workers)
+    with TemporaryDirectory() as folder:
+        return learn_segmenter(corpus, options, Journal(Path(folder), "toy"), workers)
 
 
 @pytest.mark.parametrize("kind", SEGMENTATIONS)

@@ -6,9 +6,10 @@ import os
 
 import pytest
 
-from fairseq_struct.data.readers.aligned_files import AlignedFiles, lines_of
+from fairseq_struct.data.readers.aligned_files import AlignedFiles
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_lines
+from fairseq_struct.files.text_lines import lines_of
 
 
 @pytest.fixture

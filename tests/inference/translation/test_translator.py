@@ -242,12 +242,9 @@ def test_segmentation_that_is_missing(prepared, tmp_path):
         (TextOptions(segment="bpe", tokenise="none", subwords=40), True),
     ],
 )
-def test_raw_text_becomes_the_symbols_of_the_folder(options, tokenised, tmp_path, monkeypatch):
-    from fairseq_struct.data.prepared import translation_folder
+def test_raw_text_becomes_the_symbols_of_the_folder(options, tokenised, tmp_path):
     from fairseq_struct.inference.translation.raw_text import RawText
 
-    monkeypatch.setattr(translation_folder, "binarise", lambda folder, *_, **__: None)
-    monkeypatch.setattr(translation_folder, "dictionary_size", lambda *_: 1)
     given = corpus(tokenised)
     write_translation_folder(given, options, tmp_path / "data")
     raw = RawText(tmp_path / "data" / "data-bin", "de", "en")

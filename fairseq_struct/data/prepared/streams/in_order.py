@@ -14,7 +14,7 @@ from multiprocessing import Pipe, parent_process
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import Interrupted
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -38,7 +38,7 @@ def in_order(
         workers: maximum number of processes; with 1 or one item, this one does all.
 
     Raises:
-        InputError: a process was killed, for example because there is not enough memory.
+        Interrupted: a process was killed, for example because there is not enough memory.
         Exception: what the work raises for an item, or what taking an item raises, after the
             results of the items before it.
     """
@@ -77,7 +77,7 @@ def _results(
             while waiting:
                 yield waiting.popleft().result()
         except BrokenProcessPool:
-            raise InputError(
+            raise Interrupted(
                 "a working process was killed (not enough memory? see --workers)"
             ) from None
         except BaseException:

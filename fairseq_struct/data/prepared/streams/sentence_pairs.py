@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, compress, islice
 
+from fairseq_struct.data.prepared.streams.journal import Part
 from fairseq_struct.data.prepared.vocabulary.reserved_words import refuse_reserved
 from fairseq_struct.data.prepared.vocabulary.subwords import Segmenter
 from fairseq_struct.data.readers.parallel_text import (
@@ -61,33 +62,14 @@ class Chunk:
         first: number of the first pair, from 1.
         pairs: the text.
         references: the same pairs as their owner's untokenised text; empty if there is none.
+        read: number of pairs that were read; a sample has fewer.
     """
 
     split: str
     first: int
     pairs: Sequence[Pair]
     references: Sequence[Pair] = ()
-
-
-@dataclass(frozen=True)
-class Segmented:
-    """The pairs of a chunk that are kept.
-
-    Attributes:
-        raw: readable lines of each language.
-        pieces: the same lines as symbols.
-        read: number of pairs of the chunk.
-        kept: number of pairs that are left.
-        dropped: number of other pairs, by reason.
-        tokens: number of symbols of each language.
-    """
-
-    raw: tuple[str, str]
-    pieces: tuple[str, str]
-    read: int
-    kept: int
-    dropped: Counter[str]
-    tokens: tuple[int, int]
+    read: int = 0
 
 
 class PairCleaner:
@@ -115,11 +97,11 @@ class PairCleaner:
 
 
 class WordCounter(PairCleaner):
-    """Counts the words of chunks."""
+    """Counts the words of chunks, and their pairs."""
 
-    def __call__(self, chunk: Chunk) -> Counter[str]:
+    def __call__(self, chunk: Chunk) -> tuple[int, list[Counter[str]]]:
         lines = chain.from_iterable(self.tokens(chunk.pairs))
-        return Counter(word for line in lines for word in line.split())
+        return chunk.read, [Counter(word for line in lines for word in line.split())]
 
 
 class SideReader(PairCleaner):
@@ -150,15 +132,14 @@ class _PairSplitter(PairCleaner):
 
 
 class PieceCounter(_PairSplitter):
-    """Counts the subwords of chunks by language."""
+    """Counts the subwords of chunks by language, and their pairs."""
 
-    def __call__(self, chunk: Chunk) -> tuple[Counter[str], Counter[str]]:
+    def __call__(self, chunk: Chunk) -> tuple[int, list[Counter[str]]]:
         sides = zip(*self.tokens(chunk.pairs), strict=True)
-        source, target = (
+        return chunk.read, [
             Counter(p for line in lines for p in self.segmenter.encode(line, lang).split())
             for lines, lang in zip(sides, self.corpus.languages, strict=True)
-        )
-        return source, target
+        ]
 
 
 class PairSegmenter(_PairSplitter):
@@ -170,8 +151,11 @@ class PairSegmenter(_PairSplitter):
             [detokeniser(lang) for lang in corpus.languages] if corpus.tokenised else None
         )
 
-    def __call__(self, chunk: Chunk) -> Segmented:
+    def __call__(self, chunk: Chunk) -> Part:
         """The pairs to keep; only the training split is filtered.
+
+        The texts are the readable lines of both languages, then the same lines as symbols. The
+        counts are ``kept``, ``dropped REASON``, and ``tokens LANGUAGE``.
 
         Raises:
             InputError: a symbol is one of fairseq's own.
@@ -188,10 +172,11 @@ class PairSegmenter(_PairSplitter):
                 refuse_reserved(line.split(), self.corpus.place(chunk.split, side, number))
             kept.append((text, (source, target)))
         raw, pieces = ([pairs[kind] for pairs in kept] for kind in (0, 1))
-        return Segmented(
-            _text_of(raw), _text_of(pieces), len(chunk.pairs), len(kept), accept.dropped,
-            tuple(sum(pair[side].count(" ") + 1 for pair in pieces) for side in (0, 1)),
-        )  # fmt: skip
+        counts = Counter({f"dropped {reason}": n for reason, n in accept.dropped.items()})
+        counts["kept"] = len(kept)
+        for side, language in enumerate(self.corpus.languages):
+            counts[f"tokens {language}"] = sum(pair[side].count(" ") + 1 for pair in pieces)
+        return Part(chunk.read, [*_text_of(raw), *_text_of(pieces)], counts)
 
     def _readable(self, clean: list[Pair], chunk: Chunk) -> list[Pair]:
         if chunk.references:
@@ -209,7 +194,7 @@ def chunks_of(corpus: ParallelCorpus, split: str) -> Iterator[Chunk]:
     pairs, references = iter(corpus.splits[split]), iter(corpus.references.get(split, ()))
     first = 1
     while some := list(islice(pairs, PAIRS)):
-        yield Chunk(split, first, some, list(islice(references, PAIRS)))
+        yield Chunk(split, first, some, list(islice(references, PAIRS)), len(some))
         first += len(some)
 
 
@@ -233,6 +218,5 @@ def _on_sides(functions: Sequence[Callable[[str], str]], pairs: Sequence[Pair]) 
     return [(on_source(source), on_target(target)) for source, target in pairs]
 
 
-def _text_of(pairs: Sequence[Pair]) -> tuple[str, str]:
-    source, target = ("".join(f"{pair[side]}\n" for pair in pairs) for side in (0, 1))
-    return source, target
+def _text_of(pairs: Sequence[Pair]) -> list[bytes]:
+    return ["".join(f"{pair[side]}\n" for pair in pairs).encode() for side in (0, 1)]

@@ -2,7 +2,6 @@
 
 import pytest
 
-from fairseq_struct.data.prepared import translation_folder
 from fairseq_struct.data.prepared.streams import sentence_pairs
 from fairseq_struct.data.prepared.streams.sentence_pairs import sample_of
 from fairseq_struct.data.prepared.translation_folder import TextOptions, write_translation_folder
@@ -11,13 +10,6 @@ from fairseq_struct.errors import InputError
 
 LINES = ["The cat (a big one) sings, doesn't it?", "No. 5 sings.", "", "See the cats of No. Five",
          "a b c d e f g h i j k l m n o p", "sing sing sing"]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def no_fairseq(monkeypatch):
-    """What fairseq-preprocess does with the text is not the question here."""
-    monkeypatch.setattr(translation_folder, "binarise", lambda *_, **__: None)
-    monkeypatch.setattr(translation_folder, "dictionary_size", lambda *_: 1)
 
 
 def corpus(tokenised=False, **options):

@@ -1,0 +1,105 @@
+"""Lines of files, of compressed ones, and of standard input."""
+
+import gzip
+import io
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+from preparers import check_fails, contents
+
+from fairseq_struct.data.prepared.language_folder import write_language_folder
+from fairseq_struct.errors import DependencyError, InputError
+from fairseq_struct.files import compressed_files
+from fairseq_struct.files.text_lines import TextLines, lines_of
+
+SPLITS = ("train", "valid", "test")
+TEXT = "".join(f"line {n} of the text\n" for n in range(30_000)).encode()
+
+
+@pytest.fixture
+def standard_input(monkeypatch):
+    """Return a function that makes bytes standard input."""
+
+    def become(content):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+
+    return become
+
+
+def test_zst_files(tmp_path, monkeypatch):
+    zstandard = pytest.importorskip("zstandard")
+    pack, path = zstandard.ZstdCompressor().compress, tmp_path / "text.zst"
+    path.write_bytes(pack(TEXT))
+    assert list(TextLines(tmp_path / "text")) == TEXT.decode().splitlines()
+    monkeypatch.setattr(compressed_files, "_BLOCK", 1000)
+    path.write_bytes(pack(TEXT) + pack(b"") + pack(b"one more"))  # as zstd reads parts in a row
+    assert list(lines_of(path)) == [*TEXT.decode().splitlines(), "one more"]
+    path.write_bytes(b"")
+    assert list(lines_of(path)) == []
+
+
+@pytest.mark.parametrize("spoil", [lambda x: x[:-5], lambda x: x[: len(x) // 2],
+                                   lambda x: b"text" + x, lambda x: x[:200] + x[210:]])  # fmt: skip
+def test_damaged_zst_files(spoil, tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    path = tmp_path / "text.zst"
+    path.write_bytes(spoil(zstandard.ZstdCompressor(write_checksum=True).compress(TEXT)))
+    with pytest.raises(InputError, match=r"text\.zst: cannot be decompressed \("):
+        list(lines_of(path))
+
+
+def test_without_zstandard(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    (tmp_path / "text.zst").write_bytes(b"")
+    with pytest.raises(DependencyError, match=r"text\.zst: .*: pip install zstandard"):
+        list(TextLines(tmp_path / "text"))
+
+
+def test_what_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for name, message in (
+        ("none", "none: no such file"), (".", "is a folder"), ("pipe", "is a pipe or a device")
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            TextLines(tmp_path / name)
+
+
+def test_standard_input_is_read_once_and_given_again(standard_input):
+    standard_input("\ufeffone\r\n\ntwo".encode())
+    lines = TextLines("-")
+    assert list(lines) == list(lines) == ["one", "", "two"]
+    standard_input(b"one\n\xff\n")
+    with pytest.raises(InputError, match="standard input:2: not UTF-8"):
+        list(TextLines("-"))
+
+
+@pytest.mark.parametrize("given", [["-", "{}.gz"], ["{}", "-"], ["{}.gz", "{}"]], ids="/".join)
+def test_plain_text_of_all_kinds(given, tmp_path, run, standard_input):
+    """The folder is the same for every way of giving the text."""
+    content = b"a  b\tc\n\n b \n" * 3
+    for split in SPLITS:
+        (tmp_path / split).write_bytes(content)
+        (tmp_path / f"{split}.gz").write_bytes(gzip.compress(content))
+    write_language_folder({split: tmp_path / split for split in SPLITS}, tmp_path / "expected")
+    standard_input(content)
+    train, test = given
+    words = [train.format(tmp_path / "train"), tmp_path / "valid", test.format(tmp_path / "test")]
+    status, said, _ = run("plain_text", [*words, tmp_path / "out", "--workers", "2"])
+    assert status == 0 and "train: 6 sentences, 12 words\n" in said
+    assert contents(tmp_path / "out") == contents(tmp_path / "expected")
+
+
+def test_two_splits_of_standard_input(tmp_path, run):
+    result = run("plain_text", ["-", "-", tmp_path / "test", tmp_path / "out"])
+    check_fails(result, "only one split can be standard input")
+
+
+def test_plain_text_in_shards_tells_how_to_train(tmp_path, run):
+    for split in SPLITS:
+        (tmp_path / split).write_text("a b\nc\n")
+    files = [tmp_path / split for split in SPLITS]
+    status, said, _ = run("plain_text", [*files, tmp_path / "out", "--shards", "2"])
+    folders = ":".join(str(tmp_path / "out" / f"data-bin{number}") for number in (0, 1))
+    assert status == 0 and f"train:    fairseq-train {folders} " in said
