@@ -11,7 +11,7 @@ import torch
 
 from fairseq_struct import errors
 from fairseq_struct.cli.main import main
-from fairseq_struct.data.prepared import language_folder as language_corpus
+from fairseq_struct.data.prepared.streams.plain_text import CheckedText
 from fairseq_struct.data.prepared.vocabulary import dictionary_file
 from fairseq_struct.data.prepared.vocabulary.subwords import BytePairEncoding
 from fairseq_struct.data.readers import (
@@ -27,6 +27,7 @@ from fairseq_struct.data.readers import (
 from fairseq_struct.errors import InputError, run_plainly
 from fairseq_struct.evaluation import predictions
 from fairseq_struct.files import text_files
+from fairseq_struct.files.text_lines import TextLines
 from fairseq_struct.files.whole_files import whole_file
 from fairseq_struct.inference.text_lines import read_lines
 from fairseq_struct.modules.word_vectors import read_word_vectors
@@ -45,7 +46,7 @@ READERS = {
     "sst_trees": ("train.txt", lambda path: list(labelled_text.read_sentiment_trees(path))),
     "snli": ("train.jsonl", lambda path: list(labelled_text.read_snli_jsonl(path))),
     "sick": ("SICK.txt", lambda path: list(labelled_text.read_sick(path))),
-    "language_corpus": ("train.txt", language_corpus._read),
+    "language_corpus": ("train.txt", lambda path: CheckedText(TextLines(path), "train")),
     "parallel": ("train.en", lambda path: aligned_files.AlignedFiles(path, path)),
     "penn_treebank": ("wsj_0001.mrg", penn_treebank.read_evaluation_trees),
     "benchmark": ("sts-train.csv", sentence_pairs.read_benchmark),
