@@ -18,6 +18,7 @@ data=$1 preset=$2
 shift 2
 
 first=struct_$$_a second=struct_$$_b
+# shellcheck disable=SC2329  # the trap below calls it
 ended() {
     ip netns pids "$second" 2>/dev/null | xargs -r kill 2>/dev/null || true
     ip netns del "$first" 2>/dev/null || true
