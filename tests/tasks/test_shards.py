@@ -98,6 +98,10 @@ def test_folders_that_do_not_fit_are_refused_before_training(sharded, tmp_path):
     words.unlink()  # a shard needs no dictionary
     task(name, joined(folders))
     (index,) = folders[2].glob("train.sentence1.idx" if name == TASKS[2] else "train.idx")
+    whole = index.read_bytes()
+    index.write_bytes(whole[:-1])
+    with pytest.raises(InputError, match=r"bin2.train[\w.]*, .bin: damaged; prepare"):
+        task(name, joined(folders))
     index.unlink()
     with pytest.raises(InputError, match=r"bin2.train\.[\w.]*idx: no such file, but .*bin0 has"):
         task(name, joined(folders))

@@ -17,8 +17,16 @@ from typing import NamedTuple
 from fairseq_struct.cli.shared.identity import made_by
 from fairseq_struct.cli.shared.output import lines_ahead, progress, say, with_progress, written
 from fairseq_struct.cli.shared.paths import require, require_room
-from fairseq_struct.cli.shared.text_input import Chunk, Part, files_of, named, opened, parts_of
-from fairseq_struct.cli.shared.workers import devices_of
+from fairseq_struct.cli.shared.text_input import (
+    Chunk,
+    Part,
+    files_of,
+    is_compressed,
+    named,
+    opened,
+    parts_of,
+)
+from fairseq_struct.cli.shared.workers import check_devices, devices_of
 from fairseq_struct.data.prepared.streams.in_order import in_order
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.parts_folder import PartsFolder
@@ -70,7 +78,7 @@ def check_paths(args: Namespace, *outputs: Path | None):
     Raises:
         InputError: something does not exist, cannot be written, or does not go together.
     """
-    devices_of(args)
+    check_devices(args)
     require(either=[args.input])
     require_room(args.output, *outputs)
     if args.input is not None and args.input.is_dir():
@@ -252,11 +260,13 @@ class _Process:
 
 
 def _ahead(args: Namespace) -> int | None:
-    """Number of unread lines of the input, if it is a file or a folder."""
+    """Number of unread lines of the input, if that can be counted without decompressing it."""
     if args.input is None:
         return lines_ahead(sys.stdin)
     total = 0
     for path in files_of(args.input) if args.input.is_dir() else [args.input]:
+        if is_compressed(path):
+            return None
         with open(path, "rb") as file:
             count = lines_ahead(file)
         if count is None:

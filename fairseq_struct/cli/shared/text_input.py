@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files import compressed_files
 from fairseq_struct.files.text_files import reading
 from fairseq_struct.inference.reading import WINDOW
 from fairseq_struct.inference.text_lines import read_lines
@@ -90,16 +92,33 @@ def files_of(folder: Path) -> list[Path]:
 def opened(source: Path | None) -> Iterator[Iterator[str]]:
     """Yield the lines of a file, or of standard input; they can tell whether reading may wait.
 
+    A file whose name ends in .gz, .xz or .zst is decompressed.
+
     Raises:
-        InputError: the file cannot be read or is not UTF-8.
+        InputError: the file cannot be read or decompressed, or is not UTF-8.
     """
     if source is None:
         yield read_lines(sys.stdin)
+        return
+    if is_compressed(source):
+        with named(source):
+            yield _decompressed(source)
         return
     with reading(source):
         file = open(source, encoding="utf-8")  # noqa: SIM115, closed below
     with file, named(source):
         yield read_lines(file)
+
+
+def is_compressed(path: Path) -> bool:
+    """Whether a file is decompressed when it is read."""
+    return path.suffix in compressed_files.ENDINGS
+
+
+def _decompressed(path: Path) -> Iterator[str]:
+    with compressed_files.opened(path) as file:
+        with io.TextIOWrapper(file, encoding="utf-8", newline="\n") as text:
+            yield from read_lines(text)
 
 
 @contextmanager

@@ -13,8 +13,8 @@ def add_input_options(parser: argparse.ArgumentParser):
     """Add ``--input`` and ``--workers``."""
     parser.add_argument(
         "--input", type=Path, metavar="PATH",
-        help="read this file, or the files of this folder in the order of their names (default: "
-        "standard input)",
+        help="read this file, or the files of this folder in the order of their names; .gz, .xz "
+        "and .zst are decompressed (default: standard input)",
     )  # fmt: skip
     parser.add_argument(
         "--workers", type=int, metavar="N",
@@ -48,3 +48,24 @@ def devices_of(args: Namespace) -> list[str | None]:
             f"--workers {args.workers} with {len(names)} devices: each device has one process"
         )
     return names
+
+
+def check_devices(args: Namespace):
+    """Check that all of several devices exist, before any process begins.
+
+    Raises:
+        InputError: as for :func:`devices_of`, or one of several devices does not exist.
+    """
+    names = set(devices_of(args))
+    if len(names) == 1:
+        return  # found out when the model is loaded
+    import torch
+
+    for name in sorted(names):
+        try:
+            device = torch.device(name)
+        except RuntimeError as error:
+            raise InputError(f"--device {name}: {str(error).splitlines()[0]}") from None
+        # Counting does not touch a GPU, which a process must not do before it divides.
+        if device.type == "cuda" and (device.index or 0) >= (count := torch.cuda.device_count()):
+            raise InputError(f"--device {name}: this machine has {count} GPUs that torch can use")

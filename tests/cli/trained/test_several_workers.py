@@ -1,6 +1,8 @@
 """parse, classify and translate in several processes: the same bytes, in order, from any input."""
 
+import gzip
 import itertools
+import lzma
 import multiprocessing
 import os
 import select
@@ -103,6 +105,26 @@ def test_text_that_is_not_utf_8(call, tmp_path):
         assert status == 2 and error.startswith(f"error: {bad}: the input is not utf-8")
 
 
+@pytest.mark.parametrize("ending", [".gz", ".xz"])
+def test_compressed_text(call, ending, tmp_path):
+    packed = tmp_path / f"text{ending}"
+    module = {".gz": gzip, ".xz": lzma}[ending]
+    text = b"one two\n" * 9
+    packed.write_bytes(module.compress(text))
+    (tmp_path / "text").write_bytes(text)
+    for options in ([], ["--workers=2"]):
+        plain, unpacked = (
+            call("parse", f"--input={path}", *options) for path in (tmp_path / "text", packed)
+        )
+        assert plain == unpacked and plain[0] == 0 and plain[1]
+    packed.write_bytes(module.compress(text + b"\xff\n"))
+    status, _, error = call("parse", f"--input={packed}")
+    assert status == 2 and error.startswith(f"error: {packed}: the input is not utf-8")
+    packed.write_bytes(module.compress(text)[:-9])
+    status, _, error = call("parse", f"--input={packed}", "--workers=2")
+    assert status == 2 and error.startswith(f"error: {packed}: cannot be decompressed (")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -110,6 +132,7 @@ def test_text_that_is_not_utf_8(call, tmp_path):
         (["--workers=3", "--device=cpu,cpu"], "--workers 3 with 2 devices: each device has one"),
         (["--device=cpu,,cpu"], "--device cpu,,cpu: a device has no name; write cuda:0,1"),
         (["--device=cpu,nonsense"], "--device nonsense: "),
+        (["--device=cpu,cuda:99"], "--device cuda:99: this machine has "),
         (["--workers=2", "--format=html"], "--format html is for one process, without folders"),
         (["--workers=2", f"--known={__file__}"], "--known is for one process, without folders"),
         ([f"--input={__file__}", f"--known={__file__}"], "--known and --input both name the"),

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq import utils
+from fairseq.data.indexed_dataset import infer_dataset_impl
 
+from fairseq_struct.data.datasets.mapped.split_files import SplitFiles
 from fairseq_struct.errors import InputError
 
 
@@ -32,7 +34,7 @@ def check_shards(data: str, dictionaries: Sequence[str]) -> None:
 
     Raises:
         InputError: a folder is missing, lacks a file of the training split that the first one has,
-            or has another dictionary than the first.
+            has a damaged one, or has another dictionary than the first.
     """
     first, *others = map(Path, utils.split_paths(data))
     training = sorted(path.name for path in first.glob("train.*idx"))
@@ -42,7 +44,19 @@ def check_shards(data: str, dictionaries: Sequence[str]) -> None:
         for name in training:
             if not (folder / name).is_file():
                 raise InputError(f"{folder / name}: no such file, but {first} has one")
+            _check_index(folder / name)
         for name in dictionaries:
             own, of_first = folder / name, first / name
             if own.is_file() and own.read_bytes() != of_first.read_bytes():
                 raise InputError(f"{own}: differs from {of_first}; shards have one dictionary")
+
+
+def _check_index(index: Path):
+    path = index.with_suffix("")
+    if infer_dataset_impl(str(path)) == "mmap":
+        try:
+            SplitFiles(path)
+        except (ValueError, OSError) as error:
+            raise InputError(
+                f"{path}.idx, .bin: damaged; prepare the data again ({error})"
+            ) from None
