@@ -2,7 +2,8 @@
 
 A table stands between ``<!-- results: SYSTEM/EXPERIMENT -->`` and ``<!-- end of results -->``.
 ``<!-- results: index -->`` marks the index of all experiments, ``<!-- results: systems -->`` the
-table of systems with a number of each.
+table of systems with a number of each, ``<!-- results: papers -->`` the table of the papers' tables
+and figures.
 ``<!-- results: SYSTEM/not_run -->`` marks the list of a system's experiments without a record.
 """
 
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from fairseq_struct.errors import InputError, suggestion
 from fairseq_struct.records.experiments import index, known_experiments, list_of_not_run
+from fairseq_struct.records.paper_items import papers_table
 from fairseq_struct.records.paper_values import published_only
 from fairseq_struct.records.results import results_of
 from fairseq_struct.records.systems import systems_table
@@ -48,7 +50,7 @@ def table_of(name: str, recipes: str | Path) -> str:
     """The text between the markers of a name.
 
     Args:
-        name: ``SYSTEM/EXPERIMENT``, ``SYSTEM/not_run``, ``index`` or ``systems``.
+        name: ``SYSTEM/EXPERIMENT``, ``SYSTEM/not_run``, ``index``, ``systems`` or ``papers``.
         recipes: folder that holds ``SYSTEM/results.jsonl``.
 
     Raises:
@@ -58,6 +60,8 @@ def table_of(name: str, recipes: str | Path) -> str:
         return index(recipes)
     if name == "systems":
         return systems_table(recipes)
+    if name == "papers":
+        return papers_table(recipes)
     system, _, experiment = name.partition("/")
     if not experiment or not (Path(recipes) / system).is_dir():
         raise InputError(f"{name}: no such SYSTEM/EXPERIMENT below {recipes}")

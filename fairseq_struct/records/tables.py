@@ -68,7 +68,10 @@ def markdown_table(
         groups = _quantity_apart(columns)
     for title, group in groups:
         lines += ["", *([f"{title}:", ""] if title else [])]
-        lines += _narrower(*_with_values(variants, group, further))
+        # In the first of two tables seeds, updates and minutes may be left to the second.
+        told_below = len(groups) > 1 and group is groups[0][1]
+        full = told_below and len(group) + len(further) >= WIDEST
+        lines += _narrower(*_with_values(variants, group, [] if full else further))
     return "\n".join(lines) + "\n"
 
 

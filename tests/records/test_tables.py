@@ -153,16 +153,17 @@ def test_a_quantity_has_its_own_table_if_one_would_be_too_wide():
     metrics = {f"accuracy_{n}": float(n) for n in range(7, 13)}
     others = {"f1": 1.0, "deep": 2.0, "sharp": 2.0}
     results = [
-        result(f"model_{k}", metrics={name: value + k for name, value in metrics.items()} | others)
-        for k in range(10)
-    ]
+        result(f"model_{k}", metrics={name: value + k for name, value in metrics.items()} | others,
+               updates=k + 1, minutes=k + 1, seed=seed)
+        for k in range(10) for seed in range(1, 3 - k % 2)
+    ]  # fmt: skip
     results.append(result("trees", metrics={"f1": 3.0}))
     table = markdown_table(results)
     assert all(len(line) <= WIDEST for line in grid(table))
     assert "\naccuracy:\n" in table and "\nOther scores:\n" in table
     assert ["", "7", "8", "9", "10", "11", "12"] in grid(table)
-    assert ["", "f1", "deep", "sharp"] in grid(table)
-    assert ["`model_3`", "1.00", "2.00", "2.00"] in grid(table)
+    assert ["", "f1", "deep", "sharp", "seeds", "updates", "minutes"] in grid(table)
+    assert ["`model_3`", "1.00", "2.00", "2.00", "1", "4", "4"] in grid(table)
     assert [line[0] for line in grid(table)].count("`trees`") == 1  # no row without a value
     assert "accuracy:" not in markdown_table(results[:3])
 
@@ -180,9 +181,6 @@ def test_no_committed_table_is_wide():
     for path in marked_files(RECIPES):
         for line in grid(path.read_text()):
             assert len(line) <= WIDEST, (path, line)
-
-
-# Markdown files.
 
 
 def test_report_renews_marked_tables_and_check_notices_stale_ones(tmp_path):
