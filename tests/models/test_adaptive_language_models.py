@@ -93,7 +93,7 @@ def test_what_is_loaded_and_exported_scores_and_parses_alike(adaptive, tmp_path)
          for score, tree in zip(model.score(sentences), model.parse(sentences), strict=True)]
         for model in map(fairseq_struct.load, (adaptive[0], tmp_path / "exported"))
     ]  # fmt: skip
-    assert found[0] == found[1] and found[0][0][1].startswith("(X ")
+    assert found[0] == found[1] and "house" in found[0][0][1]
 
 
 def test_an_interrupted_training_goes_on_with_its_state(language_folder, tmp_path):
