@@ -1,7 +1,7 @@
 """Recurrent language models: ON-LSTM, and AWD-LSTM of the same size as its baseline."""
 
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
 from fairseq.dataclass import FairseqDataclass
@@ -47,7 +47,6 @@ class AWDLSTMConfig(FairseqDataclass):
     dropout_weights: float = field(
         default=0.45, metadata={"help": "dropout of the recurrent weights"}
     )
-    # Hydra, which fairseq reads these options with, knows no ``str | None``.
     adaptive_softmax_cutoff: Optional[str] = field(  # noqa: UP045
         default=None,
         metadata={
