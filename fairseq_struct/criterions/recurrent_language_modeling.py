@@ -44,6 +44,8 @@ class RecurrentLanguageModelingCriterion(FairseqCriterion):
         InputError: a weight is negative.
     """
 
+    scores_targets = True  # it needs no scores of other words
+
     def __init__(self, task, activation_regularization, temporal_regularization,
                  regularize_before_dropout):  # fmt: skip
         super().__init__(task)
@@ -66,13 +68,18 @@ class RecurrentLanguageModelingCriterion(FairseqCriterion):
 
     def forward(self, model, sample: dict, reduce: bool = True):
         """Loss, number of words, and logged values of a window."""
-        logits, extra = model(**sample["net_input"])
-        words = model.get_normalized_probs((logits, extra), log_probs=True)
         target = sample["target"]
-        nll = torch.nn.functional.nll_loss(
-            words.flatten(0, 1), target.flatten(), ignore_index=self.padding_idx,
-            reduction="sum" if reduce else "none",
-        )  # fmt: skip
+        if getattr(model, "scores_targets", False):
+            _, extra = model(**sample["net_input"], targets=target)
+            nll = -extra["target_scores"].flatten()
+            nll = nll.sum() if reduce else nll
+        else:
+            logits, extra = model(**sample["net_input"])
+            words = model.get_normalized_probs((logits, extra), log_probs=True)
+            nll = torch.nn.functional.nll_loss(
+                words.flatten(0, 1), target.flatten(), ignore_index=self.padding_idx,
+                reduction="sum" if reduce else "none",
+            )  # fmt: skip
         size = sample["ntokens"]
         loss = nll
         if model.training:

@@ -1,6 +1,7 @@
 """Recurrent language models: ON-LSTM, and AWD-LSTM of the same size as its baseline."""
 
 from dataclasses import dataclass, field
+from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
 from fairseq.dataclass import FairseqDataclass
@@ -46,6 +47,20 @@ class AWDLSTMConfig(FairseqDataclass):
     dropout_weights: float = field(
         default=0.45, metadata={"help": "dropout of the recurrent weights"}
     )
+    adaptive_softmax_cutoff: Optional[str] = field(  # noqa: UP045
+        default=None,
+        metadata={
+            "help": "adaptive softmax: the numbers of most frequent words at which its clusters "
+            "begin, such as 2000,20000; needs --untied"
+        },
+    )
+    adaptive_softmax_factor: float = field(
+        default=4,
+        metadata={
+            "help": "adaptive softmax: how much smaller the vectors of each cluster are than those "
+            "of the cluster before it"
+        },
+    )
 
 
 @dataclass
@@ -55,6 +70,28 @@ class ONLSTMConfig(AWDLSTMConfig):
     chunk_size: int = field(
         default=10, metadata={"help": "C: neurons that share an element of the master gates"}
     )
+
+
+def adaptive_cutoffs(cfg: AWDLSTMConfig) -> tuple[int, ...]:
+    """Where the clusters of an adaptive softmax begin; none without one.
+
+    Raises:
+        InputError: the cutoffs are not numbers, or the output is tied to the embeddings.
+    """
+    given = getattr(cfg, "adaptive_softmax_cutoff", None)
+    if given is None:
+        return ()
+    parts = [part.strip() for part in str(given).split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise InputError(
+            "--adaptive-softmax-cutoff must be numbers with commas between them, such as "
+            f"2000,20000, not {given!r}"
+        )
+    if not cfg.untied:
+        raise InputError(
+            "--adaptive-softmax-cutoff needs --untied: its output has weights of its own"
+        )
+    return tuple(map(int, parts))
 
 
 class RecurrentDecoder(FairseqIncrementalDecoder):
@@ -76,14 +113,16 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
         incremental_state: dict | None = None,
         src_lengths: Tensor | None = None,
         state=None,
-    ) -> tuple[Tensor, dict]:
-        """Logits (batch, T, words), and a dictionary with ``hidden``, ``dropped`` and ``state``.
+        targets: Tensor | None = None,
+    ) -> tuple[Tensor | None, dict]:
+        """Logits (batch, T, words), and ``hidden``, ``dropped``, ``state`` and ``target_scores``.
 
         Args:
             prev_output_tokens: (batch, T), padding only behind the words.
             encoder_out, src_lengths: not used.
             incremental_state: fairseq's state for decoding word by word.
             state: recurrent state after the previous words; zeros if not given.
+            targets: (batch, T) the only words an adaptive softmax scores, without logits.
         """
         if incremental_state is not None:
             prev_output_tokens = prev_output_tokens[:, -1:]
@@ -92,13 +131,13 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
                 half = len(kept) // 2
                 parts = [kept[str(i)] for i in range(len(kept))]
                 state = parts[:half], parts[half:]
-        made = self.network(prev_output_tokens, state)
+        made = self.network(prev_output_tokens, state, targets)
         if incremental_state is not None:
             parts = {str(i): part for i, part in enumerate((*made.state[0], *made.state[1]))}
             self.set_incremental_state(incremental_state, STATE, parts)
         # Fairseq's generator reads "attn".
         extra = {"attn": [None], "hidden": made.hidden, "dropped": made.dropped,
-                 "state": made.state}  # fmt: skip
+                 "state": made.state, "target_scores": made.target_scores}  # fmt: skip
         return made.logits, extra
 
     def reorder_incremental_state(self, incremental_state: dict, new_order: Tensor):
@@ -147,16 +186,35 @@ class RecurrentLM(FairseqLanguageModel):
         if cfg.layers < 1 or min(cfg.embed_dim, cfg.hidden_size) < 1:
             raise InputError("--layers, --embed-dim and --hidden-size must be 1 or more")
         last = cfg.hidden_size if cfg.untied else cfg.embed_dim
+        cutoffs = adaptive_cutoffs(cfg)
         try:
             network = RecurrentLanguageModel(
                 len(task.source_dictionary), task.source_dictionary.pad(), cfg.embed_dim,
                 (*[cfg.hidden_size] * (cfg.layers - 1), last), cls.cell,
                 getattr(cfg, "chunk_size", 1), not cfg.untied, cfg.dropout_words,
                 cfg.dropout_embedding, cfg.dropout_between, cfg.dropout_output, cfg.dropout_weights,
+                cutoffs, getattr(cfg, "adaptive_softmax_factor", 4.0),
             )  # fmt: skip
         except ValueError as error:
             raise InputError(str(error)) from None
         return cls(RecurrentDecoder(task.source_dictionary, network))
+
+    @property
+    def scores_targets(self) -> bool:
+        """Whether ``targets`` makes the model score these words alone: its softmax is adaptive."""
+        return self.decoder.network.adaptive
+
+    def check_criterion(self, criterion):
+        """Refuse to train an adaptive softmax with scores of all words, before training begins.
+
+        Raises:
+            InputError: the criterion would ask for them.
+        """
+        if self.scores_targets and not getattr(criterion, "scores_targets", False):
+            raise InputError(
+                "--adaptive-softmax-cutoff needs --criterion recurrent_language_modeling, with "
+                "--task language_modeling, too"
+            )
 
     @property
     def supported_targets(self) -> set[str]:

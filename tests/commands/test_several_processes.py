@@ -234,6 +234,18 @@ def test_two_processes_are_one_with_twice_the_streams(language_folder, tmp_path)
     assert averaged[0] and len(set(averaged)) == 1
 
 
+def test_two_processes_train_an_adaptive_softmax_as_one(language_folder, tmp_path):
+    """A cluster whose words only one of the processes has, or none, has its gradient in both."""
+    options = [language_folder / "data-bin", *RECURRENT, *NO_DROPOUT, *COMMON, "--max-update=9",
+               "--arch=awd_lstm_lm", "--untied", "--adaptive-softmax-cutoff=6,23", *SGD,
+               "--adaptive-softmax-factor=2", "--temporal-regularization=0"]  # fmt: skip
+    options.remove("--chunk-size=4")
+    one = train(tmp_path / "one", *options, "--batch-size=6", "--batch-size-valid=2")
+    two = train(tmp_path / "two", *options, "--batch-size=3", "--batch-size-valid=1", workers=2,
+                ddp="pytorch_ddp")  # fmt: skip
+    assert_trained_alike(one, two)
+
+
 @pytest.mark.parametrize("case", ["recurrent", "score_function"])
 def test_two_processes_resume_where_they_stopped(language_folder, classification, tmp_path, case):
     """They stop in the middle of an epoch; all workers restore their states and averages."""

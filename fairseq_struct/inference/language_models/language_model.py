@@ -135,8 +135,11 @@ class LanguageModelScorer:
         inside = wanted != self.words.pad()
         # Input after the end of a sentence has no effect; padding must follow the words.
         given = given.masked_fill(~inside, self.words.pad())
-        scores = self.model.get_normalized_probs(self.model(given), log_probs=True)
-        own = scores.gather(-1, wanted[..., None]).squeeze(-1)
+        if getattr(self.model, "scores_targets", False):
+            own = self.model(given, targets=wanted)[1]["target_scores"]
+        else:
+            scores = self.model.get_normalized_probs(self.model(given), log_probs=True)
+            own = scores.gather(-1, wanted[..., None]).squeeze(-1)
         rows = own.double().tolist()
         return [
             SentenceScore(math.fsum(row[: len(words) + 1]), words, row[: len(words) + 1])
