@@ -23,10 +23,11 @@ import time
 from pathlib import Path
 from statistics import median
 
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
+from measuring import record
 
-RESULTS = Path(__file__).parents[1] / "results.jsonl"
-UPDATES = 20
+from fairseq_struct.records.results import benchmark_name
+
+UPDATES = 60
 # Task: its preset, how its data are generated, and options of its own.
 TASKS = {
     "translation": (
@@ -146,7 +147,7 @@ def _run(command: list) -> None:
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
+    options.add_argument("--append", action="store_true", help="append to results.jsonl")
     options.add_argument("--only", choices=[*TASKS, "killed"], help="one of them (default: all)")
     setting = options.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -154,21 +155,18 @@ def main():
         folder = Path(scratch)
         for task in [setting.only] if setting.only else [*TASKS, "killed"]:
             if task == "killed":
-                data, updates = f"{RESTARTED} updates, a checkpoint every {EVERY}", RESTARTED
+                data = f"{RESTARTED} updates, a checkpoint every {EVERY}"
                 metrics = killed(prepared(KILLED, folder), folder / "killed")
             else:
-                data, updates = f"generated data, {UPDATES} updates", UPDATES
+                data = f"generated data, {UPDATES} updates"
                 given = prepared(task, folder)
                 one, two = (speed(task, given, folder / f"{task}.{n}", n) for n in (1, 2))
                 metrics = {"one": round(one, 1), "two": round(two, 1), "ratio": round(two / one, 2)}
-            print(task, metrics, flush=True)
-            if setting.append:
-                what = "killed_process" if task == "killed" else "several_processes"
-                append_result(RESULTS, Result(
-                    experiment=benchmark_name(what, 2), variant=task, metrics=metrics,
-                    data=data, updates=updates, device=device_name(2, on_cpu=True),
-                    command="python recipes/benchmarks/scale/several_processes.py --append",
-                ))  # fmt: skip
+            what = "killed_process" if task == "killed" else "several_processes"
+            record(
+                benchmark_name(what, 2), {task: metrics}, data,
+                "python recipes/benchmarks/scale/several_processes.py --append", 2, setting.append,
+            )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -22,12 +22,13 @@ import time
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from statistics import linear_regression, median
+from statistics import median
 
 import torch
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 from fairseq.data import Dictionary
 from fairseq.optim.adam import FairseqAdam
+from measuring import exponent, record
 from torch import Tensor
 
 from fairseq_struct.criterions.recurrent_language_modeling import RecurrentLanguageModelingCriterion
@@ -36,9 +37,8 @@ from fairseq_struct.models.on_lstm_lm import ONLSTMConfig, ONLSTMLanguageModel
 from fairseq_struct.models.scheduled_sampling_presets import tiny
 from fairseq_struct.models.scheduled_sampling_transformer import ScheduledSamplingTransformer
 from fairseq_struct.models.udgn import UDGNConfig, UDGNModel
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
+from fairseq_struct.records.results import benchmark_name
 
-RESULTS = Path(__file__).parents[1] / "results.jsonl"
 SIZES = (10_000, 20_000, 50_000, 100_000)
 CUTOFFS = (2000, 20_000)
 STREAMS, WINDOW = 10, 70
@@ -174,20 +174,19 @@ def measured(way: str, vocabulary: int) -> tuple[list[float], float]:
 
 def row_of(found: dict[int, list[tuple[list[float], float]]]) -> dict[str, float]:
     """Metrics of a model: its rounds for each size."""
-    row, memory, points = {}, {}, []
+    row, memory = {}, {}
+    times, peaks = [], []
     for vocabulary, rounds in found.items():
-        seconds = median(second for each, _ in rounds for second in each)
-        mib = median(peak for _, peak in rounds)
-        row[f"milliseconds_{vocabulary}"] = round(1000 * seconds)
-        points.append([math.log(value) for value in (vocabulary, seconds, mib)])
+        times.append(median(second for each, _ in rounds for second in each))
+        peaks.append(median(peak for _, peak in rounds))
+        row[f"milliseconds_{vocabulary}"] = round(1000 * times[-1])
         # Those between would make the table too wide; the exponent has all.
         if vocabulary in (min(found), max(found)):
-            memory[f"mib_{vocabulary}"] = round(mib)
+            memory[f"mib_{vocabulary}"] = round(peaks[-1])
     row |= memory
-    if len(points) > 1:
-        sizes, times, peaks = zip(*points, strict=True)
-        row["growth_time"] = round(linear_regression(sizes, times).slope, 2)
-        row["growth_memory"] = round(linear_regression(sizes, peaks).slope, 2)
+    if len(found) > 1:
+        row["growth_time"] = exponent(list(found), times)
+        row["growth_memory"] = exponent(list(found), peaks)
     return row
 
 
@@ -195,7 +194,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of words")
     options.add_argument("--rounds", type=int, default=3, help="processes for each number")
-    options.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
+    options.add_argument("--append", action="store_true", help="append to results.jsonl")
     setting = options.parse_args()
     if min(setting.sizes) <= min(CUTOFFS) or setting.rounds < 1:
         options.error(f"sizes must be above {min(CUTOFFS)}, and rounds 1 or more")
@@ -208,19 +207,13 @@ def main():
                 print(number + 1, size, way, f"{1000 * median(seconds):.0f} ms, {mib:.0f} MiB",
                       flush=True)  # fmt: skip
     sizes = " ".join(map(str, setting.sizes))
-    for way, rounds in found.items():
-        metrics = row_of(rounds)
-        print(way, metrics, flush=True)
-        if setting.append:
-            append_result(RESULTS, Result(
-                experiment=benchmark_name("vocabulary", 1), variant=way, metrics=metrics,
-                data=f"training step; language model {STREAMS} x {WINDOW} words, cutoffs "
-                f"{','.join(map(str, CUTOFFS))}; others {SENTENCES} x {LENGTH}, {MASK_RATE:.0%} "
-                "hidden",
-                device=device_name(1, on_cpu=True),
-                command=f"python recipes/benchmarks/scale/vocabulary.py --sizes {sizes} "
-                f"--rounds {setting.rounds} --append",
-            ))  # fmt: skip
+    record(
+        benchmark_name("vocabulary", 1), {way: row_of(rounds) for way, rounds in found.items()},
+        f"training step; language model {STREAMS} x {WINDOW} words, cutoffs "
+        f"{','.join(map(str, CUTOFFS))}; others {SENTENCES} x {LENGTH}, {MASK_RATE:.0%} hidden",
+        f"python recipes/benchmarks/scale/vocabulary.py --sizes {sizes} "
+        f"--rounds {setting.rounds} --append", 1, setting.append,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
