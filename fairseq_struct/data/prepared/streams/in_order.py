@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
-from multiprocessing import Pipe, parent_process
+from multiprocessing import Pipe, Process, parent_process
 from multiprocessing.connection import Connection, wait
-from typing import Any, TypeVar
+from queue import SimpleQueue
+from typing import Any, NamedTuple, TypeVar
 
 from fairseq_struct.errors import Interrupted
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_prepare: Callable[[], Callable[[Any], Any]]
-_work: Callable[[Any], Any] | None = None
+_AT_ONCE = 2  # items that a process is given: one to work on, and the next
 
 
 def in_order(
@@ -63,45 +62,126 @@ def _results(
     if workers <= 1:
         yield from map(prepare(), items)
         return
-    stop, stopped = Pipe(duplex=False)
-    with (
-        stop, stopped,
-        ProcessPoolExecutor(workers, initializer=_begin, initargs=(prepare, stop)) as pool,
-    ):  # fmt: skip
-        waiting = deque()
+    found: list[_Worker] = []
+    try:
+        for _ in range(workers):
+            found.append(_Worker(prepare))
+        yield from _in_turn(found, items)
+    finally:
+        for worker in found:
+            worker.end()
+
+
+def _in_turn(workers: list[_Worker], items: Iterator[Item]) -> Iterator[Any]:
+    """Give the items to the workers, and yield their results in order."""
+    done: dict[int, _Answer] = {}
+    taken = wanted = 0  # numbers of the next item and of the next result
+    more = True
+    while more or wanted < taken:
+        if wanted in done:
+            yield done.pop(wanted).result()
+            wanted += 1
+            continue
+        freest = min(workers, key=lambda worker: len(worker.given))
+        free = len(freest.given) < _AT_ONCE and taken < wanted + _AT_ONCE * len(workers)
+        if more and free:
+            for item in islice(items, 1):
+                freest.give(taken, item)
+                taken += 1
+                break
+            else:
+                more = False
+        busy = {worker.pipe: worker for worker in workers if worker.given}
+        for pipe in wait(busy, timeout=0 if more and free else None) if busy else ():
+            number, answer = busy[pipe].answer()
+            done[number] = answer
+
+
+class _Answer(NamedTuple):
+    """What a process sends: a result, or an error and where it arose."""
+
+    value: Any
+    error: Exception | None = None
+    place: str = ""
+
+    def result(self) -> Any:
+        if self.error is not None:
+            raise self.error from _InProcess(self.place)
+        return self.value
+
+
+class _InProcess(Exception):
+    """Where an error arose in another process, as text."""
+
+
+class _Worker:
+    """A process with a pipe of its own, so that its death blocks no other and is seen at once.
+
+    Attributes:
+        pipe: to the process.
+        given: numbers of the items that it has not answered.
+    """
+
+    def __init__(self, prepare: Callable[[], Callable[[Any], Any]]):
+        self.given: deque[int] = deque()
+        self.pipe, its_end = Pipe()
+        with its_end:  # closed here, so that reading ends if the process dies
+            self._process = Process(target=_serve, args=(prepare, its_end), daemon=True)
+            self._process.start()
+
+    def give(self, number: int, item: Any) -> None:
         try:
-            for item in items:
-                waiting.append(pool.submit(_do, item))
-                if len(waiting) > 2 * workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        except BrokenProcessPool:
-            raise Interrupted(
-                "a working process was killed (not enough memory? see --workers)"
-            ) from None
-        except BaseException:
-            stopped.send(None)  # nobody receives it, so that every process sees it
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
+            self.pipe.send(item)
+        except OSError:
+            raise _killed() from None
+        self.given.append(number)
+
+    def answer(self) -> tuple[int, _Answer]:
+        try:
+            found = self.pipe.recv()
+        except (EOFError, OSError):
+            raise _killed() from None
+        return self.given.popleft(), found
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self.pipe.close()
 
 
-def _begin(prepare: Callable[[], Callable[[Any], Any]], stop: Connection) -> None:
-    global _prepare
+def _killed() -> Interrupted:
+    return Interrupted("a working process was killed (not enough memory? see --workers)")
+
+
+def _serve(prepare: Callable[[], Callable[[Any], Any]], pipe: Connection) -> None:
+    """What a process does: answer items until it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reads
-    threading.Thread(target=_end_early, args=(stop,), daemon=True).start()
-    _prepare = prepare
+    given: SimpleQueue = SimpleQueue()
+    threading.Thread(target=_receive, args=(pipe, given), daemon=True).start()
+    work = None
+    while True:
+        item = given.get()
+        try:
+            if work is None:
+                work = prepare()
+            answer = _Answer(work(item))
+        except Exception as error:
+            answer = _Answer(None, error, traceback.format_exc())
+        try:
+            pipe.send(answer)
+        except OSError:  # nobody reads any more
+            os._exit(1)
+        except Exception as error:  # it cannot be sent
+            said = f"{type(error).__name__}: {error}"
+            pipe.send(_Answer(None, RuntimeError(said), traceback.format_exc()))
 
 
-def _end_early(stop: Connection) -> None:
-    """End this process when it is told to stop, or if the one that reads is killed."""
-    wait([parent_process().sentinel, stop])
+def _receive(pipe: Connection, given: SimpleQueue) -> None:
+    """Receive items all the time, so that sending one never waits; end with the one who sends."""
+    parent = parent_process().sentinel
+    while pipe in wait([pipe, parent]):
+        try:
+            given.put(pipe.recv())
+        except (EOFError, OSError):
+            break
     os._exit(1)
-
-
-def _do(item: Any) -> Any:
-    global _work
-    if _work is None:  # not in _begin, whose errors would not be told
-        _work = _prepare()
-    return _work(item)

@@ -94,6 +94,52 @@ def test_a_killed_process_is_told():
         list(in_order(partial(Square, dies=5), range(20), 2))
 
 
+class Large:
+    """Results that no pipe holds, so that a process waits within sending one."""
+
+    def __call__(self, number):
+        return bytes(1 << 22)
+
+
+@pytest.mark.parametrize("stop", ["kill", "close", "error"])
+def test_processes_that_wait_to_send_end(stop):
+    def items():
+        yield from range(6)
+        if stop == "error":
+            raise InputError("unreadable")
+        yield from range(100)
+
+    before = set(multiprocessing.active_children())
+    found = in_order(Large, items(), 3)
+    assert next(found) == bytes(1 << 22)
+    workers = set(multiprocessing.active_children()) - before
+    assert len(workers) == 3
+    if stop == "close":
+        found.close()
+    else:
+        if stop == "kill":
+            min(workers, key=lambda worker: worker.pid).kill()
+        with pytest.raises(InputError, match="was killed" if stop == "kill" else "unreadable"):
+            list(found)
+    assert not workers & set(multiprocessing.active_children())
+
+
+def test_an_error_tells_where_it_arose():
+    with pytest.raises(InputError, match="number 3") as told:
+        list(in_order(partial(Square, fails=3), range(9), 2))
+    assert "in __call__" in str(told.value.__cause__)
+
+
+def test_a_result_that_cannot_be_sent_is_told():
+    with pytest.raises(RuntimeError, match="pickle"):
+        list(in_order(Unsendable, range(3), 2))
+
+
+class Unsendable:
+    def __call__(self, number):
+        return lambda: number
+
+
 def refuse():
     raise InputError("no such language")
 
