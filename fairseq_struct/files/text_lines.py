@@ -27,7 +27,7 @@ class TextLines:
 
     Raises:
         InputError: it is missing, a folder, a pipe or a device. In an iteration: as for
-            :func:`lines_of`.
+            :func:`lines_of`, or standard input cannot be kept.
     """
 
     def __init__(self, path: str | Path):
@@ -57,8 +57,16 @@ class TextLines:
 
     @cached_property
     def _kept(self) -> BinaryIO:
-        file = tempfile.TemporaryFile()
-        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        folder = tempfile.gettempdir()
+        try:
+            file = tempfile.TemporaryFile(dir=folder)
+            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+            file.flush()
+        except OSError as error:
+            raise InputError(
+                f"standard input cannot be kept in {folder} ({error.strerror or error}); TMPDIR "
+                "chooses another folder"
+            ) from None
         return file
 
 

@@ -104,7 +104,10 @@ def import_user_dir(folder: str | Path | None = None):
 
 def _place(device: str | torch.device | None) -> torch.device:
     try:
-        return torch.empty(0, device=device or "cpu").device
+        found = torch.empty(0, device=device or "cpu").device
+        if found.type == "meta":  # holds shapes alone
+            raise RuntimeError("computes nothing")
+        return found
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         said = (str(error).splitlines() or ["unusable"])[0]
         raise InputError(f"--device {device}: {said}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,7 +43,8 @@ class DataFolder:
     """A folder of data that fits a preset.
 
     Attributes:
-        path: what fairseq-train takes: ``data-bin`` of a prepared folder, or the folder itself.
+        path: what fairseq-train takes: ``data-bin`` of a prepared folder, or the folder itself, or
+            several of them, joined by colons.
         options: options of fairseq-train that its files tell.
     """
 
@@ -55,21 +57,25 @@ def data_folder(preset: Preset, named: Path) -> DataFolder:
 
     Args:
         preset: the preset.
-        named: a prepared folder, or the ``data-bin`` inside.
+        named: a prepared folder, the ``data-bin`` inside, or several of either, joined by colons,
+            which are trained on one after the other.
 
     Raises:
         InputError: there is no such folder, or it is of another kind.
     """
     make = f"; to make one: {preset.preparation}"
-    if not named.exists():
-        raise InputError(f"{named}: no such folder{make}")
-    if not named.is_dir():
-        raise InputError(f"{named}: is a file, not a folder{make}")
-    places = [folder for folder in (named / DATA_BIN, named) if folder.is_dir()]
-    for folder in places:
-        if KINDS[preset.data](folder):
-            return DataFolder(folder, (*_languages(preset, folder), *_from_data(preset, folder)))
-    kinds = [kind for kind, is_of in KINDS.items() if any(map(is_of, places))]
+    places = _places(named)
+    for folder in {one: None for place in places for one in place}:
+        if not folder.exists():
+            raise InputError(f"{folder}: no such folder{make}")
+        if not folder.is_dir():
+            raise InputError(f"{folder}: is a file, not a folder{make}")
+    for place in places:
+        first = place[0]
+        if KINDS[preset.data](first):
+            joined = Path(os.pathsep.join(map(str, place)))
+            return DataFolder(joined, (*_languages(preset, first), *_from_data(preset, first)))
+    kinds = [kind for kind, is_of in KINDS.items() if any(is_of(place[0]) for place in places)]
     holds = f"holds data of the kind {kinds[0]}" if kinds else "holds no prepared data"
     raise InputError(
         f"{named}: {holds}, but {preset.name} takes a folder of the kind {preset.data}{make}"
@@ -77,8 +83,25 @@ def data_folder(preset: Preset, named: Path) -> DataFolder:
 
 
 def is_data_folder(preset: Preset, named: Path) -> bool:
-    """Whether a folder, or the ``data-bin`` inside, holds data of the kind that a preset takes."""
-    return any(KINDS[preset.data](one) for one in (named / DATA_BIN, named) if one.is_dir())
+    """Whether :func:`data_folder` finds data of the kind that a preset takes."""
+    try:
+        data_folder(preset, named)
+    except InputError:
+        return False
+    return True
+
+
+def _places(named: Path) -> list[list[Path]]:
+    """Where the data may be: lists of folders, each of which is trained on in its turn."""
+    parts = [Path(part) for part in str(named).split(os.pathsep) if part]
+    if len(parts) > 1 and not named.exists():
+        inside = (part / DATA_BIN for part in parts)
+        return [[own if own.is_dir() else part for own, part in zip(inside, parts, strict=True)]]
+    places = [[named / DATA_BIN]] if (named / DATA_BIN).is_dir() else []
+    shards = []
+    while (shard := named / f"{DATA_BIN}{len(shards)}").is_dir():
+        shards.append(shard)
+    return [*places, *([shards] if shards else []), [named]]
 
 
 def _languages(preset: Preset, folder: Path) -> list[str]:
@@ -100,7 +123,8 @@ def _from_data(preset: Preset, folder: Path) -> list[str]:
     """Options whose files were prepared with the data."""
     found = []
     for option, name in (preset.from_data or {}).items():
-        file = folder.parent / name if folder.name == DATA_BIN else folder / name
+        prepared = folder.name.startswith(DATA_BIN)
+        file = folder.parent / name if prepared else folder / name
         if file.is_file():
             found += [f"--{option}", str(file)]
     return found

@@ -1,5 +1,8 @@
 """Folders of data: their kinds, and what they tell about the training."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 from fairseq_commands import warm_python
 
@@ -62,6 +65,23 @@ def test_languages_and_trees_are_found(folders):
     parser = presets.preset("undirected_parser_ud_cpu")
     assert presets.data_folder(parser, text).path == text / "data-bin"
     assert presets.data_folder(parser, folders["treebank"]).path == folders["treebank"]
+
+
+def test_shards_follow_one_another(folders, tmp_path):
+    translation, other = presets.preset("latent_tree_transformer_tiny"), tmp_path / "other"
+    out = tmp_path / "shards"
+    for shard in range(11):
+        shutil.copytree(folders["translation"] / "data-bin", out / f"data-bin{shard}")
+    shutil.copytree(folders["translation"], other)
+    found = presets.data_folder(translation, out)
+    assert str(found.path) == ":".join(f"{out}/data-bin{shard}" for shard in range(11))
+    assert found.options == ("--source-lang", "src", "--target-lang", "tgt")
+    named = presets.data_folder(translation, Path(f"{out}/data-bin3:{other}"))
+    assert str(named.path) == f"{out}/data-bin3:{other}/data-bin" and named.options == found.options
+    with pytest.raises(InputError, match=f"^{tmp_path}/none: no such folder"):
+        presets.data_folder(translation, Path(f"{other}:{tmp_path}/none"))
+    with pytest.raises(InputError, match="holds data of the kind translation, but udgn_tiny takes"):
+        presets.data_folder(presets.preset("udgn_tiny"), out)
 
 
 @pytest.mark.parametrize("name", presets.names())

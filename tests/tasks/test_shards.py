@@ -102,6 +102,12 @@ def test_folders_that_do_not_fit_are_refused_before_training(sharded, tmp_path):
     index.write_bytes(whole[:-1])
     with pytest.raises(InputError, match=r"bin2.train[\w.]*, .bin: damaged; prepare"):
         task(name, joined(folders))
+    index.write_bytes(whole)
+    content = index.with_suffix(".bin")
+    content.rename(content.with_suffix(".hidden"))
+    with pytest.raises(InputError, match=r"bin2.train[\w.]*\.bin: no such file, but .*bin0 has"):
+        task(name, joined(folders))
+    content.with_suffix(".hidden").rename(content)
     index.unlink()
     with pytest.raises(InputError, match=r"bin2.train\.[\w.]*idx: no such file, but .*bin0 has"):
         task(name, joined(folders))

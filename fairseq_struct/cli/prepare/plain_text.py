@@ -52,7 +52,7 @@ def write_language_model(
     )  # fmt: skip
     for split, counts in manifest["splits"].items():
         print(f"{split}: {counts['sentences']} sentences, {counts['tokens']} words")
-    print(how_to_train(args.out, preset, args.shards))
+    print(how_to_train(args.out, preset))
 
 
 def add_text_options(parser: argparse.ArgumentParser) -> None:

@@ -63,7 +63,7 @@ def parts_of(source: Path | None) -> Iterator[Part]:
     """
     if source is not None and source.is_dir():
         for path in files_of(source):
-            yield Part(path.name, lambda path=path: _chunks_of_file(path))
+            yield Part(_name_of(path), lambda path=path: _chunks_of_file(path))
         return
     with opened(source) as lines:
         for number, some in enumerate(_divided(lines), 1):
@@ -76,7 +76,8 @@ def files_of(folder: Path) -> list[Path]:
     """The files of a folder in the order of their names, hidden ones left out.
 
     Raises:
-        InputError: the folder holds a folder, or no file.
+        InputError: the folder holds a folder, or no file, or a file and a compressed one of the
+            same name.
     """
     with reading(folder):
         found = sorted(folder / name for name in os.listdir(folder) if not name.startswith("."))
@@ -85,6 +86,11 @@ def files_of(folder: Path) -> list[Path]:
             raise InputError(f"{path}: is a folder; the input is a file or a folder of files")
     if not found:
         raise InputError(f"{folder}: holds no file")
+    names: dict[str, Path] = {}
+    for path in found:
+        other = names.setdefault(_name_of(path), path)
+        if other != path:
+            raise InputError(f"{path}: {other.name} has the same name without its ending")
     return found
 
 
@@ -115,6 +121,11 @@ def is_compressed(path: Path) -> bool:
     return path.suffix in compressed_files.ENDINGS
 
 
+def _name_of(path: Path) -> str:
+    """Name of a file without the ending of a compressed one."""
+    return path.stem if is_compressed(path) else path.name
+
+
 def _decompressed(path: Path) -> Iterator[str]:
     with compressed_files.opened(path) as file:
         with io.TextIOWrapper(file, encoding="utf-8", newline="\n") as text:
@@ -142,10 +153,10 @@ def _chunks_of_file(path: Path) -> Iterator[Chunk]:
         for some in _divided(lines):
             whole.update(_bytes(some))
             ended = len(some) < WINDOW
-            yield Chunk(path.name, path, first, some, whole.hexdigest() if ended else "")
+            yield Chunk(_name_of(path), path, first, some, whole.hexdigest() if ended else "")
             first += len(some)
     if not ended:
-        yield Chunk(path.name, path, first, [], whole.hexdigest())
+        yield Chunk(_name_of(path), path, first, [], whole.hexdigest())
 
 
 def _divided(lines: Iterator[str]) -> Iterator[list[str]]:

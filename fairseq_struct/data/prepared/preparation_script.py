@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -86,18 +85,14 @@ def at_least(least: float, kind: type = int) -> Callable[[str], float]:
     return convert
 
 
-def how_to_train(out: Path, preset: str, shards: int = 1) -> str:
+def how_to_train(out: Path, preset: str) -> str:
     """The line that tells what to type to train on a folder.
 
     Args:
         out: the folder.
         preset: a preset for it, and options after it.
-        shards: number of folders of data.
     """
     folder = shlex.quote(str(out))
-    if shards > 1:
-        parts = os.pathsep.join(f"{folder}/{name}" for name in data_folders(shards))
-        return f"train:    fairseq-train {parts} …"
     return f"train:    fairseq-struct train {folder} --preset {preset}    # fairseq-struct presets"
 
 
@@ -123,7 +118,7 @@ def summary(manifest: dict, out: Path, preset: str) -> str:
     shards = options.get("shards", 1)
     lines += [
         f"dictionary entries{' (joined)' if joined else ''}: {sizes}",
-        how_to_train(out, preset, shards),
+        how_to_train(out, preset),
         f"generate: fairseq-generate {folder}/{data_folders(shards)[0]} --task translation "
         f"--source-lang {source} --target-lang {target} --gen-subset test {undo}".rstrip()
         + " …",

@@ -1,5 +1,6 @@
 """Folders as input and output of parse, classify and translate, and going on after a stop."""
 
+import gzip
 import os
 import shutil
 
@@ -150,6 +151,19 @@ def test_folders_that_cannot_be_used(call, options, message, tmp_path):
     status, _, error = call(*(one.replace("HERE", str(tmp_path)) for one in options))
     assert status == 2 and message.replace("HERE", str(tmp_path)) in error
     assert error.count("\n") == 1 and not os.listdir(tmp_path / "empty")
+
+
+def test_parts_of_compressed_files_are_named_as_what_they_hold(call, tmp_path):
+    given, out = tmp_path / "in", tmp_path / "out"
+    given.mkdir()
+    (given / "a.txt.gz").write_bytes(gzip.compress(b"one two\n"))
+    (given / "b.txt").write_text("one two\n")
+    assert call(f"--input={given}", f"--output={out}/")[0] == 0
+    assert sorted(one for one in os.listdir(out) if one[0] != ".") == ["a.txt", "b.txt"]
+    assert (out / "a.txt").read_bytes() == (out / "b.txt").read_bytes()
+    (given / "a.txt").write_text("one\n")
+    status, _, error = call(f"--input={given}", f"--output={out}")
+    assert status == 2 and "a.txt.gz: a.txt has the same name without its ending" in error
 
 
 def test_trees_of_a_classifier_are_one_file(call, tmp_path):

@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import sys
+import tempfile
 from types import SimpleNamespace
 
 import pytest
@@ -75,6 +76,13 @@ def test_standard_input_is_read_once_and_given_again(standard_input):
         list(TextLines("-"))
 
 
+def test_standard_input_that_cannot_be_kept(standard_input, tmp_path, monkeypatch):
+    standard_input(b"one\n")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(InputError, match=r"kept in .*none \(No such file.*\); TMPDIR chooses"):
+        list(TextLines("-"))
+
+
 @pytest.mark.parametrize("given", [["-", "{}.gz"], ["{}", "-"], ["{}.gz", "{}"]], ids="/".join)
 def test_plain_text_of_all_kinds(given, tmp_path, run, standard_input):
     """The folder is the same for every way of giving the text."""
@@ -101,5 +109,4 @@ def test_plain_text_in_shards_tells_how_to_train(tmp_path, run):
         (tmp_path / split).write_text("a b\nc\n")
     files = [tmp_path / split for split in SPLITS]
     status, said, _ = run("plain_text", [*files, tmp_path / "out", "--shards", "2"])
-    folders = ":".join(str(tmp_path / "out" / f"data-bin{number}") for number in (0, 1))
-    assert status == 0 and f"train:    fairseq-train {folders} " in said
+    assert status == 0 and f"train:    fairseq-struct train {tmp_path}/out --preset " in said

@@ -11,6 +11,8 @@ from fairseq.data.indexed_dataset import infer_dataset_impl
 from fairseq_struct.data.datasets.mapped.split_files import SplitFiles
 from fairseq_struct.errors import InputError
 
+_ENDINGS = (".bin", ".idx")
+
 
 def shard(data: str, epoch: int = 1) -> Path:
     """The folder that an epoch reads, as in fairseq: epoch e trains on folder (e - 1) % n.
@@ -37,14 +39,16 @@ def check_shards(data: str, dictionaries: Sequence[str]) -> None:
             has a damaged one, or has another dictionary than the first.
     """
     first, *others = map(Path, utils.split_paths(data))
-    training = sorted(path.name for path in first.glob("train.*idx"))
+    training = sorted(path.name for path in first.glob("train.*") if path.suffix in _ENDINGS)
     for folder in others:
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder, but it is one of {data}")
         for name in training:
             if not (folder / name).is_file():
                 raise InputError(f"{folder / name}: no such file, but {first} has one")
-            _check_index(folder / name)
+        for name in training:
+            if name.endswith(".idx"):
+                _check_index(folder / name)
         for name in dictionaries:
             own, of_first = folder / name, first / name
             if own.is_file() and own.read_bytes() != of_first.read_bytes():
