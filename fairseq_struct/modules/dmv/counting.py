@@ -64,29 +64,34 @@ def counts_of_trees(
 
 
 def harmonic_counts(
-    sentences: Sequence[Sequence[int]], tags: int, constant: float = 1.0,
+    sentences: Sequence[Sequence[int]], tags: int, constant: float = 1.0, over: str = "heads",
     attach_valence: bool = False,
 ) -> DMV:  # fmt: skip
     """The first guess of Klein and Manning (2004): close words are attached more often.
 
-    All words of a sentence are equally likely to be its root, and have equally many modifiers. A
-    word takes another one as its modifier in inverse proportion to a constant plus their distance.
-    The paper does not say what follows for its decisions to stop; here a word takes each modifier
-    independently of the others.
+    All words of a sentence are equally likely to be its root. Otherwise the chance of an arc is in
+    inverse proportion to a constant plus the distance of its words. A word takes each modifier
+    independently of the others, which gives the counts of its decisions to stop.
 
     Args:
         sentences: tags of each sentence.
         tags: number of tags.
         constant: what is added to the distance in words.
+        over: ``heads``: the chances of all arcs to a word sum to that of not being the root;
+            ``modifiers``: those of all arcs from a word do, so that all words have equally many
+            modifiers.
         attach_valence: count attachments by valence, too.
 
     Raises:
-        TypeError, ValueError: the constant is not a number above 0; as for :meth:`.DMV.parse`.
+        TypeError, ValueError: the constant is not a number above 0, or ``over`` is another word; as
+            for :meth:`.DMV.parse`.
     """
     above_zero("constant", constant)
+    if over not in ("heads", "modifiers"):
+        raise ValueError(f"over must be 'heads' or 'modifiers', not {over!r}")
 
     def of(places: list[int], given: Tensor) -> ValenceCounts:
-        return _harmonic(given.size(1), constant)
+        return _harmonic(given.size(1), constant, over)
 
     return _by_tags(sentences, tags, attach_valence, of)
 
@@ -103,13 +108,13 @@ def no_counts(tags: int, attach_valence: bool = False) -> DMV:
     return DMV(*(torch.zeros(shape, dtype=torch.float64) for shape in shapes))
 
 
-def _harmonic(n: int, constant: float) -> ValenceCounts:
+def _harmonic(n: int, constant: float, over: str) -> ValenceCounts:
     """Counts of a sentence of n words, by their places alone, with a batch dimension of 1."""
     words = torch.arange(n, dtype=torch.float64)
     shares = 1 / ((words[:, None] - words).abs() + constant)
     shares.fill_diagonal_(0.0)
     if n > 1:  # n - 1 words are modifiers of other words
-        shares = shares / shares.sum(1, keepdim=True) * ((n - 1) / n)
+        shares *= (n - 1) / n / shares.sum(0 if over == "heads" else 1, keepdim=True)
     stop = torch.zeros(n, 2, 2, 2, dtype=torch.float64)
     nearest = torch.zeros_like(shares)
     for direction, own in enumerate((shares.tril(-1).flip(1), shares.triu(1))):
