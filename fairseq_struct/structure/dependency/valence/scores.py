@@ -27,7 +27,8 @@ _ENTRIES = {
 class ValenceScores:
     """Scores by the names ``attach``, ``stop`` and ``root``, and the sentences' lengths.
 
-    ``given`` holds them as given, the attachments with their last dimension.
+    ``given`` holds them by name, in float64, 0 outside of sentences, the attachments with their
+    last dimension; ``words`` (batch, n) tells what is a word, and ``dtype`` is the attachments'.
 
     Args:
         attach: (batch, n, n) or (batch, n, n, 2): [b, h, m], or [b, h, m, v] with v NONE or SOME,
@@ -62,8 +63,8 @@ class ValenceScores:
         words = torch.arange(n, device=root.device) < self.lengths[:, None]
         if attach.dim() == 3:
             attach = attach[..., None].expand(batch, n, n, 2)
-        self.within = words[:, :, None] & words[:, None, :]
-        arcs = self.within & ~torch.eye(n, dtype=torch.bool, device=root.device)
+        arcs = words[:, :, None] & words[:, None, :]
+        arcs &= ~torch.eye(n, dtype=torch.bool, device=root.device)
         where = {
             "attach": arcs[..., None], "stop": words[:, :, None, None, None], "root": words,
         }  # fmt: skip
