@@ -22,6 +22,7 @@ STARTS = {
     "dmv_attach_valence": {"attach_valence": True},
 }
 SHORT = 10  # words of the sentences of Klein and Manning
+LONGER = {"dmv_20_words": 20}  # most words of the sentences that another row learns from
 
 
 class Text:
@@ -67,7 +68,7 @@ def no_longer_than(trees: Sequence[Sentence], most: int, where: object) -> list[
 
 def learnt(text: Text, tags: int, row: str, smoothing: float, tolerance: float) -> tuple[DMV, int]:
     """The model of a row, and the number of EM's steps."""
-    keywords = STARTS[row]
+    keywords = STARTS.get(row, {})
     counts = no_counts(tags) if keywords is None else harmonic_counts(text.tags, tags, **keywords)
     found = fit(from_counts(counts, smoothing), text.tags, smoothing, tolerance)
     if not found.converged:
@@ -80,17 +81,21 @@ def supervised(text: Text, tags: int, smoothing: float) -> DMV:
     return from_counts(counts_of_trees(text.tags, text.heads, tags), smoothing)
 
 
-def rows_of_sample(text: Text, gold: Text, short: Text, tags: int, *how) -> dict[str, dict]:
+def rows_of_sample(text: Text, gold: Text, names: Sequence[str], *how) -> dict[str, dict]:
     """Metrics of all rows, on short sentences and on all."""
+    short = Text(no_longer_than(gold.trees, SHORT, gold.trees[0].path), names)
+    texts = dict.fromkeys(STARTS, text)
+    for row, most in LONGER.items():
+        texts[row] = Text(no_longer_than(gold.trees, most, gold.trees[0].path), names)
     rows = {}
-    for row in (*STARTS, "dmv_supervised"):
-        if row in STARTS:
-            model, steps = learnt(text, tags, row, *how)
-        else:
-            model, steps = supervised(text, tags, how[0]), None
-        rows[row] = {f"{name}_{SHORT}": value for name, value in short.scores(model).items()}
-        rows[row] |= gold.scores(model) | {"log_prob": text.log_prob(model)}
-        rows[row] |= {} if steps is None else {"steps": steps}
+    for row, own in texts.items():
+        model, steps = learnt(own, len(names), row, *how)
+        rows[row] = scores_of_sample(model, short, gold)
+        rows[row] |= {"log_prob": text.log_prob(model), "steps": steps}
+    model = supervised(text, len(names), how[0])
+    rows["dmv_supervised"] = scores_of_sample(model, short, gold) | {
+        "log_prob": text.log_prob(model)
+    }
     for row in TRIVIAL:
         of_short = trivial(short.trees, row)
         rows[row] = {f"{name}_{SHORT}": value for name, value in of_short.items()}
@@ -98,16 +103,22 @@ def rows_of_sample(text: Text, gold: Text, short: Text, tags: int, *how) -> dict
     return rows
 
 
+def scores_of_sample(model: DMV, short: Text, gold: Text) -> dict[str, float]:
+    """``uas`` and ``uuas`` of short sentences and of all."""
+    own = {f"{name}_{SHORT}": value for name, value in short.scores(model).items()}
+    return own | gold.scores(model)
+
+
 def row_of_treebank(text: Text, gold: Text, tags: int, *how) -> dict[str, float]:
     """Metrics of one treebank: of the model, of trivial trees, and of a model of gold trees."""
-    model, steps = learnt(text, tags, "dmv", *how)
+    model, _ = learnt(text, tags, "dmv", *how)
     chains = {name: trivial(gold.trees, name) for name in ("left_chain", "right_chain")}
     return {
         **gold.scores(model),
         **{f"uas_{name}": own["uas"] for name, own in chains.items()},
         "uuas_chain": chains["left_chain"]["uuas"],
         "uas_supervised": gold.scores(supervised(text, tags, how[0]))["uas"],
-        "learnt_from": len(text.trees), "sentences": len(gold.trees), "steps": steps,
+        "learnt_from": len(text.trees), "sentences": len(gold.trees),
     }  # fmt: skip
 
 
@@ -134,9 +145,9 @@ def main():
     learning = Text(no_longer_than(text, args.longest, (args.text or [args.trees])[0]), names)
     known, how = Text(gold, names), (args.smoothing, args.tolerance)
     if sample:
-        short = Text(no_longer_than(gold, SHORT, args.trees), names)
-        args.data += f"; {len(short.trees)} of {len(gold)} sentences have up to {SHORT} words"
-        rows = rows_of_sample(learning, known, short, len(names), *how)
+        short = sum(len(tree.tags) <= SHORT for tree in gold)
+        args.data += f"; {short} of {len(gold)} sentences have up to {SHORT} words"
+        rows = rows_of_sample(learning, known, names, *how)
     else:
         rows = {args.variant: row_of_treebank(learning, known, len(names), *how)}
     for args.variant, metrics in rows.items():

@@ -94,7 +94,7 @@ def test_dmv_of_a_folder_of_trees(tmp_path):
     status, said = dmv_records(tmp_path, "trees", RECORD="0")
     assert status == 0, said
     rows = dict(line.removeprefix("dmv ").split(": ", 1) for line in said.splitlines())
-    learnt = {"dmv", "dmv_over_modifiers", "dmv_uniform", "dmv_attach_valence"}
+    learnt = {"dmv", "dmv_over_modifiers", "dmv_uniform", "dmv_attach_valence", "dmv_20_words"}
     assert rows.keys() == learnt | {"dmv_supervised", "right_chain", "left_chain", "random"}
     assert rows["dmv_supervised"].startswith("uas_10 100.00")
     assert rows["left_chain"].startswith("uas_10 100.00  uuas_10 100.00  uas 100.00")
