@@ -31,6 +31,10 @@ def run(out, recipe, *arguments, **settings):
         ("mask_rate", [], {"SIZE": "cpu", "RATES": "0.0"}, "not as '0.0'"),
         ("wsj_sample", ["none.pt", "x"], {}, "none.pt: no such file"),
         ("ud_english", ["udgn", "nowhere"], {}, "nowhere: no such folder"),
+        ("dmv", [], {}, "usage: dmv.sh TREES|TREEBANK"),
+        ("dmv", ["nowhere"], {}, "nowhere: no such folder"),
+        ("dmv", [RECIPES], {}, "neither .dp files nor *-test.conllu"),
+        ("dmv", [RECIPES, "x"], {}, "usage: dmv.sh TREES|TREEBANK"),
         ("sts", ["bert", "x"], {}, "usage: sts.sh"),
         ("sts", ["udgn", "none.pt"], {}, "none.pt: no such file"),
     ],
@@ -73,3 +77,43 @@ def test_mask_rates_from_training_to_the_figure(tmp_path):
     # The settings are not the recipe's own, so its own records stay as they are.
     after = (RECIPES / "results.jsonl").read_text() if (RECIPES / "results.jsonl").exists() else ""
     assert after == before
+
+
+def dmv_records(tmp_path, name, **settings):
+    """Status, output and records of the DMV's recipe; its own records stay as they are."""
+    kept = (RECIPES / "results.jsonl").read_text()
+    status, said = run(tmp_path / "out", "dmv", tmp_path / name, **settings)
+    assert (RECIPES / "results.jsonl").read_text() == kept
+    return status, said
+
+
+def test_dmv_of_a_folder_of_trees(tmp_path):
+    sentences = ["a\tDT\t2\ncat\tNN\t3\nsleeps\tVBZ\t0\n.\t.\t3\n", "cats\tNNS\t2\nsleep\tVBP\t0\n"]
+    (tmp_path / "trees").mkdir()
+    (tmp_path / "trees" / "wsj_0001.dp").write_text("\n".join(3 * sentences))
+    status, said = dmv_records(tmp_path, "trees", RECORD="0")
+    assert status == 0, said
+    rows = dict(line.removeprefix("dmv ").split(": ", 1) for line in said.splitlines())
+    learnt = {"dmv", "dmv_over_modifiers", "dmv_uniform", "dmv_attach_valence", "dmv_20_words"}
+    assert rows.keys() == learnt | {"dmv_supervised", "right_chain", "left_chain", "random"}
+    assert rows["dmv_supervised"].startswith("uas_10 100.00")
+    assert rows["left_chain"].startswith("uas_10 100.00  uuas_10 100.00  uas 100.00")
+    assert rows["right_chain"].startswith("uas_10 0")
+    assert all("steps" in rows[name] and "log_prob -" in rows[name] for name in learnt)
+    status, said = dmv_records(tmp_path, "trees", RECORD="1")
+    assert status == 1 and "6 sentences, but records are for the sample of 3914" in said
+
+
+def test_dmv_of_a_treebank(tmp_path):
+    words = enumerate((("PRON", 2), ("VERB", 0), ("NOUN", 2), ("PUNCT", 2)), 1)
+    line = "{}\tw\t_\t{}\t_\t_\t{}\tx\t_\t_\n"
+    sentence = "".join(line.format(place, tag, head) for place, (tag, head) in words)
+    (tmp_path / "bank").mkdir()
+    for split in ("dev", "test"):
+        (tmp_path / "bank" / f"xx_toy-ud-{split}.conllu").write_text(2 * f"{sentence}\n")
+    status, said = dmv_records(tmp_path, "bank", RECORD="0", LONGEST="3")
+    assert status == 0, said
+    assert said.startswith("dmv_ud xx_toy: uas ") and "uas_supervised 100.00" in said
+    assert "learnt_from 2  sentences 2" in said and "uas_left_chain 33.33" in said
+    status, said = dmv_records(tmp_path, "bank", RECORD="0", LONGEST="2")
+    assert status == 1 and "no sentence has at most 2 words without punctuation" in said

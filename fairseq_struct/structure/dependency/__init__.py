@@ -8,8 +8,9 @@ from fairseq_struct.structure.dependency.head_selection import (
     trees_of_selection,
 )
 from fairseq_struct.structure.dependency.heads import arcs_of, depths, heads_of, is_tree
+from fairseq_struct.structure.dependency.valence.trees import ValenceTrees
 
 __all__ = [
-    "DependencyTrees", "arcs_of", "best_heads", "depths", "heads_of", "is_tree", "readings",
-    "spanning_trees", "trees_of_selection",
+    "DependencyTrees", "ValenceTrees", "arcs_of", "best_heads", "depths", "heads_of", "is_tree",
+    "readings", "spanning_trees", "trees_of_selection",
 ]  # fmt: skip
