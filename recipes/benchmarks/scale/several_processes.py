@@ -151,6 +151,8 @@ def main():
     options.add_argument("--only", choices=[*TASKS, "killed"], help="one of them (default: all)")
     setting = options.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
+    # Otherwise processes that torch 2.13 starts again look for those that have ended.
+    os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for task in [setting.only] if setting.only else [*TASKS, "killed"]:
