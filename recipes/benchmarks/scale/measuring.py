@@ -6,7 +6,8 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import linear_regression
 
@@ -55,6 +56,33 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
     """k of value = c size^k, by least squares of the logarithms: 1 is linear, 0 constant."""
     logs = [[math.log(value) for value in column] for column in (sizes, values)]
     return round(linear_regression(*logs).slope, 2)
+
+
+def sizes_of(description: str, unit: str, least: int, default: Sequence[int]) -> Namespace:
+    """The command line of a benchmark by size: ``sizes`` and ``append``."""
+    options = ArgumentParser(description=description.split("\n")[0])
+    options.add_argument("--sizes", type=int, nargs="+", default=default, help=f"numbers of {unit}")
+    options.add_argument("--append", action="store_true", help="append to results.jsonl")
+    setting = options.parse_args()
+    if min(setting.sizes) < least:
+        options.error(f"all numbers must be {least} or more")
+    return setting
+
+
+def by_size(sizes: Sequence[int], of_size: Callable[[int, Path], dict]) -> Points:
+    """Seconds and MiB of every way at every size.
+
+    Args:
+        sizes: the sizes.
+        of_size: measures all ways at a size, in an empty folder that is removed afterwards.
+    """
+    points: Points = {}
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            for way, (seconds, peak) in of_size(size, Path(folder)).items():
+                points.setdefault(way, []).append((seconds, peak))
+                print(size, way, f"{seconds:.1f} s, {peak:.0f} MiB", flush=True)
+    return points
 
 
 def rates_and_peaks(unit: str, sizes: Sequence[int], points: Points) -> tuple[Rows, Rows]:

@@ -7,14 +7,14 @@ the outputs must be the same bytes. Time is by the clock, memory the sum over al
     python recipes/benchmarks/scale/parsing.py [--sizes 10000 100000] [--append]
 """
 
-import argparse
+import functools
 import itertools
 import subprocess
 import tempfile
 from hashlib import file_digest
 from pathlib import Path
 
-from measuring import Points, measured, rates_and_peaks, record
+from measuring import by_size, measured, rates_and_peaks, record, sizes_of
 
 from fairseq_struct.records.results import benchmark_name
 
@@ -32,9 +32,10 @@ def trained(folder: Path) -> Path:
     return folder / "run" / "checkpoint_last.pt"
 
 
-def of_size(count: int, checkpoint: Path, folder: Path) -> dict[str, tuple[float, float]]:
+def of_size(checkpoint: Path, count: int, folder: Path) -> dict[str, tuple[float, float]]:
     """Seconds and peak memory with each number of workers."""
-    lines = (folder / "trees" / "text" / "train.txt").read_text().splitlines(keepends=True)
+    given = checkpoint.parents[1] / "trees" / "text" / "train.txt"
+    lines = given.read_text().splitlines(keepends=True)
     text = folder / f"{count}.txt"
     with open(text, "w") as out:
         out.writelines(itertools.islice(itertools.cycle(lines), count))
@@ -54,20 +55,10 @@ def of_size(count: int, checkpoint: Path, folder: Path) -> dict[str, tuple[float
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000],
-                         help="numbers of sentences")  # fmt: skip
-    options.add_argument("--append", action="store_true", help="append to results.jsonl")
-    setting = options.parse_args()
-    if min(setting.sizes) < 1:
-        options.error("all numbers must be 1 or more")
-    points: Points = {}
+    setting = sizes_of(__doc__, "sentences", 1, [10_000, 100_000])
     with tempfile.TemporaryDirectory() as scratch:
         checkpoint = trained(Path(scratch))
-        for count in setting.sizes:
-            for way, (seconds, peak) in of_size(count, checkpoint, Path(scratch)).items():
-                points.setdefault(way, []).append((seconds, peak))
-                print(count, way, f"{seconds:.1f} s, {peak:.0f} MiB", flush=True)
+        points = by_size(setting.sizes, functools.partial(of_size, checkpoint))
     speed, memory = rates_and_peaks("sentences", setting.sizes, points)
     rows = {way: speed[way] | memory[way] for way in points}
     sizes = " ".join(map(str, setting.sizes))

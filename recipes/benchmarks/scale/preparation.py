@@ -9,12 +9,10 @@ text. Time is by the clock, memory the sum over all processes.
     python recipes/benchmarks/scale/preparation.py [--sizes 10000 100000] [--append]
 """
 
-import argparse
 import sys
-import tempfile
 from pathlib import Path
 
-from measuring import Points, measured, rates_and_peaks, record, sentences
+from measuring import by_size, measured, rates_and_peaks, record, sentences, sizes_of
 
 from fairseq_struct.records.results import benchmark_name
 
@@ -74,19 +72,8 @@ for side in sides:
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000],
-                         help="numbers of pairs")  # fmt: skip
-    options.add_argument("--append", action="store_true", help="append to results.jsonl")
-    setting = options.parse_args()
-    if min(setting.sizes) < 1:
-        options.error("all numbers must be 1 or more")
-    points: Points = {}
-    for pairs in setting.sizes:
-        with tempfile.TemporaryDirectory() as folder:
-            for way, (seconds, peak) in of_size(pairs, Path(folder)).items():
-                points.setdefault(way, []).append((seconds, peak))
-                print(pairs, way, f"{seconds:.1f} s, {peak:.0f} MiB", flush=True)
+    setting = sizes_of(__doc__, "pairs", 1, [10_000, 100_000, 1_000_000])
+    points = by_size(setting.sizes, of_size)
     speed, memory = rates_and_peaks("pairs", setting.sizes, points)
     sizes = " ".join(map(str, setting.sizes))
     command = f"python recipes/benchmarks/scale/preparation.py --sizes {sizes} --append"

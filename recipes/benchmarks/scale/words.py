@@ -9,11 +9,9 @@ over all processes.
     python recipes/benchmarks/scale/words.py [--sizes 1000000 10000000] [--append]
 """
 
-import argparse
-import tempfile
 from pathlib import Path
 
-from measuring import Points, measured, rates_and_peaks, record, sentences
+from measuring import by_size, measured, rates_and_peaks, record, sentences, sizes_of
 
 from fairseq_struct.records.results import benchmark_name
 
@@ -43,19 +41,8 @@ def of_size(words: int, folder: Path) -> dict[str, tuple[float, float]]:
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--sizes", type=int, nargs="+", default=[1_000_000, 10_000_000],
-                         help="numbers of words")  # fmt: skip
-    options.add_argument("--append", action="store_true", help="append to results.jsonl")
-    setting = options.parse_args()
-    if min(setting.sizes) < MEAN:
-        options.error(f"all numbers must be {MEAN} or more")
-    points: Points = {}
-    for words in setting.sizes:
-        with tempfile.TemporaryDirectory() as folder:
-            for way, (seconds, peak) in of_size(words, Path(folder)).items():
-                points.setdefault(way, []).append((seconds, peak))
-                print(words, way, f"{seconds:.1f} s, {peak:.0f} MiB", flush=True)
+    setting = sizes_of(__doc__, "words", MEAN, [1_000_000, 10_000_000])
+    points = by_size(setting.sizes, of_size)
     speed, memory = rates_and_peaks("words", setting.sizes, points)
     rows = {way: speed[way] | memory[way] for way in points}
     sizes = " ".join(map(str, setting.sizes))
