@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.files.text_files import read_text
+from fairseq_struct.records.lists import read_list
 from fairseq_struct.records.paper_values import paper_values
 from fairseq_struct.records.results import read_results, results_of
 from fairseq_struct.records.rows import Row, rows_of
@@ -65,17 +64,7 @@ def read_experiments(recipes: str | Path) -> list[Experiment]:
     Raises:
         InputError: a line has too few or too many fields.
     """
-    path = Path(recipes) / LIST
-    if not path.is_file():
-        return []
-    names = [field.name for field in fields(Experiment)]
-    found = []
-    lines = csv.DictReader(read_text(path).splitlines(), delimiter="\t")
-    for number, line in enumerate(lines, start=2):
-        if list(line) != names or None in line.values():
-            raise InputError(f"{path}:{number}: must have the fields {', '.join(names)}")
-        found.append(Experiment(**line))
-    return found
+    return read_list(Path(recipes) / LIST, Experiment)
 
 
 def known_experiments(recipes: str | Path) -> list[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.files.text_files import read_text
 from fairseq_struct.records.experiments import known_experiments
+from fairseq_struct.records.lists import read_list
 from fairseq_struct.records.results import results_of
 
 LIST = "papers.tsv"
@@ -78,17 +77,7 @@ def read_paper_items(recipes: str | Path) -> list[PaperItem]:
     Raises:
         InputError: a line has too few or too many fields.
     """
-    path = Path(recipes) / LIST
-    if not path.is_file():
-        return []
-    names = [field.name for field in fields(PaperItem)]
-    lines = csv.DictReader(read_text(path).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-    found = []
-    for number, line in enumerate(lines, start=2):
-        if list(line) != names or None in line.values():
-            raise InputError(f"{path}:{number}: must have the fields {', '.join(names)}")
-        found.append(PaperItem(**line))
-    return found
+    return read_list(Path(recipes) / LIST, PaperItem)
 
 
 def papers_table(recipes: str | Path) -> str:
