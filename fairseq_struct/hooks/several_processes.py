@@ -4,7 +4,8 @@ fairseq looks at ``torchrun``'s variables only where ``--distributed-world-size`
 its default is the number of visible GPUs. On machines with one GPU each, or none, every process
 would train a model of its own in the same folder. It also counts GPUs to number processes, which
 fails where there is none, and names a device to ``DistributedDataParallel``, which takes one for
-GPUs alone.
+GPUs alone. Processes that ``torchrun --max-restarts`` starts again meet at the store of those that
+have ended, and would take their addresses for their own.
 """
 
 from __future__ import annotations
@@ -12,13 +13,19 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from fairseq_struct.errors import InputError
 
+if TYPE_CHECKING:
+    from torch.distributed import Store
+
 # What torchrun sets for each process.
 _PLACE = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
+_ENVIRONMENT = "env"  # PyTorch's way to meet by these variables
+_AGAIN = "again"  # the same, for processes that were started again
 
 
 @functools.cache
@@ -45,6 +52,8 @@ def _as_torchrun_says(original: Callable[..., None]) -> Callable[..., None]:
         if _processes() > 1:  # above 1, fairseq finds the rest in the variables
             cfg.distributed_world_size = _processes()
         original(cfg, force_distributed)
+        if cfg.distributed_init_method == f"{_ENVIRONMENT}://":
+            cfg.distributed_init_method = _way_to_meet()
 
     return infer_init_method
 
@@ -53,11 +62,36 @@ def _on_cpus(cfg: Any) -> None:
     """Say how processes on CPUs meet, if ``torchrun`` started this one."""
     if _processes() < 2 or cfg.distributed_init_method is not None:
         return
-    cfg.distributed_init_method = "env://"
+    cfg.distributed_init_method = _way_to_meet()
     cfg.distributed_world_size, cfg.distributed_rank = _processes(), _number("RANK", 0)
     cfg.distributed_no_spawn, cfg.device_id = True, _number("LOCAL_RANK", 0)
     if cfg.distributed_backend == "nccl":  # the default, which is for GPUs alone
         cfg.distributed_backend = "gloo"
+
+
+def _way_to_meet() -> str:
+    """How processes meet, as an address.
+
+    On several machines, torchrun does not tell each how often the others were started, so that
+    ``TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1`` is needed there.
+    """
+    one_machine = _number("LOCAL_WORLD_SIZE", 0) == _processes()
+    if not (one_machine and _number("TORCHELASTIC_RESTART_COUNT", 0)):
+        return f"{_ENVIRONMENT}://"
+    meeting = importlib.import_module("torch.distributed.rendezvous")
+    with suppress(RuntimeError):  # it is registered already
+        meeting.register_rendezvous_handler(_AGAIN, _meet_again)
+    return f"{_AGAIN}://"
+
+
+def _meet_again(url: str, *args: Any, **options: Any) -> Iterator[tuple[Store, int, int]]:
+    """Meet as by the variables, apart from what earlier processes have stored."""
+    meeting = importlib.import_module("torch.distributed.rendezvous")
+    apart = importlib.import_module("torch.distributed").PrefixStore
+    start = f"start {_number('TORCHELASTIC_RESTART_COUNT', 0)}"
+    address = url.replace(_AGAIN, _ENVIRONMENT, 1)
+    for store, rank, processes in meeting.rendezvous(address, *args, **options):
+        yield apart(start, store), rank, processes
 
 
 def _without_device(original: type) -> Callable[..., Any]:

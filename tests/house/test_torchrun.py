@@ -6,6 +6,7 @@ import pytest
 import torch
 from fairseq.distributed import utils
 from fairseq_commands import USER_DIR, write_data_bin
+from torch.distributed import TCPStore, rendezvous
 from two_processes import train
 
 from fairseq_struct import plugin
@@ -71,13 +72,48 @@ def test_on_cpus_they_meet_as_torchrun_says(torchrun):
 
 
 def test_on_machines_with_a_gpu_each_they_are_one_training(torchrun):
-    torchrun.setattr(torch.cuda, "device_count", lambda: 1)
-    torchrun.setattr(torch.cuda, "set_device", lambda device: None)
+    with_gpus(torchrun, 1)
     cfg = configuration()  # as fairseq's options are where one GPU is seen
     assert called(torchrun, cfg) == [0]
     found = cfg.distributed_training
     assert (found.distributed_world_size, found.distributed_rank) == (4, 3)
     assert (found.distributed_backend, found.distributed_no_spawn) == ("nccl", True)
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_processes_that_are_started_again_do_not_see_what_the_ended_ones_stored(gpus, torchrun):
+    ended = TCPStore("127.0.0.1", 0, is_master=True)
+    ended.set("address", "of a process that has ended")
+    started_by_torchrun(torchrun, ended.port, machines=1, times=1)
+    with_gpus(torchrun, gpus)
+    cfg = configuration()
+    called(torchrun, cfg)
+    found = next(rendezvous(cfg.distributed_training.distributed_init_method))
+    assert found[1:] == (3, 4)
+    assert not found[0].check(["address"])
+    found[0].set("address", "of this one")
+    assert ended.get("address") == b"of a process that has ended"
+
+
+@pytest.mark.parametrize(("machines", "times"), [(1, 0), (2, 1)])
+def test_at_first_and_on_several_machines_they_meet_by_the_variables(machines, times, torchrun):
+    started_by_torchrun(torchrun, 1, machines, times)
+    cfg = configuration(cpu=True)
+    called(torchrun, cfg)
+    assert cfg.distributed_training.distributed_init_method == "env://"
+
+
+def started_by_torchrun(monkeypatch, port, machines, times):
+    """Set the variables of processes whose store torchrun keeps, started again some times."""
+    monkeypatch.setenv("MASTER_PORT", str(port))
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(4 // machines))
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", str(times))
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
+
+
+def with_gpus(monkeypatch, count):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
 
 
 def test_what_the_options_say_stays(torchrun):

@@ -4,9 +4,12 @@
     fairseq-struct prepare parallel iwslt17_de_en PATH OUT
     fairseq-struct prepare parallel plain OUT --train-pref … --valid-pref … --test-pref … \
         --source-lang … --target-lang …
+    zcat part*.tsv.gz | fairseq-struct prepare parallel plain OUT --train-pref - …
 
-Files may be compressed: train.en.gz, .xz or .zst is read where there is no train.en. A run that was
-killed goes on when the same command is given again.
+Files may be compressed: train.en.gz, .xz or .zst is read where there is no train.en. One split may
+be standard input (-), lines of a sentence, a tab and its translation, which is kept in the folder
+of temporary files until the end. A run that was killed goes on when the same command is given
+again.
 """
 
 from __future__ import annotations
@@ -104,8 +107,9 @@ def add_plain(commands: argparse._SubParsersAction) -> argparse.ArgumentParser:
     command = commands.add_parser("plain", help="any aligned text files PREFIX.LANG")
     for split in SPLITS:
         command.add_argument(
-            f"--{split}-pref", required=True, metavar="PREFIX", help="path without .LANG"
-        )
+            f"--{split}-pref", required=True, metavar="PREFIX",
+            help="path without .LANG, or - once: standard input, a tab between the sentences",
+        )  # fmt: skip
     for side in ("source", "target"):
         command.add_argument(f"--{side}-lang", required=True, metavar="LANG", help="file suffix")
     command.add_argument(

@@ -80,6 +80,9 @@ def write_translation_folder(
             contains one of fairseq's own symbols as a word, the filter leaves no training pair or
             fewer than ``shards``, or a process was killed.
     """
+    pairs = len(corpus.splits["train"])
+    if pairs < shards:
+        raise InputError(f"--shards {shards}: only {pairs} training pairs")
 
     def fill(journal: Journal) -> dict:
         for split in SPLITS:

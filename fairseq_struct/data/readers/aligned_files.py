@@ -1,4 +1,4 @@
-"""Two aligned text files as pairs of sentences that are never all in memory."""
+"""Aligned text as pairs of sentences that are never all in memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 from fairseq_struct.data.readers.parallel_text import Pair, normalise
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.compressed_files import existing
-from fairseq_struct.files.text_lines import lines_of
+from fairseq_struct.files.text_lines import STANDARD_INPUT, TextLines, lines_of
+
+_BLANK = "blank line; validation and test text must be complete"
 
 
 class AlignedFiles:
@@ -44,9 +46,7 @@ class AlignedFiles:
             if not count:
                 raise InputError(f"{path}: empty file; expected one sentence per line")
             if first:
-                raise InputError(
-                    f"{path}:{first}: blank line; validation and test text must be complete"
-                )
+                raise InputError(f"{path}:{first}: {_BLANK}")
         if counts[0] != counts[1]:
             first, second = (f"{p} has {n} lines" for p, n in zip(self.paths, counts, strict=True))
             raise InputError(f"not aligned: {first}, {second.removesuffix(' lines')}")
@@ -67,6 +67,73 @@ class AlignedFiles:
     def _changed(self) -> InputError:
         names = " or ".join(map(str, self.paths))
         return InputError(f"{names} was changed while it was read: it had {self._count} lines")
+
+
+class TabbedPairs:
+    """Pairs of one text: the source, a tab, and the target in every line.
+
+    It is read once to check it, and again in every iteration.
+
+    Args:
+        lines: the text.
+        allow_empty: accept sentences that are blank, as :class:`AlignedFiles` does.
+
+    Raises:
+        InputError: there is no line, or one that is not UTF-8, has no tab, has several, or has a
+            blank sentence although ``allow_empty`` is False. In an iteration: the file has other
+            lines than when it was checked.
+    """
+
+    def __init__(self, lines: TextLines, *, allow_empty: bool = True):
+        self.paths = (lines.name, lines.name)
+        self._lines, self._count = lines, 0
+        for number, line in enumerate(lines, 1):
+            pair = line.split("\t")
+            if len(pair) != 2:
+                raise InputError(
+                    f"{lines.name}:{number}: expected a sentence, a tab and its translation"
+                )
+            if not (allow_empty or all(map(normalise, pair))):
+                raise InputError(f"{lines.name}:{number}: {_BLANK}")
+            self._count = number
+        if not self._count:
+            raise InputError(f"{lines.name}: is empty; expected a pair of sentences per line")
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Pair]:
+        number = 0
+        for number, line in enumerate(self._lines, 1):
+            source, tab, target = line.partition("\t")
+            if number > self._count or not tab:
+                raise self._changed()
+            yield source, target
+        if number < self._count:
+            raise self._changed()
+
+    def _changed(self) -> InputError:
+        return InputError(f"{self._lines.name} was changed while it was read")
+
+
+def read_split(
+    prefix: Path, split: str, source_lang: str, target_lang: str
+) -> AlignedFiles | TabbedPairs:
+    """The pairs of ``PREFIX.LANG``, or of standard input.
+
+    Args:
+        prefix: path without the language suffix; ``-`` is standard input.
+        split: name of the split; only that of ``train`` may have blank lines.
+        source_lang: suffix of the source side.
+        target_lang: suffix of the target side.
+
+    Raises:
+        InputError: as for :class:`AlignedFiles` or :class:`TabbedPairs`.
+    """
+    if str(prefix) == STANDARD_INPUT:
+        return TabbedPairs(TextLines(prefix), allow_empty=split == "train")
+    paths = (Path(f"{prefix}.{lang}") for lang in (source_lang, target_lang))
+    return AlignedFiles(*paths, allow_empty=split == "train")
 
 
 def _existing(path: Path) -> Path:

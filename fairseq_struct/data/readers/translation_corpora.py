@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.sax.saxutils import unescape
 
 from fairseq_struct.data.prepared.translation_folder import TextOptions
-from fairseq_struct.data.readers.aligned_files import AlignedFiles
+from fairseq_struct.data.readers.aligned_files import read_split
 from fairseq_struct.data.readers.parallel_text import (
     Pair,
     ParallelCorpus,
@@ -21,6 +21,7 @@ from fairseq_struct.data.readers.parallel_text import (
 )
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_lines
+from fairseq_struct.files.text_lines import STANDARD_INPUT
 
 TANAKA_TEST_PAIRS = 500
 IWSLT17_VALID_SETS = ("dev2010",)
@@ -67,7 +68,7 @@ def read_multi30k(folder: str | Path, source_lang: str, target_lang: str) -> Par
     folder = _find(folder, [f"train.{source_lang}"], ["."])
     names = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
     splits = {
-        split: _read_split(folder / name, split, source_lang, target_lang)
+        split: read_split(folder / name, split, source_lang, target_lang)
         for split, name in names.items()
     }
     return ParallelCorpus("multi30k", source_lang, target_lang, splits)
@@ -137,9 +138,9 @@ def read_kftt_ja_en(folder: str | Path, source_lang: str, target_lang: str) -> P
     names = {"train": train, "valid": "kyoto-dev", "test": "kyoto-test"}
     splits, references = {}, {}
     for split, name in names.items():
-        splits[split] = _read_split(tok / name, split, source_lang, target_lang)
+        splits[split] = read_split(tok / name, split, source_lang, target_lang)
         if split != "train":
-            references[split] = _read_split(orig / name, split, source_lang, target_lang)
+            references[split] = read_split(orig / name, split, source_lang, target_lang)
             if len(references[split]) != len(splits[split]):
                 raise InputError(
                     f"not aligned: {tok / name} has {len(splits[split])} lines, "
@@ -172,7 +173,7 @@ def read_tanaka_ja_en(folder: str | Path, source_lang: str, target_lang: str) ->
             enough training pairs.
     """
     folder = _find(folder, [f"train.{source_lang}"], ["."])
-    pairs = list(_read_split(folder / "train", "train", source_lang, target_lang))
+    pairs = list(read_split(folder / "train", "train", source_lang, target_lang))
     if len(pairs) <= TANAKA_TEST_PAIRS:
         raise InputError(
             f"{folder / 'train'}.{source_lang}: {len(pairs)} pairs are too few: the last "
@@ -182,7 +183,7 @@ def read_tanaka_ja_en(folder: str | Path, source_lang: str, target_lang: str) ->
     for side, lang in enumerate((source_lang, target_lang)):
         lines = (pair[side] for pair in test)
         reject_blank(lines, folder / f"train.{lang}", first=len(train) + 1)
-    valid = _read_split(folder / "dev", "valid", source_lang, target_lang)
+    valid = read_split(folder / "dev", "valid", source_lang, target_lang)
     return ParallelCorpus(
         "tanaka_ja_en",
         source_lang,
@@ -196,23 +197,26 @@ def read_tanaka_ja_en(folder: str | Path, source_lang: str, target_lang: str) ->
 def read_plain(
     prefixes: dict[str, str], source_lang: str, target_lang: str, tokenised: bool = False
 ) -> ParallelCorpus:
-    """Read any corpus of aligned files ``PREFIX.LANG``.
+    """Read any corpus of aligned files ``PREFIX.LANG``, or of lines with a tab between the sides.
 
     Args:
-        prefixes: path without the language suffix, for ``train``, ``valid`` and ``test``.
+        prefixes: path without the language suffix, for ``train``, ``valid`` and ``test``; ``-``
+            is standard input, whose lines are a sentence, a tab and its translation.
         source_lang: suffix of the source side, a language code if there is one.
         target_lang: suffix of the target side.
         tokenised: whether the files hold space-separated tokens.
 
     Raises:
-        InputError: a language cannot be part of a file's name, or a file is missing, not aligned,
-            not UTF-8 or incomplete.
+        InputError: a language cannot be part of a file's name, a file is missing, not aligned,
+            not UTF-8 or incomplete, or two splits are standard input.
     """
     for lang in (source_lang, target_lang):
         if not _LANGUAGE.fullmatch(lang):
             raise InputError(f"{lang!r} is not a language: file names end in it, as in train.en")
+    if list(prefixes.values()).count(STANDARD_INPUT) > 1:
+        raise InputError("only one split can be standard input")
     splits = {
-        split: _read_split(Path(prefix), split, source_lang, target_lang)
+        split: read_split(Path(prefix), split, source_lang, target_lang)
         for split, prefix in prefixes.items()
     }
     files = {split: tuple(map(str, pairs.paths)) for split, pairs in splits.items()}
@@ -264,11 +268,6 @@ def _find(folder: str | Path, names: list[str], places: list[str]) -> Path:
             return folder / place
     elsewhere = f" (nor in its {' or '.join(places[1:])})" if places[1:] else ""
     raise InputError(f"{folder}: has no {names[0]}{elsewhere}")
-
-
-def _read_split(prefix: Path, split: str, source_lang: str, target_lang: str) -> AlignedFiles:
-    paths = [Path(f"{prefix}.{lang}") for lang in (source_lang, target_lang)]
-    return AlignedFiles(*paths, allow_empty=split == "train")
 
 
 def _read_iwslt_set(folder: Path, name: str, languages: Pair) -> list[Pair]:

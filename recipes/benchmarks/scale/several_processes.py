@@ -5,22 +5,27 @@ process with ``--update-freq 2`` and of two processes that make the same updates
 torchrun with a thread each; ``ratio`` is two / one. Each is the median over the lines of the log,
 of ten updates each, without the first.
 
-``killed``: two processes, of which one is killed with SIGKILL soon after a checkpoint was written;
-torchrun starts them again, and they go on from the checkpoint. ``lost_seconds`` is how much longer
-the whole training took than without that, ``updates_repeated`` how many updates were made twice.
+With ``--killed``, one of two processes is killed with SIGKILL after the sixtieth update, where
+the last checkpoint is of the fiftieth; torchrun starts both again, and they go on from there.
+``lost_seconds`` is the time until an update is finished that is later than the last one before,
+``start_seconds`` the part of it until the first update. ``repeated`` are the updates that are made
+twice.
 
-    python recipes/benchmarks/scale/several_processes.py [--append] [--only TASK]
+    python recipes/benchmarks/scale/several_processes.py [--killed] [--append] [--only TASK]
 """
 
 import argparse
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from statistics import median
 
 from measuring import record
@@ -53,10 +58,14 @@ TASKS = {
     "image_classification": ("undirected_convnet_mnist_cpu", "image_classification generate", []),
     "dependency_parsing": ("undirected_parser_ud_cpu", "dependency_treebank generated", []),
     "latent_clusters": ("latent_clusters", None, []),
+    "semantic_similarity": ("udgn_sts_cpu", "dependency_treebank generated", []),
+    "craft_reinforcement": (
+        "option_policy_craft_cpu", None,
+        ["--no-options-from", "--temperature=1", "--subtasks=DCA", "--reward=dense"],
+    ),
 }  # fmt: skip
-KILLED = "structured_masked_lm"
-EVERY = 50  # updates from checkpoint to checkpoint
-RESTARTED = 300  # updates of the training in which a process is killed
+EVERY = 50  # updates from checkpoint to checkpoint, where a process is killed
+KILLED_AT = 60  # updates
 
 
 def prepared(task: str, folder: Path) -> list[str]:
@@ -73,11 +82,29 @@ def prepared(task: str, folder: Path) -> list[str]:
             (data / f"ptb.{split}.txt").write_text(text)
         _run(["fairseq-struct", "prepare", "penn_treebank", "lm", data, data / "lm"])
         return [str(data / "lm")]
+    if task == "semantic_similarity":
+        return _similar(folder)
     if not data.exists():
         verb, *others = what.split()
         kind = [others.pop(0)] if others and not others[0].startswith("-") else []
         _run(["fairseq-struct", "prepare", verb, *kind, data, *others])
     return [str(data)]
+
+
+def _similar(folder: Path) -> list[str]:
+    """Pairs of generated sentences with scores by chance, and a model to begin with."""
+    data = folder / "similarity"
+    [trees] = prepared("structured_masked_lm", folder)
+    data.mkdir()
+    shutil.copy(Path(trees) / "data-bin" / "dict.txt", data)
+    lines = (Path(trees) / "text" / "train.txt").read_text().splitlines()
+    random = Random(1)
+    for split, count in (("train", 4000), ("valid", 100)):
+        rows = ([f"{random.uniform(0, 5):.1f}", *random.choices(lines, k=2)] for _ in range(count))
+        (data / f"{split}.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    _run(["fairseq-struct", "train", trees, "--preset=udgn_cpu", "--cpu", "--max-update=1",
+          "--max-epoch=0", "--disable-validation", f"--save-dir={folder / 'masked'}"])  # fmt: skip
+    return [str(data), f"--finetune-from-model={folder / 'masked' / 'checkpoint_last.pt'}"]
 
 
 def training(task: str, data: list[str], folder: Path, processes: int, *further: str) -> list[str]:
@@ -103,34 +130,41 @@ def speed(task: str, data: list[str], folder: Path, processes: int) -> float:
     return median(float(one["ups"]) * float(one["bsz"]) for one in found[1:] if "loss" in one)
 
 
-def killed(data: list[str], folder: Path) -> dict[str, float]:
+def killed(task: str, data: list[str], folder: Path) -> dict[str, float]:
     """What a killed process costs."""
-    took, repeated = [], 0
-    for name, kill in (("whole", False), ("killed", True)):
-        log = folder / name / "train.log"
-        command = training(
-            KILLED, data, folder / name, 2, f"--max-update={RESTARTED}", "--max-epoch=0",
-            f"--save-interval-updates={EVERY}", "--keep-interval-updates=1",
-        )  # fmt: skip
-        began = time.monotonic()
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as one:
-            while kill and one.poll() is None:
-                update = _last_update(log)
-                if update >= RESTARTED // 2:
-                    os.kill(_children(one.pid)[-1], signal.SIGKILL)
-                    repeated = update - update // EVERY * EVERY
-                    break
-                time.sleep(0.05)
-        took.append(time.monotonic() - began)
-        if one.returncode:
-            raise SystemExit(f"{command} failed, see {log}")
-    return {"whole_seconds": round(took[0], 1), "lost_seconds": round(took[1] - took[0], 1),
-            "updates_repeated": repeated}  # fmt: skip
+    log = folder / "train.log"
+    command = training(
+        task, data, folder, 2, "--max-update=1000000", "--max-epoch=0", "--log-interval=1",
+        "--disable-validation", f"--save-interval-updates={EVERY}", "--keep-interval-updates=1",
+    )  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as one:
+        try:
+            _wait(one, log, lambda updates: updates[-1] >= KILLED_AT)
+            os.kill(_children(one.pid)[-1], signal.SIGKILL)
+            began, before = time.monotonic(), _updates(log)
+            _wait(one, log, lambda updates: len(updates) > len(before))
+            first = time.monotonic()
+            _wait(one, log, lambda updates: updates[-1] > max(before))
+            last = time.monotonic()
+        finally:
+            one.terminate()
+    repeated = max(before) - _updates(log)[len(before)] + 1
+    return {"lost_seconds": round(last - began, 1), "start_seconds": round(first - began, 1),
+            "repeated": repeated}  # fmt: skip
 
 
-def _last_update(log: Path) -> int:
+def _wait(process: subprocess.Popen, log: Path, reached: Callable[[list[int]], bool]) -> None:
+    """Wait until the updates in a log are such."""
+    while not ((updates := _updates(log)) and reached(updates)):
+        if process.poll() is not None:
+            raise SystemExit(f"{process.args} failed, see {log}")
+        time.sleep(0.05)
+
+
+def _updates(log: Path) -> list[int]:
+    """The numbers of the updates in a log."""
     found = re.findall(r'"num_updates": "(\d+)"', log.read_text()) if log.exists() else []
-    return int(found[-1]) if found else 0
+    return list(map(int, found))
 
 
 def _children(pid: int) -> list[int]:
@@ -148,26 +182,27 @@ def _run(command: list) -> None:
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--append", action="store_true", help="append to results.jsonl")
-    options.add_argument("--only", choices=[*TASKS, "killed"], help="one of them (default: all)")
+    options.add_argument("--killed", action="store_true", help="kill a process of each")
+    options.add_argument("--only", choices=TASKS, help="one of them (default: all)")
     setting = options.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
-    # Otherwise processes that torch 2.13 starts again look for those that have ended.
-    os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
+    what, data = "several_processes", f"generated data, {UPDATES} updates"
+    command = "python recipes/benchmarks/scale/several_processes.py"
+    if setting.killed:
+        what, data = "killed_process", f"a checkpoint every {EVERY} updates"
+        command += " --killed"
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        for task in [setting.only] if setting.only else [*TASKS, "killed"]:
-            if task == "killed":
-                data = f"{RESTARTED} updates, a checkpoint every {EVERY}"
-                metrics = killed(prepared(KILLED, folder), folder / "killed")
+        for task in [setting.only] if setting.only else TASKS:
+            given = prepared(task, folder)
+            if setting.killed:
+                metrics = killed(task, given, folder / task)
             else:
-                data = f"generated data, {UPDATES} updates"
-                given = prepared(task, folder)
                 one, two = (speed(task, given, folder / f"{task}.{n}", n) for n in (1, 2))
                 metrics = {"one": round(one, 1), "two": round(two, 1), "ratio": round(two / one, 2)}
-            what = "killed_process" if task == "killed" else "several_processes"
             record(
-                benchmark_name(what, 2), {task: metrics}, data,
-                "python recipes/benchmarks/scale/several_processes.py --append", 2, setting.append,
+                benchmark_name(what, 2), {task: metrics}, data, f"{command} --append", 2,
+                setting.append,
             )  # fmt: skip
 
 

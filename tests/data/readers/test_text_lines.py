@@ -11,6 +11,7 @@ import pytest
 from preparers import check_fails, contents
 
 from fairseq_struct.data.prepared.language_folder import write_language_folder
+from fairseq_struct.data.readers.aligned_files import TabbedPairs
 from fairseq_struct.errors import DependencyError, InputError
 from fairseq_struct.files import compressed_files
 from fairseq_struct.files.text_lines import TextLines, lines_of
@@ -102,6 +103,64 @@ def test_plain_text_of_all_kinds(given, tmp_path, run, standard_input):
 def test_two_splits_of_standard_input(tmp_path, run):
     result = run("plain_text", ["-", "-", tmp_path / "test", tmp_path / "out"])
     check_fails(result, "only one split can be standard input")
+    options = [*parallel(tmp_path, train="-", test="-"), tmp_path / "out"]
+    check_fails(run("parallel", options), "only one split can be standard input")
+
+
+@pytest.mark.parametrize("split", ["train", "valid"])
+def test_pairs_of_standard_input(split, tmp_path, run, standard_input):
+    """The folder is the same as from two files."""
+    source, target = ["a b", "c ", "", "a"], ["x", "y\u2028z", "x", "y"]
+    if split != "train":
+        source[2] = "c"
+    for name in SPLITS:
+        (tmp_path / f"{name}.de").write_text("a\nb\n")
+        (tmp_path / f"{name}.en").write_text("x\ny\n")
+    lines = [f"{pair[0]}\t{pair[1]}\n" for pair in zip(source, target, strict=True)]
+    standard_input("".join(lines).encode())
+    options = parallel(tmp_path, **{split: "-"})
+    assert run("parallel", [*options, tmp_path / "out"])[0] == 0
+    for name, side in (("de", source), ("en", target)):
+        (tmp_path / f"{split}.{name}").write_text("".join(f"{line}\n" for line in side))
+    assert run("parallel", [*parallel(tmp_path), tmp_path / "expected"])[0] == 0
+    assert contents(tmp_path / "out") == contents(tmp_path / "expected")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "standard input: is empty; expected a pair of sentences per line"),
+        (b"a\tx\nb\n", "standard input:2: expected a sentence, a tab and its translation"),
+        (b"a\tx\ty\n", "standard input:1: expected a sentence, a tab and its translation"),
+        (b"a\tx\n \ty\n", "standard input:2: blank line; validation and test text must be"),
+    ],
+)
+def test_bad_pairs_of_standard_input(text, message, tmp_path, run, standard_input):
+    for name in ("train.de", "train.en", "test.de", "test.en"):
+        (tmp_path / name).write_text("a\n")
+    standard_input(text)
+    check_fails(run("parallel", [*parallel(tmp_path, valid="-"), tmp_path / "out"]), message)
+    assert not (tmp_path / "out").exists()
+
+
+def test_pairs_that_change_after_the_check(tmp_path):
+    path = tmp_path / "pairs"
+    path.write_text("a\tx\nb\ty\n")
+    pairs = TabbedPairs(TextLines(path))
+    assert len(pairs) == 2 and list(pairs) == list(pairs) == [("a", "x"), ("b", "y")]
+    for changed in ("a\tx\n", "a\tx\nb\n", "a\tx\nb\ty\nc\tz\n"):
+        path.write_text(changed)
+        with pytest.raises(InputError, match=f"{path} was changed while it was read"):
+            list(pairs)
+
+
+def parallel(folder, **prefixes):
+    """Options of ``prepare parallel plain`` with the files of a folder, or other prefixes."""
+    named = {split: prefixes.get(split, folder / split) for split in SPLITS}
+    return [
+        "plain", "--source-lang=de", "--target-lang=en", "--segment=none",
+        *(f"--{split}-pref={prefix}" for split, prefix in named.items()),
+    ]  # fmt: skip
 
 
 def test_plain_text_in_shards_tells_how_to_train(tmp_path, run):

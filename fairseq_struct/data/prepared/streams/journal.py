@@ -25,6 +25,7 @@ from fairseq_struct.data.prepared.streams.progress import Progress
 Item = TypeVar("Item")
 FOLDER = ".journal"
 _FILE = "journal.json"
+_BLOCK = 1 << 20  # bytes of counts that are read at once
 
 
 @dataclass(frozen=True)
@@ -193,9 +194,10 @@ class _Spooled:
 def _summed(path: Path) -> Counter[str]:
     found: Counter[str] = Counter()
     with path.open("rb") as file:
-        for line in file:
-            word, _, count = line.decode().rpartition(" ")
-            found[word] += int(count)
+        while lines := file.readlines(_BLOCK):
+            words = b"".join(lines).decode().split()  # word, count, word, count, …
+            for word, count in zip(words[::2], map(int, words[1::2]), strict=True):
+                found[word] = found.get(word, 0) + count
     return found
 
 

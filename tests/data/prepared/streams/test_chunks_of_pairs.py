@@ -82,3 +82,12 @@ def test_the_place_of_a_reserved_word(workers, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"made_up, valid split, de, sentence 5: <pad> is one of"):
         write_translation_folder(given, options, tmp_path / "out", workers=workers)
     assert not list(tmp_path.iterdir())
+
+
+def test_more_shards_than_pairs_are_refused_before_the_work(tmp_path):
+    said = []
+    with pytest.raises(InputError, match=r"--shards 37: only 36 training pairs"):
+        write_translation_folder(
+            corpus(), TextOptions(tokenise="none"), tmp_path / "out", shards=37, say=said.append
+        )
+    assert not said and not list(tmp_path.iterdir())
