@@ -1,17 +1,37 @@
-"""BLEU of the translations of one variant."""
+"""BLEU of the translations of one variant, and, as a second record, BLEU by length and by beam.
+
+Errors at test that a model has not met in training add up in long sentences, and a wide beam hides
+some of them. ``EXPERIMENT_by_length`` has BLEU of each third of the test sentences by the number of
+words of their references, and that of all with beam 1.
+"""
 
 from pathlib import Path
 
 from fairseq_struct.errors import report_plainly
-from fairseq_struct.metrics.bleu import Bleu, corpus_bleu
+from fairseq_struct.metrics.bleu import corpus_bleu
 from fairseq_struct.records.scoring import publish, scoring_options
 from fairseq_struct.records.training_log import logged
 
+THIRDS = ("short", "middle", "long")
 
-def score(references: Path, translations: Path) -> Bleu:
-    """BLEU of a file of translations against a file of references, line by line."""
-    read = [path.read_text(encoding="utf-8").split("\n") for path in (translations, references)]
-    return corpus_bleu(*(lines[:-1] if lines[-1] == "" else lines for lines in read))
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+def by_length(translations: list[str], references: list[str]) -> dict[str, float]:
+    """BLEU of each third of the sentences, by the number of words of the references.
+
+    Equally long ones stay in their order.
+    """
+    order = sorted(range(len(references)), key=lambda n: len(references[n].split()))
+    found = {}
+    for place, name in enumerate(THIRDS):
+        first, last = (len(order) * edge // len(THIRDS) for edge in (place, place + 1))
+        some = order[first:last]
+        bleu = corpus_bleu([translations[n] for n in some], [references[n] for n in some])
+        found[f"bleu_{name}"] = round(bleu.score, 2)
+    return found
 
 
 def training_facts(logs: list[Path]) -> dict[str, float]:
@@ -43,6 +63,7 @@ def main():
     parser.add_argument("--updates", type=int, required=True, help="updates of the training")
     parser.add_argument("--references", type=Path, required=True, help="folder of SPLIT.LANG")
     parser.add_argument("--translations", type=Path, required=True, help="folder of SPLIT.LANG")
+    parser.add_argument("--greedy", type=Path, help="folder of the test translated with beam 1")
     parser.add_argument("--target-lang", required=True, help="suffix of the files")
     parser.add_argument("--logs", type=Path, nargs="+", required=True, help="logs of fairseq-train")
     args = parser.parse_args()
@@ -50,13 +71,21 @@ def main():
     metrics = {}
     for split, name in (("valid", "dev"), ("test", "test")):
         file = f"{split}.{args.target_lang}"
-        bleu = score(args.references / file, args.translations / file)
+        bleu = corpus_bleu(lines_of(args.translations / file), lines_of(args.references / file))
         metrics[f"bleu_{name}"] = round(bleu.score, 2)
         print(f"{name}: BLEU {bleu.score:.2f} ({bleu.signature})")
     facts = training_facts(args.logs)
     minutes = facts.pop("minutes")
     publish(args, [{"metrics": metrics | facts}], folder=Path(__file__).parent, seed=args.seed,
             updates=args.updates, minutes=minutes)  # fmt: skip
+    if args.greedy:
+        references = lines_of(args.references / file)
+        lengths = by_length(lines_of(args.translations / file), references)
+        greedy = corpus_bleu(lines_of(args.greedy / file), references)
+        lengths |= {"bleu_beam_5": metrics["bleu_test"], "bleu_beam_1": round(greedy.score, 2)}
+        args.experiment += "_by_length"
+        publish(args, [{"metrics": lengths}], folder=Path(__file__).parent, seed=args.seed,
+                updates=args.updates, minutes=minutes)  # fmt: skip
 
 
 if __name__ == "__main__":

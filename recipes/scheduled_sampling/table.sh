@@ -2,13 +2,14 @@
 # Run several variants of one experiment, print their table, and write it between its markers.
 #   recipes/scheduled_sampling/table.sh EXPERIMENT [DATA] [VARIANT …]
 # EXPERIMENT is the name of a recipe in this folder. DATA is a folder; its name contains a slash.
-# Without VARIANTs all 13 rows are run.
+# Without VARIANTs all 13 rows of the paper's table are run.
 
 source "$(dirname "${BASH_SOURCE[0]}")/translation.sh"
 
 usage="table.sh EXPERIMENT [DATA] [VARIANT …]"
 experiment=${1:-}
-one_of experiment "$experiment" iwslt17_de_en kftt_ja_en multi30k_en_de tanaka_ja_en synthetic
+one_of experiment "$experiment" iwslt17_de_en kftt_ja_en multi30k_en_de multi30k_en_de_to_0 \
+    multi30k_en_de_short tanaka_ja_en synthetic
 shift
 folder=()
 if [ $# -gt 0 ] && [[ $1 = */* || -d $1 ]]; then
@@ -18,7 +19,7 @@ if [ $# -gt 0 ] && [[ $1 = */* || -d $1 ]]; then
 fi
 [ $# -gt 0 ] || set -- "${variants[@]}"
 for variant in "$@"; do
-    one_of variant "$variant" "${variants[@]}"
+    one_of variant "$variant" "${variants[@]}" "${further[@]}"
 done
 for variant in "$@"; do
     echo "== $experiment $variant"

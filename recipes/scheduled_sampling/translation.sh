@@ -6,7 +6,8 @@
 # Environment of every recipe, beside that of ../common.sh; SEEDS is 1:
 #   UPDATES    training updates
 #   WARMUP     updates of pure teacher forcing before the decay; may be 0
-#   DECAY_END  update at which the linear decay of the gold words' probability reaches 0; the
+#   DECAY_END  update at which the linear decay of the gold words' probability reaches 0, and by
+#              which the inverse sigmoid has fallen for as long after as before the middle; the
 #              training may end before (default: the recipe's own; if UPDATES is given, UPDATES)
 # Runs of one recipe can run at the same time.
 
@@ -17,8 +18,10 @@ corpus=""      # layout in which preprocess/parallel.py reads DATA
 description="" # description of the data, for the record
 warmup=0
 decay_end=0
-[ -n "${OUT:-}" ] || out+=/$experiment
+# Recipes that differ by the end of the decay share the data and the warm-up.
+[ -n "${OUT:-}" ] || out+=/${experiment%_to_0}
 data=$out/data
+preparation=() # options of preprocess/parallel.py
 shown=(loss valid_bleu)
 
 # The rows of table 3.2.
@@ -26,6 +29,11 @@ variants=(
     teacher_forcing argmax top_k softmax softmax_10 gumbel_softmax gumbel_softmax_10 sparsemax
     softmax_grad softmax_10_grad gumbel_softmax_grad gumbel_softmax_10_grad sparsemax_grad
 )
+
+# Further ones, all with the mix of top_k but confidence, whose predictions are the most probable
+# words: the inverse sigmoid of section 3.3.3, replacement by confidence (Liu et al., 2021), and
+# parallel scheduled sampling with three passes (Duckworth et al., 2019).
+further=(inverse_sigmoid confidence three_passes)
 
 # Transformer-Tiny (Wu et al., 2021) on a small corpus, short enough for a CPU.
 preset=scheduled_sampling_transformer_cpu
@@ -42,17 +50,43 @@ gold_words=(
 
 # prepare_corpus [DATA] : prepare the corpus in $data, unless it exists.
 prepare_corpus() {
-    prepare "$data" parallel "$corpus" "${1:-}"
+    prepare "$data" parallel "$corpus" "${1:-}" "${preparation[@]}"
 }
 
-# mix_of VARIANT : set $mix, the options of one row of table 3.2 that replace those of the preset.
+# mix_of VARIANT : set $mix, the options of one row that replace those of the preset.
 mix_of() {
     local name=$1
-    if [ "$name" = teacher_forcing ]; then
-        mix=("${gold_words[@]}")
-        return
-    fi
     mix=(--schedule-end-update "$decay_end" --schedule-warmup-updates "$warmup")
+    case $name in
+        teacher_forcing) mix=("${gold_words[@]}") ;;
+        inverse_sigmoid)
+            mix=(--mix top_k --schedule inverse_sigmoid --no-schedule-end-update --schedule-k
+                "$(half_at $(((decay_end - warmup) / 2)))" --schedule-warmup-updates "$warmup")
+            ;;
+        confidence)
+            mix+=(--mix argmax --replacement confidence
+                --criterion scheduled_sampling_cross_entropy)
+            ;;
+        three_passes) mix+=(--mix top_k --decoder-passes 3) ;;
+        *) mix_of_table "$name" ;;
+    esac
+}
+
+# half_at UPDATE : print the k of the inverse sigmoid k / (k + exp(i / k)) that is 1/2 there.
+half_at() {
+    awk -v update="$1" 'BEGIN {
+        low = 1; high = update + 3
+        for (i = 0; i < 60; i++) {
+            k = (low + high) / 2
+            if (k * log(k) < update) low = k; else high = k
+        }
+        printf "%.3f\n", low
+    }'
+}
+
+# mix_of_table NAME : the same for a row of table 3.2, beside what $mix has.
+mix_of_table() {
+    local name=$1
     if [ "${name%_grad}" != "$name" ]; then
         name=${name%_grad}
         mix+=(--first-pass-gradient)
@@ -68,7 +102,7 @@ mix_of() {
 run() {
     local variant=${1:-} source=${2:-}
     usage="$recipe VARIANT [DATA]"
-    one_of variant "$variant" "${variants[@]}"
+    one_of variant "$variant" "${variants[@]}" "${further[@]}"
     run_seeds 1
     # Only in the recipe's own settings may the decay end after the training.
     [ -z "${UPDATES:-}" ] || [ "$UPDATES" = "$updates" ] || DECAY_END=${DECAY_END:-$UPDATES}
@@ -107,9 +141,13 @@ train_translate_score() {
         translate "$data/data-bin" "$branch/checkpoint_best.pt" "$subset" \
             "$branch/$subset.${languages[3]}" "${undo[@]}"
     done
+    mkdir -p "$branch/greedy"
+    translate "$data/data-bin" "$branch/checkpoint_best.pt" test \
+        "$branch/greedy/test.${languages[3]}" "${undo[@]}" --beam 1
     [ "$warmup" = 0 ] || logs=("$trunk/train.log")
     score "$here/score.py" "$variant${source:+ DATA}" --experiment "$experiment" \
         --variant "$variant" --data "$description" --seed "$seed" --updates "$updates" \
-        --references "$data/raw" --translations "$branch" --target-lang "${languages[3]}" \
+        --references "$data/raw" --translations "$branch" --greedy "$branch/greedy" \
+        --target-lang "${languages[3]}" \
         --logs "${logs[@]}" "$branch/train.log"
 }

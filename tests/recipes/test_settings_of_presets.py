@@ -34,6 +34,10 @@ RUNS = [
      "scheduled_sampling_transformer_kftt_ja_en", set()),
     ("scheduled_sampling/multi30k_en_de top_k .", PAPER, "scheduled_sampling_transformer_cpu",
      set()),
+    ("scheduled_sampling/multi30k_en_de_to_0 top_k .", PAPER, "scheduled_sampling_transformer_cpu",
+     {"schedule-end-update"}),
+    ("scheduled_sampling/multi30k_en_de three_passes .", PAPER,
+     "scheduled_sampling_transformer_cpu", {"decoder-passes"}),
     # Its text has no byte pairs, and this recipe says so by empty options.
     ("scheduled_sampling/synthetic top_k", PAPER, "scheduled_sampling_transformer_tiny", set()),
     ("latent_clusters/table spigot_ce", PAPER | {"LEARNING_RATES": "0.001"}, "latent_clusters",

@@ -85,3 +85,32 @@ def test_score_prints_the_papers_row_and_appends_a_record(tmp_path):
     }
     assert record.paper == {"bleu_dev": 18.46, "bleu_test": 20.24}
     assert (record.minutes, record.seed) == (2.0, 3)
+
+
+def test_score_by_length_and_by_beam(tmp_path):
+    """The third of the longest references is translated badly, and so is one sentence by beam 1."""
+    short, middle, long = ("one two three four", "one two three four five six", "a b c d e f g h i")
+    references = [long, short, middle] * 2
+    for name, lines in (
+        ("raw", references),
+        ("out", ["x", short, middle] * 2),
+        ("greedy", ["x", short, middle, "x", short, "y"]),
+    ):
+        (tmp_path / name).mkdir()
+        for split in ("valid", "test"):
+            (tmp_path / name / f"{split}.en").write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / "log").write_text('2020-01-01 | INFO | train_inner | {"epoch": 1, "update": 0.3, '
+                                  '"num_updates": "3", "train_wall": "90"}\n')  # fmt: skip
+    done = start(
+        "python", ROOT / "recipes/scheduled_sampling/score.py", "--experiment", "toy",
+        "--variant", "top_k", "--seed", "1", "--updates", "5", "--scale", "reduced",
+        "--references", tmp_path / "raw", "--translations", tmp_path / "out", "--greedy",
+        tmp_path / "greedy", "--target-lang", "en", "--logs", tmp_path / "log", "--command", "x",
+        "--results", tmp_path / "results.jsonl",
+    )  # fmt: skip
+    done.communicate()
+    first, second = read_results(tmp_path / "results.jsonl")
+    assert (first.experiment, second.experiment) == ("toy", "toy_by_length")
+    found = second.metrics
+    assert (found["bleu_short"], found["bleu_middle"], found["bleu_long"]) == (100, 100, 0)
+    assert found["bleu_beam_5"] == first.metrics["bleu_test"] > found["bleu_beam_1"] > 0

@@ -17,6 +17,7 @@ import importlib.metadata
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from fairseq_struct import __version__
@@ -40,6 +41,7 @@ from fairseq_struct.data.prepared.streams.sentence_pairs import (
     chunks_of,
     without_text,
 )
+from fairseq_struct.data.readers.aligned_files import AlignedFiles, TabbedPairs
 from fairseq_struct.data.readers.parallel_text import ParallelCorpus
 from fairseq_struct.errors import InputError
 
@@ -121,14 +123,7 @@ def write_translation_folder(
 
 def _identity(corpus: ParallelCorpus, options: TextOptions, shards: int) -> dict:
     """Everything that determines the folder's contents; equal identities make equal folders."""
-    digests = {
-        split: digest(
-            f"{source}\n{target}"
-            for pairs in (corpus.splits[split], corpus.references.get(split, ()))
-            for source, target in pairs
-        )
-        for split in SPLITS
-    }
+    digests = {split: _digest_of(corpus, split) for split in SPLITS}
     digests["companions"] = digest(
         line for name, lines in corpus.companions.items() for line in (name, *lines)
     )
@@ -143,6 +138,14 @@ def _identity(corpus: ParallelCorpus, options: TextOptions, shards: int) -> dict
         "options": _options(corpus, options) | ({"shards": shards} if shards > 1 else {}),
         "text_sha256": digests,
     }
+
+
+def _digest_of(corpus: ParallelCorpus, split: str) -> str:
+    pairs, references = corpus.splits[split], corpus.references.get(split, ())
+    if isinstance(pairs, AlignedFiles | TabbedPairs) and not references:
+        return pairs.sha256
+    every = chain(pairs, references)
+    return digest(f"{source}\n{target}" for source, target in every)
 
 
 def _options(corpus: ParallelCorpus, options: TextOptions) -> dict:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -26,6 +27,10 @@ class AlignedFiles:
         allow_empty: accept blank lines. True for training text, where a filter drops and counts
             them; False for held-out text, where no sentence may disappear.
 
+    Attributes:
+        paths: the two files.
+        sha256: digest of the lines, the two of each pair after one another.
+
     Raises:
         InputError: a file is missing, empty or not UTF-8, the line counts differ, or a line is
             blank although ``allow_empty`` is False. In an iteration: a file has other lines than
@@ -34,8 +39,9 @@ class AlignedFiles:
 
     def __init__(self, source: str | Path, target: str | Path, *, allow_empty: bool = True):
         self.paths = tuple(_existing(Path(path)) for path in (source, target))
-        counts, blank = [0, 0], [0, 0]
+        counts, blank, found = [0, 0], [0, 0], hashlib.sha256()
         for number, pair in enumerate(zip_longest(*map(lines_of, self.paths)), 1):
+            found.update(_bytes_of(pair))
             for side, line in enumerate(pair):
                 if line is None:
                     continue
@@ -50,7 +56,7 @@ class AlignedFiles:
         if counts[0] != counts[1]:
             first, second = (f"{p} has {n} lines" for p, n in zip(self.paths, counts, strict=True))
             raise InputError(f"not aligned: {first}, {second.removesuffix(' lines')}")
-        self._count = counts[0]
+        self._count, self.sha256 = counts[0], found.hexdigest()
 
     def __len__(self) -> int:
         return self._count
@@ -78,6 +84,10 @@ class TabbedPairs:
         lines: the text.
         allow_empty: accept sentences that are blank, as :class:`AlignedFiles` does.
 
+    Attributes:
+        paths: the name of the text, twice.
+        sha256: as of :class:`AlignedFiles`.
+
     Raises:
         InputError: there is no line, or one that is not UTF-8, has no tab, has several, or has a
             blank sentence although ``allow_empty`` is False. In an iteration: the file has other
@@ -86,7 +96,7 @@ class TabbedPairs:
 
     def __init__(self, lines: TextLines, *, allow_empty: bool = True):
         self.paths = (lines.name, lines.name)
-        self._lines, self._count = lines, 0
+        self._lines, self._count, found = lines, 0, hashlib.sha256()
         for number, line in enumerate(lines, 1):
             pair = line.split("\t")
             if len(pair) != 2:
@@ -96,8 +106,10 @@ class TabbedPairs:
             if not (allow_empty or all(map(normalise, pair))):
                 raise InputError(f"{lines.name}:{number}: {_BLANK}")
             self._count = number
+            found.update(_bytes_of(pair))
         if not self._count:
             raise InputError(f"{lines.name}: is empty; expected a pair of sentences per line")
+        self.sha256 = found.hexdigest()
 
     def __len__(self) -> int:
         return self._count
@@ -134,6 +146,10 @@ def read_split(
         return TabbedPairs(TextLines(prefix), allow_empty=split == "train")
     paths = (Path(f"{prefix}.{lang}") for lang in (source_lang, target_lang))
     return AlignedFiles(*paths, allow_empty=split == "train")
+
+
+def _bytes_of(pair: Sequence[str | None]) -> bytes:
+    return f"{pair[0]}\n{pair[1]}\n".encode()
 
 
 def _existing(path: Path) -> Path:

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import linear_regression
 
@@ -58,11 +58,14 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
     return round(linear_regression(*logs).slope, 2)
 
 
-def sizes_of(description: str, unit: str, least: int, default: Sequence[int]) -> Namespace:
-    """The command line of a benchmark by size: ``sizes`` and ``append``."""
+def sizes_of(description: str, unit: str, least: int, default: Sequence[int],
+             flags: Mapping[str, str] | None = None) -> Namespace:  # fmt: skip
+    """The command line of a benchmark by size: ``sizes``, ``append`` and further flags."""
     options = ArgumentParser(description=description.split("\n")[0])
     options.add_argument("--sizes", type=int, nargs="+", default=default, help=f"numbers of {unit}")
     options.add_argument("--append", action="store_true", help="append to results.jsonl")
+    for name, text in (flags or {}).items():
+        options.add_argument(f"--{name}", action="store_true", help=text)
     setting = options.parse_args()
     if min(setting.sizes) < least:
         options.error(f"all numbers must be {least} or more")

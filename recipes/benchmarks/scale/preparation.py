@@ -6,10 +6,13 @@ Zipf's law, on the target side in reverse. Each size is prepared with one worker
 and encoder over both sides, and ``fairseq_preprocess`` makes binarised data alone, of the segmented
 text. Time is by the clock, memory the sum over all processes.
 
-    python recipes/benchmarks/scale/preparation.py [--sizes 10000 100000] [--append]
+    python recipes/benchmarks/scale/preparation.py [--sizes 10000 100000] [--alone] [--append]
+
+``--alone`` leaves out ``sentencepiece`` and ``fairseq_preprocess``.
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from measuring import by_size, measured, rates_and_peaks, record, sentences, sizes_of
@@ -31,7 +34,7 @@ def write_pairs(folder: Path, pairs: int) -> None:
                 target.write(" ".join(reversed(sentence)) + " .\n")
 
 
-def of_size(pairs: int, folder: Path) -> dict[str, tuple[float, float]]:
+def of_size(pairs: int, folder: Path, alone: bool) -> dict[str, tuple[float, float]]:
     """Seconds and peak memory of each way."""
     text = folder / "text"
     text.mkdir()
@@ -45,6 +48,8 @@ def of_size(pairs: int, folder: Path) -> dict[str, tuple[float, float]]:
             "--source-lang=aa", "--target-lang=bb", f"--subwords={SUBWORDS}",
             f"--workers={workers}", f"--learn-on={SAMPLE}",
         ])  # fmt: skip
+    if alone:
+        return found
     segmented = sorted((folder / "workers_1").rglob("train*.aa"))
     if segmented:
         prefix = str(segmented[-1])[: -len(".aa")]
@@ -72,11 +77,13 @@ for side in sides:
 
 
 def main():
-    setting = sizes_of(__doc__, "pairs", 1, [10_000, 100_000, 1_000_000])
-    points = by_size(setting.sizes, of_size)
+    flags = {"alone": "leave out the other programs"}
+    setting = sizes_of(__doc__, "pairs", 1, [10_000, 100_000, 1_000_000], flags)
+    points = by_size(setting.sizes, partial(of_size, alone=setting.alone))
     speed, memory = rates_and_peaks("pairs", setting.sizes, points)
     sizes = " ".join(map(str, setting.sizes))
-    command = f"python recipes/benchmarks/scale/preparation.py --sizes {sizes} --append"
+    alone = "--alone " if setting.alone else ""
+    command = f"python recipes/benchmarks/scale/preparation.py --sizes {sizes} {alone}--append"
     data = f"generated pairs of 4 to 30 words, {SUBWORDS} merges"
     for name, rows in (("preparation", speed), ("preparation_memory", memory)):
         record(benchmark_name(name, 2), rows, data, command, 2, setting.append)

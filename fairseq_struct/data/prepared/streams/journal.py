@@ -10,6 +10,7 @@ the staging folder, which is removed at the end.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections import Counter
@@ -25,7 +26,9 @@ from fairseq_struct.data.prepared.streams.progress import Progress
 Item = TypeVar("Item")
 FOLDER = ".journal"
 _FILE = "journal.json"
-_BLOCK = 1 << 20  # bytes of counts that are read at once
+# Bytes of counts that a process sums, and of those that it has as words: a word needs ten times as
+# many as its letters.
+_BLOCK, _AT_ONCE = 1 << 23, 1 << 19
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ class Journal:
         stem = hashlib.sha256(name.encode()).hexdigest()[:16]
         files = [self.scratch / f"{stem}.{number}" for number in range(sums)]
         self.work(name, files, _Spooled(count), items, workers, total)
-        return [_summed(file) for file in files]
+        return [_summed(file, workers) for file in files]
 
     def finished(self, name: str) -> bool:
         """Whether a stage or a step is finished."""
@@ -191,14 +194,30 @@ class _Spooled:
         return part
 
 
-def _summed(path: Path) -> Counter[str]:
+def _summed(path: Path, workers: int) -> Counter[str]:
     found: Counter[str] = Counter()
-    with path.open("rb") as file:
-        while lines := file.readlines(_BLOCK):
-            words = b"".join(lines).decode().split()  # word, count, word, count, …
+    for counts in in_order(_Adder, _blocks(path), workers):
+        found.update(counts)
+    return found
+
+
+class _Adder:
+    """Sums what stands in a block of lines, a word and a count each."""
+
+    def __call__(self, block: bytes) -> Counter[str]:
+        found: Counter[str] = Counter()
+        lines = io.BytesIO(block)
+        while some := lines.readlines(_AT_ONCE):
+            words = b"".join(some).decode().split()  # word, count, word, count, …
             for word, count in zip(words[::2], map(int, words[1::2]), strict=True):
                 found[word] = found.get(word, 0) + count
-    return found
+        return found
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while lines := file.readlines(_BLOCK):
+            yield b"".join(lines)
 
 
 def _after(items: Iterable[Item], finished: int) -> Iterator[Item]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, compress, islice
+from itertools import chain, islice
 
 from fairseq_struct.data.prepared.streams.journal import Part
 from fairseq_struct.data.prepared.vocabulary.reserved_words import refuse_reserved
@@ -199,17 +199,23 @@ def chunks_of(corpus: ParallelCorpus, split: str) -> Iterator[Chunk]:
 
 
 def sample_of(corpus: ParallelCorpus, count: int) -> Iterator[Chunk]:
-    """Training pairs in chunks: all, or ``count`` of them, always the same ones."""
-    total = len(corpus.splits["train"])
-    if total <= count:
+    """Training pairs in chunks: all, or ``count`` of them, always the same ones.
+
+    Each pair is drawn with the probability that makes all samples alike (Knuth, The Art of Computer
+    Programming, volume 2, section 3.4.2, algorithm S), so that nothing is held in memory.
+    """
+    left = len(corpus.splits["train"])
+    if left <= count:
         yield from chunks_of(corpus, "train")
         return
-    drawn = random.Random(1).sample(range(total), count)
-    chosen = bytearray(total)
-    for number in drawn:
-        chosen[number] = True
+    draw = random.Random(1).random
     for chunk in chunks_of(corpus, "train"):
-        pairs = list(compress(chunk.pairs, chosen[chunk.first - 1 : chunk.first - 1 + PAIRS]))
+        pairs = []
+        for pair in chunk.pairs:
+            if left * draw() < count:
+                pairs.append(pair)
+                count -= 1
+            left -= 1
         yield dataclasses.replace(chunk, pairs=pairs, references=())
 
 

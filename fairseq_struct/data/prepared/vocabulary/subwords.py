@@ -145,7 +145,9 @@ class BytePairEncoding(Segmenter):
             return " ".join([known[word] for word in words])
         except KeyError:
             segment = self._encoder(language).segment
-            known.update((word, segment(word)) for word in words)
+            for word in words:
+                if word not in known:
+                    known[word] = segment(word)
             return " ".join([known[word] for word in words])
 
     def _encoder(self, language: str):
