@@ -210,17 +210,24 @@ def test_the_recipe_goes_from_nothing_to_bleu(tmp_path):
                     THREADS="1", **size)  # fmt: skip
     output = process.communicate()[0]
     assert process.returncode == 0, output
-    last = output.strip().splitlines()[-1]
+    *_, last, lengths = output.strip().splitlines()
     scores = r"bleu_dev ([\d.]+)  bleu_test ([\d.]+)  bleu_dev_greedy_last [\d.]+  best_update \d+"
     match = re.fullmatch(rf"synthetic top_k: {scores}  \(paper: -\)", last)
     assert match, output
+    thirds = r"bleu_short [\d.]+  bleu_middle [\d.]+  bleu_long [\d.]+"
+    beams = rf"bleu_beam_5 {match[2]}  bleu_beam_1 ([\d.]+)"
+    by_beam = re.fullmatch(rf"synthetic_by_length top_k: {thirds}  {beams}  \(paper: -\)", lengths)
+    assert by_beam, output
     told = re.findall(r"^  update (\d+ of \d+), loss [\d.]+", output, re.M)
     assert "40 of 40" in told and told[-1] == "60 of 60" and len(set(told)) == len(told)
     assert "nrefs:1|case:mixed" in output
     run_folder = tmp_path / "seed_1" / "warmup_40" / "updates_60.decay_100" / "top_k"
-    for subset, printed in zip(("valid", "test"), match.groups(), strict=True):
-        texts = [(folder / f"{subset}.tgt").read_text().splitlines()
-                 for folder in (run_folder, tmp_path / "data" / "raw")]  # fmt: skip
+    for folder, subset, printed in (
+        (run_folder, "valid", match[1]), (run_folder, "test", match[2]),
+        (run_folder / "greedy", "test", by_beam[1]),
+    ):  # fmt: skip
+        texts = [(place / f"{subset}.tgt").read_text().splitlines()
+                 for place in (folder, tmp_path / "data" / "raw")]  # fmt: skip
         assert len(texts[0]) == len(texts[1]) == 40 and len(set(texts[0])) > 1
         assert f"{sacrebleu.corpus_bleu(texts[0], [texts[1]]).score:.2f}" == printed
 
