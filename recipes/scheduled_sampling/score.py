@@ -16,7 +16,8 @@ THIRDS = ("short", "middle", "long")
 
 
 def lines_of(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
 
 
 def by_length(translations: list[str], references: list[str]) -> dict[str, float]:
@@ -76,16 +77,17 @@ def main():
         print(f"{name}: BLEU {bleu.score:.2f} ({bleu.signature})")
     facts = training_facts(args.logs)
     minutes = facts.pop("minutes")
-    publish(args, [{"metrics": metrics | facts}], folder=Path(__file__).parent, seed=args.seed,
-            updates=args.updates, minutes=minutes)  # fmt: skip
+    lengths = {}
     if args.greedy:
         references = lines_of(args.references / file)
         lengths = by_length(lines_of(args.translations / file), references)
         greedy = corpus_bleu(lines_of(args.greedy / file), references)
         lengths |= {"bleu_beam_5": metrics["bleu_test"], "bleu_beam_1": round(greedy.score, 2)}
-        args.experiment += "_by_length"
-        publish(args, [{"metrics": lengths}], folder=Path(__file__).parent, seed=args.seed,
-                updates=args.updates, minutes=minutes)  # fmt: skip
+    for own, numbers in (("", metrics | facts), ("_by_length", lengths)):
+        if numbers:
+            publish(args, [{"metrics": numbers}], experiment=args.experiment + own,
+                    folder=Path(__file__).parent, seed=args.seed, updates=args.updates,
+                    minutes=minutes)  # fmt: skip
 
 
 if __name__ == "__main__":

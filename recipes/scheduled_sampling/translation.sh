@@ -74,7 +74,7 @@ mix_of() {
 
 # half_at UPDATE : print the k of the inverse sigmoid k / (k + exp(i / k)) that is 1/2 there.
 half_at() {
-    awk -v update="$1" 'BEGIN {
+    LC_ALL=C awk -v update="$1" 'BEGIN {
         low = 1; high = update + 3
         for (i = 0; i < 60; i++) {
             k = (low + high) / 2
@@ -106,7 +106,7 @@ run() {
     run_seeds 1
     # Only in the recipe's own settings may the decay end after the training.
     [ -z "${UPDATES:-}" ] || [ "$UPDATES" = "$updates" ] || DECAY_END=${DECAY_END:-$UPDATES}
-    [[ ${WARMUP:-0} =~ ^[0-9]+$ ]] || fail "WARMUP must be a whole number, not '$WARMUP'"
+    [[ ${WARMUP:-0} =~ ^(0|[1-9][0-9]*)$ ]] || fail "WARMUP must be a whole number, not '$WARMUP'"
     numbers UPDATES DECAY_END
     setting WARMUP
     [ "$warmup" -lt "$updates" ] || fail "WARMUP=$warmup must be less than UPDATES=$updates"

@@ -83,7 +83,7 @@ def write_translation_folder(
             fewer than ``shards``, or a process was killed.
     """
     pairs = len(corpus.splits["train"])
-    if pairs < shards:
+    if 1 < shards > pairs:
         raise InputError(f"--shards {shards}: only {pairs} training pairs")
 
     def fill(journal: Journal) -> dict:
@@ -117,7 +117,8 @@ def write_translation_folder(
     return write_prepared_folder(
         out, identity, fill, generator=corpus.generator, overwrite=overwrite, say=say,
         progress=progress,
-        goes_on_with={"versions": _versions(), "own": __version__, "pairs": sentence_pairs.PAIRS},
+        goes_on_with={"versions": _versions(), "own": __version__, "pairs": sentence_pairs.PAIRS,
+                      "sample": 2},
     )  # fmt: skip
 
 

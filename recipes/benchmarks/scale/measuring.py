@@ -8,6 +8,7 @@ import tempfile
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import linear_regression
 
@@ -45,7 +46,8 @@ def measured(command: Sequence) -> tuple[float, float]:
         with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=said) as one:
             while one.poll() is None:
                 peak = max(peak, sum(map(_own_memory, _family(one.pid))))
-                time.sleep(min(1.0, 0.1 + (time.monotonic() - began) / 100))
+                with suppress(subprocess.TimeoutExpired):
+                    one.wait(min(1.0, 0.1 + (time.monotonic() - began) / 100))
         if one.returncode:
             said.seek(0)
             raise SystemExit(f"{' '.join(words)} failed: {said.read()[-2000:]}")

@@ -24,6 +24,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -141,23 +142,31 @@ def killed(task: str, data: list[str], folder: Path) -> dict[str, float]:
         try:
             _wait(one, log, lambda updates: updates[-1] >= KILLED_AT)
             os.kill(_children(one.pid)[-1], signal.SIGKILL)
-            began, before = time.monotonic(), _updates(log)
-            _wait(one, log, lambda updates: len(updates) > len(before))
+            began = time.monotonic()
+            _wait(one, log, _again)
             first = time.monotonic()
-            _wait(one, log, lambda updates: updates[-1] > max(before))
+            _wait(one, log, lambda updates: updates[-1] > max(updates[: _again(updates)]))
             last = time.monotonic()
         finally:
             one.terminate()
-    repeated = max(before) - _updates(log)[len(before)] + 1
+    updates = _updates(log)
+    repeated = max(updates[: _again(updates)]) - updates[_again(updates)] + 1
     return {"lost_seconds": round(last - began, 1), "start_seconds": round(first - began, 1),
             "repeated": repeated}  # fmt: skip
 
 
-def _wait(process: subprocess.Popen, log: Path, reached: Callable[[list[int]], bool]) -> None:
+def _again(updates: list[int]) -> int:
+    """The place of the first update after the new start, whose number falls back; 0 before."""
+    pairs = enumerate(pairwise(updates), 1)
+    return next((place for place, (one, next_one) in pairs if next_one <= one), 0)
+
+
+def _wait(process: subprocess.Popen, log: Path, reached: Callable[[list[int]], int]) -> None:
     """Wait until the updates in a log are such."""
     while not ((updates := _updates(log)) and reached(updates)):
         if process.poll() is not None:
-            raise SystemExit(f"{process.args} failed, see {log}")
+            said = log.read_text()[-2000:] if log.exists() else "nothing in the log"
+            raise SystemExit(f"{' '.join(process.args)} failed: {said}")
         time.sleep(0.05)
 
 
