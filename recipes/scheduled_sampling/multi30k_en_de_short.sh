@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# As multi30k_en_de.sh, but trained on the pairs of up to 15 symbols a side alone, so that most
-# sentences of the longest third of the test are longer than any of the training.
+# As multi30k_en_de_to_0.sh, but trained on the pairs of up to 15 symbols a side alone, to see how
+# test sentences are translated that are longer than any of the training.
 #   recipes/scheduled_sampling/multi30k_en_de_short.sh VARIANT [DATA]
 # Environment: see translation.sh.
 

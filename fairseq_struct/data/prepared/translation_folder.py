@@ -114,6 +114,7 @@ def write_translation_folder(
         }
 
     identity = _identity(corpus, options, shards)
+    # "sample": the way of drawing that sample_of has; another one must not go on with its counts.
     return write_prepared_folder(
         out, identity, fill, generator=corpus.generator, overwrite=overwrite, say=say,
         progress=progress,
