@@ -33,7 +33,8 @@ def markdown_table(
     Records that differ only by seed are one row. A sentence above the tables gives what all rows
     have in common; it also says that the paper's values are in brackets. Variants are rows, or
     columns if that is narrower. Several quantities measured at the same numbers (NAME_10, NAME_20,
-    …) get one table each, and so does one of them if the table would be too wide.
+    …) get one table each, and so does one of them if the table would be too wide. Without such
+    quantities, seeds, updates and minutes have a table of their own then.
 
     Args:
         results: records of one experiment, in the order of the variants.
@@ -66,6 +67,8 @@ def markdown_table(
     groups = _by_quantity(columns)
     if min(len(columns) + len(further), len(names)) >= WIDEST and len(groups) == 1:
         groups = _quantity_apart(columns)
+        if len(groups) == 1 and further:
+            groups, further = [*groups, ("The runs", further)], []
     for title, group in groups:
         lines += ["", *([f"{title}:", ""] if title else [])]
         # In the first of two tables seeds, updates and minutes may be left to the second.

@@ -166,6 +166,8 @@ def test_a_quantity_has_its_own_table_if_one_would_be_too_wide():
     assert ["`model_3`", "1.00", "2.00", "2.00", "1", "4", "4"] in grid(table)
     assert [line[0] for line in grid(table)].count("`trees`") == 1  # no row without a value
     assert "accuracy:" not in markdown_table(results[:3])
+    rows = [result(str(k), metrics=dict.fromkeys("abcdefgh", k), updates=k) for k in range(1, 10)]
+    assert {len(line) for line in grid(markdown_table(rows))} == {9, 2}  # updates are apart
 
 
 def test_many_variants_with_many_metrics_are_in_tables_of_fewer_variants():

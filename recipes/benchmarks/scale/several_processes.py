@@ -137,6 +137,7 @@ def killed(task: str, data: list[str], folder: Path) -> dict[str, float]:
     command = training(
         task, data, folder, 2, "--max-update=1000000", "--max-epoch=0", "--log-interval=1",
         "--disable-validation", f"--save-interval-updates={EVERY}", "--keep-interval-updates=1",
+        "--save-interval=1000000",  # not at the end of an epoch besides
     )  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as one:
         try:

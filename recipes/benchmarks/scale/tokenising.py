@@ -24,6 +24,7 @@ MARKS = [
     *".,'\"?!:;()-&%/«»„“’|[]<>\u00a0\u00ad", "...", "--", "'s", "n't", ".5", "1.", "A.", "e.g.",
 ]  # fmt: skip
 CHUNK = 10_000
+LINES = 1_000_000
 
 
 def mixed(lines: Sequence[str], chosen: random.Random) -> str:
@@ -58,7 +59,7 @@ def text(files: Sequence[Path], count: int) -> Iterator[tuple[str, str]]:
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("files", nargs="+", type=Path, metavar="FILE.LANG", help="raw text")
-    options.add_argument("--lines", type=int, default=1_000_000, help="number of lines")
+    options.add_argument("--lines", type=int, default=LINES, help="number of lines")
     options.add_argument("--append", action="store_true", help="append to results.jsonl")
     setting = options.parse_args()
     languages = {path.suffix[1:] for path in setting.files}
@@ -80,11 +81,12 @@ def main():
         "sacremoses": {"lines_per_second": speeds[1]},
     }
     data = f"{setting.lines} lines: raw text ({' '.join(sorted(languages))}), then mixtures"
+    command = "python recipes/benchmarks/scale/tokenising.py DATA/multi30k/train.{en,de,fr}"
+    if setting.lines != LINES:
+        command += f" --lines {setting.lines}"
     record(
-        benchmark_name("tokenising", 1), rows, data,
-        "python recipes/benchmarks/scale/tokenising.py DATA/multi30k/train.{en,de,fr} --append",
-        1, setting.append,
-    )  # fmt: skip
+        benchmark_name("tokenising", 1), rows, data, f"{command} --append", 1, setting.append
+    )
 
 
 if __name__ == "__main__":
