@@ -6,9 +6,9 @@
     fairseq-struct prepare propositional_logic generate OUT --balance released
 
 PATH holds train0, train1, … and test0, test1, …; the number is the number of operators of the
-longer formula. Each line is a relation and two formulas, separated by tabs. Training data have at
-most --most-operators operators; a tenth of them is used for validation. The test split has all
-test files.
+longer formula. Each line is a relation and two formulas, separated by tabs; truth tables must give
+the same relation. Training data have at most --most-operators operators; a tenth of them is used
+for validation. The test split has all test files.
 
 ``generate`` draws pairs instead, and truth tables give their relations. Training data have equally
 many pairs of each number of operators, or as --balance asks; what short formulas cannot give,
@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from fairseq_struct.data.generators.propositional_logic import RELATIONS, RELEASED, draw_pairs
+from fairseq_struct.data.generators.propositional_logic import RELEASED, draw_pairs
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
 from fairseq_struct.data.readers.formulas.propositional_logic import (
@@ -36,6 +36,7 @@ from fairseq_struct.data.readers.formulas.propositional_logic import (
     held_by_split,
     read_pairs,
 )
+from fairseq_struct.data.readers.formulas.truth_tables import RELATIONS
 from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus
 from fairseq_struct.errors import InputError
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from random import Random
 
-from fairseq_struct.data.readers.formulas.formula_trees import constituents
+from fairseq_struct.data.readers.formulas.truth_tables import VARIABLES, relation
 from fairseq_struct.data.readers.labelled_text import Instance
 
-VARIABLES = "abcdef"
 PATIENCE = 10_000  # draws in a row without a new pair
 VARIABLES_OF_A_PAIR = 4
 NEGATIONS = 0.45  # share of formulas with operators that begin with "not"
@@ -20,71 +19,6 @@ RELEASED = (
     30, 2319, 12451, 23252, 30373, 34152, 32952, 26671, 18962, 12634, 8181, 4894, 2620, 1312, 574,
     232, 72, 16, 4, 1,
 )  # fmt: skip
-
-# A truth table is a number with a bit for each assignment of the variables.
-_ROWS = 1 << len(VARIABLES)
-_TRUE = (1 << _ROWS) - 1
-_TABLES = {
-    variable: sum(1 << row for row in range(_ROWS) if row >> place & 1)
-    for place, variable in enumerate(VARIABLES)
-}
-RELATIONS = ("#", "<", "=", ">", "^", "v", "|")
-
-
-def truth_table(tokens: Sequence[str]) -> int:
-    """Truth table of a formula over the variables a to f; 0 if it is never true.
-
-    Raises:
-        ValueError: as for :func:`.constituents`, or a variable is none of a to f.
-    """
-    constituents(tokens, "proplogic")  # refuses what is no formula
-    inside: list[list] = [[]]  # operators and tables in the open brackets
-    for place, token in enumerate(tokens, 1):
-        if token == "(":
-            inside.append([])
-        elif token == ")":
-            held = inside.pop()
-            inside[-1] += _joined(held)
-        elif token in ("not", "and", "or"):
-            inside[-1].append(token)
-        elif token in _TABLES:
-            inside[-1].append(_TABLES[token])
-        else:
-            raise ValueError(f"{token!r} (token {place}) is none of the variables {VARIABLES}")
-    return inside[0][0]
-
-
-def _joined(held: list) -> list:
-    match held:
-        case ["not", table]:
-            return [_TRUE ^ table]
-        case [table, "and", other]:
-            return [table & other]
-        case [table, "or", other]:
-            return [table | other]
-    return held  # ( and X ), which its bracket joins
-
-
-def relation(first: Sequence[str], second: Sequence[str]) -> str:
-    """The relation of two formulas, one of the seven of Bowman et al. (2015).
-
-    ``=`` equivalent, ``^`` each the other's negation, ``<`` the first entails the second, ``>`` the
-    second the first, ``|`` never both true, ``v`` never both false, ``#`` none of these.
-
-    Raises:
-        ValueError: as for :func:`truth_table`, or a formula is always or never true, so that it
-            has several relations.
-    """
-    one, other = truth_table(first), truth_table(second)
-    if not {one, other}.isdisjoint((0, _TRUE)):
-        raise ValueError("a formula is always or never true")
-    if one == other or one == _TRUE ^ other:
-        return "=" if one == other else "^"
-    if one & other in (one, other):
-        return "<" if one & other == one else ">"
-    if one & other == 0:
-        return "|"
-    return "v" if one | other == _TRUE else "#"
 
 
 def draw_pairs(

@@ -8,16 +8,15 @@ from random import Random
 
 import pytest
 
-from fairseq_struct.data.generators.propositional_logic import (
+from fairseq_struct.data.generators.propositional_logic import RELEASED, draw_pairs
+from fairseq_struct.data.readers.formulas.formula_trees import LOGICAL_OPERATORS, constituents
+from fairseq_struct.data.readers.formulas.propositional_logic import read_pairs
+from fairseq_struct.data.readers.formulas.truth_tables import (
     RELATIONS,
-    RELEASED,
     VARIABLES,
-    draw_pairs,
     relation,
     truth_table,
 )
-from fairseq_struct.data.readers.formulas.formula_trees import LOGICAL_OPERATORS
-from fairseq_struct.data.readers.formulas.propositional_logic import read_pairs
 
 DATA = Path(os.environ.get("DATA") or "absent") / "proplogic"
 WITH_DATA = pytest.mark.skipif(
@@ -108,17 +107,33 @@ def test_tables_are_those_of_exhaustive_evaluation():
                 assert bool(table >> bits & 1) == values[place]
 
 
+def test_formulas_have_a_table_and_nothing_else_has():
+    """Of all short rows of tokens; they are formulas where the reader of their trees says so."""
+    accepted = 0
+    for size in range(8):
+        for tokens in product(("(", ")", "not", "and", "a"), repeat=size):
+            try:
+                constituents(tokens, "proplogic")
+            except ValueError as error:
+                with pytest.raises(ValueError) as raised:
+                    truth_table(tokens)
+                assert str(raised.value) == str(error)
+            else:
+                accepted += 1
+                assert 0 <= truth_table(tokens) < 1 << 64
+    assert accepted == 4  # a, ( not a ), ( not ( not a ) ), ( a ( and a ) )
+
+
+@pytest.mark.data
 @WITH_DATA
 def test_released_labels_are_those_of_the_truth_tables():
     counts = Counter()
     for number in range(13):
-        for pair in read_pairs(DATA / f"test{number}"):
-            first, second = (sentence.split() for sentence in pair.sentences)
-            assert relation(first, second) == pair.label
-            counts[pair.label] += 1
+        counts.update(pair.label for pair in read_pairs(DATA / f"test{number}"))  # refuses others
     assert counts.total() == 37_367 and counts.keys() == set(RELATIONS)
 
 
+@pytest.mark.data
 @WITH_DATA
 def test_the_released_balance_is_that_of_the_training_files():
     found = Counter(
@@ -129,6 +144,7 @@ def test_the_released_balance_is_that_of_the_training_files():
     assert dict(enumerate(RELEASED)) == found
 
 
+@pytest.mark.data
 @WITH_DATA
 def test_drawn_pairs_have_the_released_shares_of_relations():
     drawn = Counter(pair.label for pair in draw_pairs(6, 3000, Random(1)))

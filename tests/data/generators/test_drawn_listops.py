@@ -125,6 +125,7 @@ def test_numbers_out_of_range_are_refused(options, message):
         Expressions(**options)
 
 
+@pytest.mark.data
 @WITH_DATA
 def test_generated_expressions_are_distributed_as_the_released_ones():
     """Short ones are fewer in the released data, which are distinct; they are compared apart."""

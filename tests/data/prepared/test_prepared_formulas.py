@@ -3,18 +3,20 @@
 import json
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 from preparers import check_fails, contents
 
 from fairseq_struct.cli.prepare import propositional_logic
-from fairseq_struct.data.generators.propositional_logic import relation
+from fairseq_struct.data.readers.formulas.truth_tables import relation
 
 DATA = Path(os.environ.get("DATA") or "absent") / "proplogic"
 WITH_DATA = pytest.mark.skipif(
     not DATA.is_dir(), reason="DATA names no folder that holds proplogic"
 )
+READ_ONCE = cache(propositional_logic.read_pairs)
 # Formulas that a; b; c; and no split keeps from training.
 FORMULAS = {
     "a": "( b ( and ( not a ) ) )",
@@ -22,19 +24,20 @@ FORMULAS = {
     "c": "( b ( or ( not a ) ) )",
     "": "( ( not a ) ( and b ) )",
 }
-LETTERS = "abcdef"
+LETTERS = "bdefdb"  # with these, all training sets have all relations of the tests
 
 
 def write_files(folder):
-    """Six pairs of each kind of formula, on either side, and of single letters, in every file."""
+    """Six pairs of each kind of formula, on either side, and of a letter, in every file."""
     folder.mkdir()
     for file in ("train0", "train1", "test0", "test1", "test2", "test3"):
         lines = []
         for formula in FORMULAS.values():
             pairs = [(formula, letter) for letter in LETTERS[:3]]
             pairs += [(letter, formula) for letter in LETTERS[3:]]
-            lines += [f"{'#<'[i % 2]}\t{one}\t{other}\n" for i, (one, other) in enumerate(pairs)]
-        (folder / file).write_text("".join(lines))
+            labels = [relation(*map(str.split, pair)) for pair in pairs]
+            lines += ["\t".join((label, *pair)) for label, pair in zip(labels, pairs, strict=True)]
+        (folder / file).write_text("\n".join(lines) + "\n")
     return folder
 
 
@@ -165,7 +168,7 @@ def test_balances_that_are_none(tmp_path, run, balance, message):
         (["EMPTY", "OUT", "--most-operators=0"], "train0: no such file"),
         (["FILES", "OUT", "--most-operators=1", "--split=c"], "--split c: no test pair is in it"),
         (["LACKING", "OUT", "--most-operators=1", "--split=a"],
-         "test2:1: the relation 'v' is not in the training split"),
+         "test2:1: the relation '^' is not in the training split"),
     ],
 )  # fmt: skip
 def test_bad_input_leaves_no_folder(tmp_path, run, arguments, message):
@@ -173,13 +176,35 @@ def test_bad_input_leaves_no_folder(tmp_path, run, arguments, message):
         write_files(tmp_path / name)
         for number in (2, 3):
             (tmp_path / name / f"test{number}").write_text("#\ta\tb\n")
-    (tmp_path / "lacking" / "test2").write_text(f"v\ta\t{FORMULAS['a']}\n")
+    (tmp_path / "lacking" / "test2").write_text(f"^\ta\t( ( not a ) ( or {FORMULAS['a']} ) )\n")
     (tmp_path / "empty").mkdir()
     places = {name.upper(): tmp_path / name for name in ("files", "lacking", "empty", "out")}
     check_fails(run("propositional_logic", [places.get(one, one) for one in arguments]), message)
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("#\ta\t( not ( b", "'(' (token 3) is not closed"),
+        ("#\ta ) )\tb", "')' (token 2) closes no bracket"),
+        ("#\ta\t( )", "'(' (token 1) holds nothing"),
+        ("#\t( a ( xor b ) )\tb", "'xor' (token 4) is neither an operator nor a variable"),
+        ("#\ta\tg", "'g' (token 1) is none of the variables abcdef"),
+        ("=\ta\tb", "the relation is '#' by the truth tables, not '='"),
+        ("#\ta\t( b ( or ( not b ) ) )", "a formula is always or never true"),
+        ("#\ta", "expected a relation and two formulas"),
+    ],
+)
+def test_lines_that_are_no_pair_are_named(tmp_path, run, line, message):
+    files = write_files(tmp_path / "files")
+    (files / "test3").write_text(f"#\ta\tb\n{line}\n")
+    result = run("propositional_logic", [files, tmp_path / "out", "--most-operators=1"])
+    check_fails(result, f"{files}/test3:2: {message}")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.data
 @WITH_DATA
 @pytest.mark.parametrize(
     ("split", "kept", "tested"),
@@ -194,5 +219,6 @@ def test_the_released_pairs_give_the_counts_of_table_4(
         counts.update({name: len(found) for name, found in corpus.splits.items()})
 
     monkeypatch.setattr(propositional_logic, "write_labelled_folder", count)
+    monkeypatch.setattr(propositional_logic, "read_pairs", READ_ONCE)
     assert run("propositional_logic", [DATA, tmp_path / "out", f"--split={split}"])[0] == 0
     assert counts["train"] + counts["valid"] == kept and counts["test"] == tested

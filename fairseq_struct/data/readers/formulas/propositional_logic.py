@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from fairseq_struct.data.readers.formulas.truth_tables import relation
 from fairseq_struct.data.readers.labelled_text import Instance
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_lines
@@ -33,15 +34,25 @@ def read_pairs(file: Path) -> list[Instance]:
     """Read lines ``relation TAB formula TAB formula``.
 
     Raises:
-        InputError: the file is missing or malformed.
+        InputError: the file is missing or malformed, a formula is none or has other variables than
+            a to f, or the relation is not that of the truth tables.
     """
     instances = []
     for number, line in enumerate(read_lines(file), 1):
         if not line.strip():
             continue
-        relation, *formulas = line.split("\t")
+        given, *formulas = line.split("\t")
         sentences = tuple(" ".join(formula.split()) for formula in formulas)
-        if len(sentences) != 2 or not all(sentences) or len(relation.split()) != 1:
+        if len(sentences) != 2 or not all(sentences) or len(given.split()) != 1:
             raise InputError(f"{file}:{number}: expected a relation and two formulas")
-        instances.append(Instance(sentences, relation.strip(), number))
+        try:
+            true = relation(*(sentence.split(" ") for sentence in sentences))
+        except ValueError as error:
+            raise InputError(f"{file}:{number}: {error}") from None
+        if given.strip() != true:
+            raise InputError(
+                f"{file}:{number}: the relation is {true!r} by the truth tables, not "
+                f"{given.strip()!r}"
+            )
+        instances.append(Instance(sentences, true, number))
     return instances

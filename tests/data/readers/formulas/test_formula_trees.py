@@ -71,6 +71,7 @@ def test_deep_formulas_need_no_recursion():
     assert len(constituents(["[SM"] * deep + ["1"] + ["]"] * deep, KINDS[1])) == 4 * deep + 1
 
 
+@pytest.mark.data
 @WITH_DATA
 def test_listops_trees_are_those_of_the_released_brackets():
     lines = (DATA / "listops" / "test_d20s.tsv").read_text(encoding="utf-8").splitlines()
@@ -81,6 +82,7 @@ def test_listops_trees_are_those_of_the_released_brackets():
     assert len(lines) == 10_000
 
 
+@pytest.mark.data
 @WITH_DATA
 def test_released_formulas_are_binary_trees():
     for line in (DATA / "proplogic" / "test12").read_text(encoding="utf-8").splitlines():

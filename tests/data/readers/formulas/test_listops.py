@@ -68,6 +68,7 @@ def test_a_file_without_expressions_is_refused(tmp_path):
         read_listops(tmp_path / "file")
 
 
+@pytest.mark.data
 @WITH_DATA
 def test_all_released_labels_are_the_values():
     assert len({one.sentences for one in read_listops(DATA / "test_d20s.tsv")}) == 10_000
