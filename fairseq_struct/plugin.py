@@ -15,6 +15,7 @@ from fairseq_struct.hooks import (
     one_tracked_run,
     save_folder,
     several_processes,
+    trained_words,
 )
 
 ROOMS = ("models", "tasks", "criterions", "optim")
@@ -39,6 +40,7 @@ def load() -> list[str]:
     one_tracked_run.install()
     diverged_training.install()
     several_processes.install()
+    trained_words.install()
     help_of_parts.install(importlib.import_module("fairseq.options"))
     names = registering_modules()
     for name in names:

@@ -12,6 +12,7 @@ from torch import nn
 from fairseq_struct import compat, plugin
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.checkpoint_file import name_in, options_of, parameters_of
+from fairseq_struct.files.trained_words import check_words
 from fairseq_struct.inference.building import build_model, build_task, place_of_data
 from fairseq_struct.inference.export.reading import read_export
 from fairseq_struct.inference.export.training_facts import training_facts
@@ -46,7 +47,7 @@ def restore(path: str | Path, data: str | Path | None = None) -> Restored:
 
     Raises:
         InputError: the file or folder is missing, damaged or of another kind, or no model can be
-            built of it.
+            built of it, or the dictionaries have other words than in its training.
     """
     plugin.load()
     if Path(path).is_dir():
@@ -59,6 +60,7 @@ def restore(path: str | Path, data: str | Path | None = None) -> Restored:
         cfg["task"]["data"] = str(data)
     _unset_for_training(cfg)
     task = build_task(cfg, path)
+    check_words(state.get("task_state") or {}, task, str(path))
     return Restored(cfg, task, build_model(cfg, task, state, path), facts)
 
 

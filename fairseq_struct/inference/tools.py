@@ -77,18 +77,14 @@ def memory_classifier(model, task, **options):
 
 
 def _classifier(tool, model, task, truncate: bool = False, **options):
-    from fairseq_struct.structure.inferred_trees import CONSTITUENTS
-
     own = task.cfg.longest_sentence
     if truncate and not own:
         raise InputError("takes sentences of any length, so --truncate does not apply")
     truncate = truncate or task.cfg.truncate
-    formulas = task.formulas if getattr(model, "gold_kind", None) == CONSTITUENTS else None
-    if truncate and formulas:
-        raise InputError("reads the gold trees of its sentences, which --truncate cannot cut")
-    return tool(
-        model, task.words, task.labels, own, truncate, task.lower, formulas=formulas, **options
-    )
+    if truncate and task.formulas:
+        raise InputError("reads formulas (--gold-trees), which --truncate cannot cut")
+    options["formulas"] = task.formulas
+    return tool(model, task.words, task.labels, own, truncate, task.lower, **options)
 
 
 @register_tool(

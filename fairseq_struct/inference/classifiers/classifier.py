@@ -41,7 +41,8 @@ class Classifier:
         longest: maximum number of words of a sentence for a model without limit.
         batch_words: maximum number of words of a batch, padding included; of a pair, only the
             longer sentence counts.
-        formulas: kind of formulas, of which the model reads the gold trees; None for other models.
+        formulas: kind of formulas that all sentences are; None for other text. A model that reads
+            constituents gets their own trees.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class Classifier:
                 tokens[row, side, : len(words)] = torch.tensor(indices)
         device = next(self.model.parameters()).device
         gold = {}
-        if self.formulas:
+        if self.formulas and getattr(self.model, "gold_kind", None) == CONSTITUENTS:
             trees = [[formula_tree(words, self.formulas) for words in one] for one in batch]
             gold["gold_trees"] = side_by_side(trees, tokens.size(2), (3,)).to(device)
         output = self.model(tokens.to(device), lengths.to(device), **gold)
