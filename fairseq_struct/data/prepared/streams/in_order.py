@@ -126,7 +126,8 @@ class _Worker:
         self.given: deque[int] = deque()
         self.pipe, its_end = Pipe()
         with its_end:  # closed here, so that reading ends if the process dies
-            self._process = Process(target=_serve, args=(prepare, its_end), daemon=True)
+            ends = its_end, self.pipe
+            self._process = Process(target=_serve, args=(prepare, *ends), daemon=True)
             self._process.start()
 
     def give(self, number: int, item: Any) -> None:
@@ -153,11 +154,15 @@ def _killed() -> Interrupted:
     return Interrupted("a working process was killed (not enough memory? see --workers)")
 
 
-def _serve(prepare: Callable[[], Callable[[Any], Any]], pipe: Connection) -> None:
+def _serve(
+    prepare: Callable[[], Callable[[Any], Any]], pipe: Connection, other_end: Connection
+) -> None:
     """What a process does: answer items until it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reads
+    other_end.close()  # else reading would not end if the other process dies
     given: SimpleQueue = SimpleQueue()
     threading.Thread(target=_receive, args=(pipe, given), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     work = None
     while True:
         item = given.get()
@@ -177,11 +182,21 @@ def _serve(prepare: Callable[[], Callable[[Any], Any]], pipe: Connection) -> Non
 
 
 def _receive(pipe: Connection, given: SimpleQueue) -> None:
-    """Receive items all the time, so that sending one never waits; end with the one who sends."""
-    parent = parent_process().sentinel
-    while pipe in wait([pipe, parent]):
+    """Receive items all the time, so that sending one never waits."""
+    while True:
         try:
             given.put(pipe.recv())
         except (EOFError, OSError):
-            break
+            os._exit(1)
+
+
+def _end_with_parent(parent: int) -> None:
+    """End when the process that gives the items has died, even in the middle of sending one.
+
+    Processes begun later hold copies of what would tell it, so the number of the parent is looked
+    at, too.
+    """
+    sentinel = parent_process().sentinel
+    while not wait([sentinel], timeout=1) and os.getppid() == parent:
+        pass
     os._exit(1)

@@ -5,10 +5,12 @@ import multiprocessing
 import os
 import select
 import signal
+import struct
 from functools import partial
 
 import pytest
 
+from fairseq_struct.data.prepared.streams import in_order as in_order_module
 from fairseq_struct.data.prepared.streams.in_order import in_order
 from fairseq_struct.errors import InputError
 
@@ -169,10 +171,21 @@ def work_for_ever(told):
     signal.pause()
 
 
-def test_processes_end_with_a_killed_parent():
+def send_half(told):
+    workers = [in_order_module._Worker(Process) for _ in range(3)]
+    for worker in workers:
+        worker.give(0, "an item")
+        worker.answer()
+        os.write(worker.pipe.fileno(), struct.pack("!i", 1000) + b"half of an item")
+    os.write(told, b"x")
+    signal.pause()
+
+
+@pytest.mark.parametrize("killed_at", [work_for_ever, send_half])
+def test_processes_end_with_a_killed_parent(killed_at):
     read, told = os.pipe()
     context = multiprocessing.get_context("fork")
-    parent = context.Process(target=work_for_ever, args=(told,))
+    parent = context.Process(target=killed_at, args=(told,))
     parent.start()
     os.close(told)
     with os.fdopen(read, "rb", buffering=0) as pipe:
