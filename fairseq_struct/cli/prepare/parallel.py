@@ -157,6 +157,7 @@ def add_text_options(command: argparse.ArgumentParser, defaults: TextOptions) ->
         help="learn subwords on so many training pairs, drawn at random, if there are more "
         f"(default: {defaults.learn_on})",
     )
+    add("--seed", type=int, help=f"seed of that draw (default: {defaults.seed})")
     add(
         "--vocabulary-threshold",
         type=at_least(0),

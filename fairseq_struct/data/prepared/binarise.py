@@ -83,7 +83,7 @@ def binarise(
             _write(journal, text, folder, side, "train", (first, last), workers)
         for split in SPLITS[1:]:
             text = journal.folder / side.text.format(split)
-            _write(journal, text, folders[0], side, split, (0, None), workers)
+            _write(journal, text, folders[0], side, split, (0, _lines_of(text)), workers)
 
 
 def dictionary_size(data_bin: Path, name: str) -> int:
@@ -126,7 +126,7 @@ def _count(
         name = f"counting the words of {path.name}"
         chunks = _chunks(path, 0, None)
         if not journal.finished("dictionaries"):
-            counts += journal.counted(name, _WordCounter, chunks, 1, workers)
+            counts += journal.counted(name, _WordCounter, chunks, 1, workers, _lines_of(path))
         lines = journal.counts(name)["lines"]
     if not journal.finished("dictionaries"):
         if joined:
@@ -174,7 +174,7 @@ class _Numberer:
 
 def _write(
     journal: Journal, text: Path, folder: Path, side: Side, split: str,
-    lines: tuple[int, int | None], workers: int,
+    lines: tuple[int, int], workers: int,
 ) -> None:  # fmt: skip
     """Write some lines of a split into a folder of data."""
     dictionary, stem = folder / side.dictionary, folder / side.data.format(split)
@@ -183,7 +183,7 @@ def _write(
     first, last = lines
     journal.work(
         name, [stem.with_name(f"{stem.name}.bin"), sizes], partial(_Numberer, dictionary),
-        _chunks(text, first, last), workers, None if last is None else last - first,
+        _chunks(text, first, last), workers, last - first,
     )  # fmt: skip
     if not journal.finished(f"{name}.idx"):
         with dictionary.open("rb") as file:
@@ -215,6 +215,11 @@ def _sizes(path: Path) -> Iterator[np.ndarray]:
 
 def _type_of(words: int) -> type[np.integer]:
     return np.uint16 if words < 65500 else np.uint32
+
+
+def _lines_of(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(some.count(b"\n") for some in iter(partial(file.read, 1 << 20), b""))
 
 
 def _chunks(path: Path, first: int, last: int | None) -> Iterable[bytes]:

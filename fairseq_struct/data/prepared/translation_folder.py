@@ -154,7 +154,9 @@ def _options(corpus: ParallelCorpus, options: TextOptions) -> dict:
     """The options that matter for a corpus, so that folders of earlier versions stay valid."""
     found = asdict(options)
     if len(corpus.splits["train"]) <= options.learn_on or options.segment == "none":
-        del found["learn_on"]
+        del found["learn_on"], found["seed"]
+    elif options.seed == 1:
+        del found["seed"]
     return found
 
 

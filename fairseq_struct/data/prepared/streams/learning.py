@@ -64,7 +64,7 @@ def learn_segmenter(
 def _learn_merges(
     corpus: ParallelCorpus, options: TextOptions, journal: Journal, workers: int
 ) -> BytePairEncoding:
-    known, sample = without_text(corpus), sample_of(corpus, options.learn_on)
+    known, sample = without_text(corpus), sample_of(corpus, options.learn_on, options.seed)
     total = len(corpus.splits["train"])
     counter = partial(WordCounter, known, options)
     (words,) = journal.counted("counting words", counter, sample, 1, workers, total)
@@ -84,5 +84,5 @@ def _lines(corpus: ParallelCorpus, options: TextOptions, workers: int) -> Iterat
     """All training lines of one language, then those of the other."""
     for side in range(len(corpus.languages)):
         reader = partial(SideReader, without_text(corpus), options, side)
-        for lines in in_order(reader, sample_of(corpus, options.learn_on), workers):
+        for lines in in_order(reader, sample_of(corpus, options.learn_on, options.seed), workers):
             yield from lines

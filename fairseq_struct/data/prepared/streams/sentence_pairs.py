@@ -40,6 +40,7 @@ class TextOptions:
             limit.
         joined_dictionary: make one dictionary for both languages.
         learn_on: learn subwords on so many training pairs, drawn at random, if there are more.
+        seed: of that draw.
     """
 
     normalise: str = "unicode"
@@ -51,6 +52,7 @@ class TextOptions:
     max_ratio: float | None = 9.0
     joined_dictionary: bool = True
     learn_on: int = 1_000_000
+    seed: int = 1
 
 
 @dataclass(frozen=True)
@@ -198,8 +200,8 @@ def chunks_of(corpus: ParallelCorpus, split: str) -> Iterator[Chunk]:
         first += len(some)
 
 
-def sample_of(corpus: ParallelCorpus, count: int) -> Iterator[Chunk]:
-    """Training pairs in chunks: all, or ``count`` of them, always the same ones.
+def sample_of(corpus: ParallelCorpus, count: int, seed: int = 1) -> Iterator[Chunk]:
+    """Training pairs in chunks: all, or ``count`` of them, always the same ones of a seed.
 
     Each pair is drawn with the probability that makes all samples alike (Knuth, The Art of Computer
     Programming, volume 2, section 3.4.2, algorithm S), so that nothing is held in memory.
@@ -208,7 +210,7 @@ def sample_of(corpus: ParallelCorpus, count: int) -> Iterator[Chunk]:
     if left <= count:
         yield from chunks_of(corpus, "train")
         return
-    draw = random.Random(1).random
+    draw = random.Random(seed).random
     for chunk in chunks_of(corpus, "train"):
         pairs = []
         for pair in chunk.pairs:

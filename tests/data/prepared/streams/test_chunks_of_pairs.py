@@ -62,6 +62,8 @@ def test_subwords_of_a_sample(tmp_path, monkeypatch):
     left = list(given.splits["train"])
     assert len(drawn) == 20 and drawn != left[:20]
     assert all(pair in left[place:] for place, pair in enumerate(drawn))  # in order
+    others = [pair for chunk in sample_of(given, 20, seed=2) for pair in chunk.pairs]
+    assert len(others) == 20 and others != drawn
     folders = []
     for name, count, workers in (("all", 36, 1), ("some", 20, 1), ("processes", 20, 2)):
         options = TextOptions(tokenise="none", subwords=12, learn_on=count)
@@ -69,7 +71,11 @@ def test_subwords_of_a_sample(tmp_path, monkeypatch):
         write_translation_folder(given, options, folders[-1], workers=workers)
     every, some, processes = (contents(folder) for folder in folders)
     assert some == processes and some["codes.bpe"] != every["codes.bpe"]
-    # The option stands in the manifest only where it matters.
+    # The options stand in the manifest only where they matter.
+    assert not any(b'"seed"' in found["manifest.json"] for found in (every, some, processes))
+    options = TextOptions(tokenise="none", subwords=12, learn_on=20, seed=2)
+    write_translation_folder(given, options, tmp_path / "seed")
+    assert b'"seed": 2' in contents(tmp_path / "seed")["manifest.json"]
     assert b"learn_on" in some["manifest.json"] and b"learn_on" not in every["manifest.json"]
 
 
