@@ -14,6 +14,7 @@ from fairseq_struct.records.rows import STDERR, Row, rows_of, shared
 SCALES = {"paper": "The paper's setting", "reduced": "Scaled down from the paper's setting"}
 _SEED_IN_COMMAND = re.compile(r"(\bSEEDS?=|--seed )('?)\d+\2(?!\S)")
 _QUANTITY = re.compile(r"(.+)_(\d+)")
+_LOOSE_QUANTITY = re.compile(r"(.+?)_(\d.*)")  # accuracy_200_300, f1_10_arguments
 WIDEST = 9  # cells of a line
 
 
@@ -69,12 +70,12 @@ def markdown_table(
         groups = _quantity_apart(columns)
         if len(groups) == 1 and further:
             groups, further = [*groups, ("The runs", further)], []
+    last = groups[-1][1]
     for title, group in groups:
         lines += ["", *([f"{title}:", ""] if title else [])]
-        # In the first of two tables seeds, updates and minutes may be left to the second.
-        told_below = len(groups) > 1 and group is groups[0][1]
-        full = told_below and len(group) + len(further) >= WIDEST
-        lines += _narrower(*_with_values(variants, group, [] if full else further))
+        # Seeds, updates and minutes may be left to the last table.
+        left = group is not last and len(group) + len(further) >= WIDEST
+        lines += _narrower(*_with_values(variants, group, [] if left else further))
     return "\n".join(lines) + "\n"
 
 
@@ -116,9 +117,10 @@ def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
 def command_of(results: Sequence[Result]) -> str:
     """Command of the first record, with VARIANT for its variant and SEED for seeds that vary.
 
-    A command that lists its seeds keeps the list.
+    A command that lists its seeds keeps the list. Records of trainings come before others.
     """
-    command = results[0].command.replace(f" {results[0].variant}", " VARIANT")
+    first = next((item for item in results if item.updates), results[0])
+    command = first.command.replace(f" {first.variant}", " VARIANT")
     if len({item.seed for item in results}) > 1:
         command = _SEED_IN_COMMAND.sub(r"\1SEED", command)
     return command
@@ -138,19 +140,24 @@ def _by_quantity(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:
 
 
 def _quantity_apart(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:
-    """Put the columns NAME_10, NAME_20, … of the most frequent NAME into a table of their own."""
-    found = [_QUANTITY.fullmatch(column.name) for column in columns]
-    counts = Counter(match[1] for match in found if match)
-    if not counts:
-        return [("", list(columns))]
-    ((most, _),) = counts.most_common(1)
-    apart, rest = [], []
+    """Put the columns NAME_10, NAME_20, … of the most frequent NAMEs into tables of their own."""
+    several = [sum(map(bool, column.cells)) > 1 for column in columns]  # for one row is no table
+    for pattern in (_QUANTITY, _LOOSE_QUANTITY):
+        found = [
+            pattern.fullmatch(column.name) if own else None
+            for own, column in zip(several, columns, strict=True)
+        ]
+        counts = Counter(match[1] for match in found if match)
+        if max(counts.values(), default=0) > 1:
+            break
+    apart = {name: [] for name, count in counts.items() if count == max(counts.values())}
+    rest = []
     for match, column in zip(found, columns, strict=True):
-        if match and match[1] == most:
-            apart.append(Column(match[2], column.cells))
+        if match and match[1] in apart:
+            apart[match[1]].append(Column(match[2], column.cells))
         else:
             rest.append(column)
-    return [(most, apart), *([("Other scores", rest)] if rest else [])]
+    return [*apart.items(), *([("Other scores" if apart else "", rest)] if rest else [])]
 
 
 def _with_values(

@@ -94,6 +94,12 @@ def scores_of(model, text: Path, split: str, experiment: str, kind: str) -> dict
     return {name: round(100 * right[name] / total[name], 2) for name in groups} | trees.metrics()
 
 
+def long_splits(text: Path) -> list[str]:
+    """The test splits of longer expressions and of more arguments."""
+    files = text.glob("test_*.label")
+    return [file.stem for file in sorted(files, key=lambda file: (len(file.name), file.name))]
+
+
 def record_of(run: Path, text: Path, experiment: str, kind: str) -> dict:
     """Fields of the record of a run."""
     log, checkpoint = log_of(run), run / "checkpoint_best.pt"
@@ -101,9 +107,8 @@ def record_of(run: Path, text: Path, experiment: str, kind: str) -> dict:
         model = fairseq_struct.load(checkpoint, batch_words=BATCH_WORDS)
         if hasattr(model, "memories"):
             model = fairseq_struct.load(checkpoint, batch_words=BATCH_WORDS, **GROWING)
-        splits = sorted(text.glob("test_*.label"), key=lambda file: (len(file.name), file.name))
         metrics = {}
-        for split in (file.stem for file in splits):
+        for split in long_splits(text):
             found = scores_of(model, text, split, experiment, kind)
             part = split.removeprefix("test_")
             shown = [name for name in ("accuracy", "f1") if name in found]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from score import Trees, instances_of
+from score import Trees, instances_of, long_splits
 
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.evaluation.brackets import trivial_spans
@@ -17,14 +17,20 @@ def main():
     parser.add_argument("--kind", choices=("proplogic", "listops"), required=True)
     parser.add_argument("--text", type=Path, required=True, help="folder of the prepared text")
     args = parser.parse_args()
-    instances, _ = instances_of(args.text, "test")
+    long = args.experiment == "listops_long"
+    splits = long_splits(args.text) if long else ["test"]
     task = "propositional logic" if args.kind == "proplogic" else "ListOps"
     args.data = f"{task}, trivial trees over all tokens"
     for args.variant in NAMES:
-        trees, make = Trees(args.kind), trivial_spans(args.variant, seed=1)
-        for words in (side.split() for instance in instances for side in instance):
-            trees.add(words, make(len(words)))
-        publish(args, [{"metrics": trees.metrics(), "seed": 1}], folder=Path(__file__).parent)
+        metrics = {}
+        for split in splits:
+            trees, make = Trees(args.kind), trivial_spans(args.variant, seed=1)
+            instances, _ = instances_of(args.text, split)
+            for words in (side.split() for instance in instances for side in instance):
+                trees.add(words, make(len(words)))
+            found = trees.metrics()
+            metrics |= {f"f1_{split.removeprefix('test_')}": found["f1"]} if long else found
+        publish(args, [{"metrics": metrics, "seed": 1}], folder=Path(__file__).parent)
 
 
 if __name__ == "__main__":
