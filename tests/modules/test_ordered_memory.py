@@ -128,16 +128,20 @@ def test_padding_and_batch_change_nothing(attention, generator):
     inputs, lengths = inputs_of(generator, 6, 4), torch.tensor([3, 6, 1, 5])
     inputs.requires_grad_()
     result = memory(inputs, lengths, grid=True)
-    (gradient,) = torch.autograd.grad(result.last.square().sum(), inputs)
+    weights = list(memory.parameters())
+    gradient, *of_weights = torch.autograd.grad(result.last.square().sum(), [inputs, *weights])
+    sums = [torch.zeros_like(weight) for weight in weights]
     for b, length in enumerate(lengths.tolist()):
         alone = inputs[:length, b : b + 1].detach().requires_grad_()
         single = memory(alone, grid=True)
-        (by_alone,) = torch.autograd.grad(single.last.square().sum(), alone)
+        by_alone, *own = torch.autograd.grad(single.last.square().sum(), [alone, *weights])
+        sums = [one + other for one, other in zip(sums, own, strict=True)]
         torch.testing.assert_close(result.last[b], single.last[0])
         torch.testing.assert_close(result.pointers[:length, b], single.pointers[:, 0])
         torch.testing.assert_close(result.grid.memory[:length, b], single.grid.memory[:, 0])
         torch.testing.assert_close(gradient[:length, b], by_alone[:, 0])
         assert not gradient[length:, b].any()
+    torch.testing.assert_close(of_weights, sums)
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
