@@ -14,8 +14,9 @@ from typing import Any
 
 from fairseq_struct.files.trained_words import KEY, SIDES, check_words, digests_of
 
-# The trainer that is loading a checkpoint.
+# The trainer that is loading a checkpoint, and the checkpoint that was read last.
 _loading: ContextVar[Any] = ContextVar("loading", default=None)
+_read: ContextVar[str] = ContextVar("read", default="the checkpoint")
 
 
 @functools.cache
@@ -41,7 +42,7 @@ def _with_digests(original: Callable[..., dict[str, Any]]) -> Callable[..., dict
 def _checking(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def load_state_dict(self: Any, state: dict[str, Any]) -> None:
-        check_words(state, self)
+        check_words(state, self, _read.get())
         original(self, {name: value for name, value in state.items() if name != KEY})
 
     return load_state_dict
@@ -65,12 +66,15 @@ def _checking_before(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
         state = original(path, *args, **kwargs)
+        _read.set(path)
         trainer = _loading.get()
         if trainer is not None:
-            # What is fine-tuned may get labels of its own.
-            tunes = trainer.cfg.checkpoint.finetune_from_model == path
-            sides = SIDES[:1] if tunes else SIDES
-            check_words(state.get("task_state") or {}, trainer.task, path, sides)
+            given = trainer.cfg.checkpoint
+            begins = given.finetune_from_model == path or given.reset_optimizer
+            # A classifier that begins with another one's parameters may have labels of its own.
+            labels = hasattr(trainer.task, "label_names")
+            sides = SIDES[:1] if begins and labels else SIDES
+            check_words(state.get("task_state"), trainer.task, path, sides)
         return state
 
     return load_checkpoint_to_cpu

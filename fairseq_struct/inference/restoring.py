@@ -60,7 +60,7 @@ def restore(path: str | Path, data: str | Path | None = None) -> Restored:
         cfg["task"]["data"] = str(data)
     _unset_for_training(cfg)
     task = build_task(cfg, path)
-    check_words(state.get("task_state") or {}, task, str(path))
+    check_words(state.get("task_state"), task, str(path))
     return Restored(cfg, task, build_model(cfg, task, state, path), facts)
 
 

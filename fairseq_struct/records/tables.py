@@ -117,11 +117,13 @@ def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
 def command_of(results: Sequence[Result]) -> str:
     """Command of the first record, with VARIANT for its variant and SEED for seeds that vary.
 
-    A command that lists its seeds keeps the list. Records of trainings come before others.
+    A command that lists its seeds keeps the list. Records of trainings come before others, and, if
+    seeds vary, commands that name seeds.
     """
-    first = next((item for item in results if item.updates), results[0])
+    vary = len({item.seed for item in results}) > 1
+    first = min(results, key=lambda item: (not item.updates, vary and "SEED" not in item.command))
     command = first.command.replace(f" {first.variant}", " VARIANT")
-    if len({item.seed for item in results}) > 1:
+    if vary:
         command = _SEED_IN_COMMAND.sub(r"\1SEED", command)
     return command
 
@@ -150,7 +152,8 @@ def _quantity_apart(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]
         counts = Counter(match[1] for match in found if match)
         if max(counts.values(), default=0) > 1:
             break
-    apart = {name: [] for name, count in counts.items() if count == max(counts.values())}
+    most = max([2, *counts.values()])
+    apart = {name: [] for name, count in counts.items() if count == most}
     rest = []
     for match, column in zip(found, columns, strict=True):
         if match and match[1] in apart:

@@ -84,6 +84,7 @@ class DependencyParsingTask(SentenceTask):
     def build_model(self, cfg, from_checkpoint: bool = False):
         """Build the model."""
         self._model = super().build_model(cfg, from_checkpoint)
+        self.reads_dictionary = not getattr(self._model, "pretrained", False)
         return self._model
 
     def save_for_models(self, folder: Path):

@@ -86,4 +86,24 @@ def test_a_checkpoint_without_digests_is_accepted(places, tmp_path):
     torch.save(state, tmp_path / "old.pt")
     task = restore(tmp_path / "old.pt", places / "labels" / "data-bin").task
     assert set(digests_of(task)) == {"source", "target"}
-    check_words({}, task)
+    check_words({}, task, "old.pt")
+    check_words(None, task, "old.pt")
+
+
+@pytest.mark.parametrize("state", ["x", ["x"], {KEY: "x"}, {KEY: 3}])
+def test_a_damaged_state_is_told(places, tmp_path, state):
+    found = torch.load(places / "run" / "checkpoint_last.pt", weights_only=True)
+    torch.save({**found, "task_state": state}, tmp_path / "damaged.pt")
+    with pytest.raises(InputError, match=r"damaged\.pt: damaged; the state of its task"):
+        restore(tmp_path / "damaged.pt")
+
+
+def test_tasks_that_choose_a_dictionary_when_they_are_made_have_no_digests(places):
+    task = restore(places / "run" / "checkpoint_last.pt").task
+
+    class Chooses:  # as fairseq's multilingual tasks
+        source_dictionary, target_dictionary = task.words, task.labels
+
+    assert digests_of(task) and not digests_of(Chooses())
+    task.reads_dictionary = False
+    assert not digests_of(task)

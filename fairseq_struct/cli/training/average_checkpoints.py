@@ -12,6 +12,7 @@ from fairseq_struct import compat
 from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.checkpoint_file import options_of, parameters_of
+from fairseq_struct.files.trained_words import same_words
 from fairseq_struct.files.whole_files import whole_file
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
 
     Raises:
         InputError: there are no paths; a file is unreadable, unsafe or not a checkpoint; or the
-            models differ in the name or shape of a parameter.
+            models differ in the name or shape of a parameter, or in their dictionaries.
     """
     import torch
     from tqdm import tqdm
@@ -116,7 +117,10 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
         if not sums:
             # Kept to compare with the next checkpoints; the values change, the shapes do not.
             shapes = {name: tuple(value.shape) for name, value in model.items()}
+            words = state.get("task_state")
         _check_same(model, path, shapes, paths[0])
+        if not same_words(state.get("task_state"), words):
+            raise InputError(f"{path}: trained with other dictionaries than {paths[0]}")
         for name, value in model.items():
             if value.is_floating_point():
                 wide = value.to(torch.promote_types(value.dtype, torch.float32))

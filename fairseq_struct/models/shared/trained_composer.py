@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.trained_data import data_of_training
+from fairseq_struct.files.trained_words import check_words
 from fairseq_struct.models.shared.composer_model import ComposerModel
 from fairseq_struct.modules.recurrent_mechanisms import Composer
 
@@ -46,6 +47,7 @@ def read_composer(
         data = data or data_of_training(cfg, path, "--composer-data FOLDER")
         cfg["task"]["data"] = str(data or "")
         task = setup_task(cfg["task"])
+        check_words(state.get("task_state"), task, path)
     except InputError as error:
         raise InputError(f"{option} {path}: it needs its data ({error})") from None
     _check_finite(parameters, f"{option} {path}")
