@@ -13,6 +13,7 @@ from fairseq_struct.records.rows import STDERR, Row, rows_of, shared
 
 SCALES = {"paper": "The paper's setting", "reduced": "Scaled down from the paper's setting"}
 _SEED_IN_COMMAND = re.compile(r"(\bSEEDS?=|--seed )('?)\d+\2(?!\S)")
+_SEEDS_IN_COMMAND = re.compile(r"\bSEEDS='\d+( \d+)+'")
 _QUANTITY = re.compile(r"(.+)_(\d+)")
 _LOOSE_QUANTITY = re.compile(r"(.+?)_(\d.*)")  # accuracy_200_300, f1_10_arguments
 WIDEST = 9  # cells of a line
@@ -117,14 +118,16 @@ def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
 def command_of(results: Sequence[Result]) -> str:
     """Command of the first record, with VARIANT for its variant and SEED for seeds that vary.
 
-    A command that lists its seeds keeps the list. Records of trainings come before others, and, if
-    seeds vary, commands that name seeds.
+    A command that lists its seeds lists those of all trainings. Records of trainings come before
+    others, and, if seeds vary, commands that name seeds.
     """
     vary = len({item.seed for item in results}) > 1
     first = min(results, key=lambda item: (not item.updates, vary and "SEED" not in item.command))
     command = first.command.replace(f" {first.variant}", " VARIANT")
     if vary:
         command = _SEED_IN_COMMAND.sub(r"\1SEED", command)
+        seeds = sorted({item.seed for item in results if item.updates})
+        command = _SEEDS_IN_COMMAND.sub(f"SEEDS='{' '.join(map(str, seeds))}'", command)
     return command
 
 
