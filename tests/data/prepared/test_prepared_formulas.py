@@ -186,7 +186,7 @@ def test_bad_input_leaves_no_folder(tmp_path, run, arguments, message):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("#\ta\t( not ( b", "'(' (token 3) is not closed"),
+        ("#\ta\t( not ( b", "'(' (token 3) is not closed (the second formula)"),
         ("#\ta ) )\tb", "')' (token 2) closes no bracket"),
         ("#\ta\t( )", "'(' (token 1) holds nothing"),
         ("#\t( a ( xor b ) )\tb", "'xor' (token 4) is neither an operator nor a variable"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fairseq_struct.data.readers.formulas.truth_tables import relation
@@ -48,7 +48,7 @@ def read_pairs(file: Path) -> list[Instance]:
         try:
             true = relation(*(sentence.split(" ") for sentence in sentences))
         except ValueError as error:
-            raise InputError(f"{file}:{number}: {error}") from None
+            raise InputError(f"{file}:{number}: {error} ({_wrong(sentences)})") from None
         if given.strip() != true:
             raise InputError(
                 f"{file}:{number}: the relation is {true!r} by the truth tables, not "
@@ -56,3 +56,13 @@ def read_pairs(file: Path) -> list[Instance]:
             )
         instances.append(Instance(sentences, true, number))
     return instances
+
+
+def _wrong(sentences: Sequence[str]) -> str:
+    """Which of two formulas has no relation to the other."""
+    for name, sentence in zip(("first", "second"), sentences, strict=True):
+        try:
+            relation(sentence.split(" "), sentence.split(" "))
+        except ValueError:
+            return f"the {name} formula"
+    raise AssertionError("both are formulas")
