@@ -12,6 +12,7 @@ from fairseq_struct import compat
 from fairseq_struct.cli.main import main
 from fairseq_struct.cli.training.average_checkpoints import average_checkpoints, checkpoints_of
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.trained_words import KEY
 
 
 def save(path: Path, number: float = 0.0, maximize: bool = False, **parameters) -> Path:
@@ -119,6 +120,16 @@ def test_missing_parameter_is_named(tmp_path):
     paths = [save(tmp_path / "a.pt", extra=torch.zeros(1)), save(tmp_path / "b.pt")]
     with pytest.raises(InputError, match=r"b\.pt: has no parameter 'extra', unlike .*a\.pt"):
         average_checkpoints(paths)
+
+
+def test_other_dictionaries_are_told(tmp_path):
+    paths = [save(tmp_path / f"{name}.pt") for name in "abc"]
+    for path, digest in zip(paths[:2], "xy", strict=True):
+        state = torch.load(path, weights_only=False)
+        torch.save({**state, "task_state": {KEY: {"source": digest}}}, path)
+    average_checkpoints(paths[::2])  # the last is of an older version, which kept no digests
+    with pytest.raises(InputError, match=r"b\.pt: trained with other dictionaries than .*a\.pt"):
+        average_checkpoints(paths[:2])
 
 
 def test_no_model_and_no_paths(tmp_path):
