@@ -7,6 +7,7 @@ import torch
 from small_bert import write_bert
 
 from fairseq_struct.errors import DependencyError, InputError
+from fairseq_struct.files.trained_words import KEY
 from fairseq_struct.modules.pretrained_encoder import NO_PIECE, PretrainedEncoder
 
 WORDS = [["red", "redder", "unheard"], ["red"]]
@@ -63,7 +64,9 @@ def test_a_parser_with_it_trains_loads_and_parses(folder, tmp_path):
     with in_this_process():
         train(data, tmp_path / "out", f"--encoder-folder={folder}", "--max-epoch=2", "--passes=2")
     parser = fairseq_struct.load(tmp_path / "out" / "checkpoint_last.pt")
-    state = torch.load(tmp_path / "out" / "checkpoint_last.pt", weights_only=True)["model"]
+    found = torch.load(tmp_path / "out" / "checkpoint_last.pt", weights_only=True)
+    assert found["task_state"][KEY] == {}  # words of any treebank are read by the encoder
+    state = found["model"]
     name = "network.encoder.encoder.embeddings.word_embeddings.weight"
     assert torch.equal(parser.model.state_dict()[name], state[name])
     assert not torch.equal(PretrainedEncoder(folder).state_dict()[name[16:]], state[name])
