@@ -126,7 +126,7 @@ def command_of(results: Sequence[Result]) -> str:
     command = first.command.replace(f" {first.variant}", " VARIANT")
     if vary:
         command = _SEED_IN_COMMAND.sub(r"\1SEED", command)
-        seeds = sorted({item.seed for item in results if item.updates})
+        seeds = sorted({item.seed for item in results if item.updates or not first.updates})
         command = _SEEDS_IN_COMMAND.sub(f"SEEDS='{' '.join(map(str, seeds))}'", command)
     return command
 
