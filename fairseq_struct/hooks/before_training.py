@@ -1,8 +1,9 @@
-"""Checks that fairseq's trainer makes before training begins.
+"""Checks that fairseq's programs make before training begins.
 
-They check whether task, model, criterion and optimizer fit one another, and whether this machine
-supports the requested number format and has the packages that log. Without them, fairseq would
-begin and end in a traceback, or train without what was asked for.
+They check whether batches have a size and the seed is one that numpy takes, whether task, model,
+criterion and optimizer fit one another, and whether this machine supports the requested number
+format and has the packages that log. Without them, fairseq would begin and end in a traceback, or
+train without what was asked for.
 """
 
 from __future__ import annotations
@@ -10,18 +11,22 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+from collections.abc import Callable
+from typing import Any
 
 from fairseq_struct.errors import InputError
+
+LARGEST_SEED = 2**32 - 1
 
 
 @functools.cache
 def install() -> None:
-    """Install the checks in fairseq's trainer; calling it again has no effect.
+    """Install the checks in fairseq; calling it again has no effect.
 
-    The trainer first calls :func:`check`. Then it calls, if they exist, the criterion's
-    ``check_model(model)``, the model's ``check_criterion(criterion)`` and the optimizer's
-    ``check_task(task, common)``. fairseq builds these objects independently, so this is the first
-    place where they can check each other.
+    A program first calls :func:`check_run`. The trainer first calls :func:`check`. Then it calls,
+    if they exist, the criterion's ``check_model(model)``, the model's
+    ``check_criterion(criterion)`` and the optimizer's ``check_task(task, common)``. fairseq builds
+    these objects independently, so this is the first place where they can check each other.
     """
     from fairseq.optim import OPTIMIZER_REGISTRY
 
@@ -43,6 +48,32 @@ def install() -> None:
         begin(self, cfg, task, model, criterion, *args, **kwargs)
 
     trainer.__init__ = checked
+    utils = importlib.import_module("fairseq.distributed.utils")
+    call = utils.call_main
+
+    @functools.wraps(call)
+    def call_main(cfg: Any, main: Callable[..., Any], **passthrough: Any) -> None:
+        check_run(cfg)
+        call(cfg, main, **passthrough)
+
+    utils.call_main = call_main
+
+
+def check_run(cfg: Any) -> None:
+    """Refuse a run whose batches have no size, or whose seed numpy does not take.
+
+    Args:
+        cfg: fairseq's configuration of a run.
+
+    Raises:
+        InputError: neither ``--batch-size`` nor ``--max-tokens`` in training, or a seed out of
+            range.
+    """
+    trains = cfg.common_eval.path is None  # programs that do not train need a checkpoint
+    if trains and cfg.dataset.batch_size is None and cfg.dataset.max_tokens is None:
+        raise InputError("training needs a size of batches: give --batch-size or --max-tokens")
+    if cfg.common.seed is not None and not 0 <= cfg.common.seed <= LARGEST_SEED:
+        raise InputError(f"--seed must be 0 to {LARGEST_SEED}, not {cfg.common.seed}")
 
 
 def check_trackers(common) -> None:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from fairseq_commands import run
+from fairseq_commands import USER_DIR, run
 from small_masked_models import OF_MODEL, SMALL
 
 from fairseq_struct.errors import InputError
@@ -24,6 +24,7 @@ def train(folder, save_dir, *options):
         (["--bf16", "--cpu"], "--bf16 is for TPUs in fairseq and needs the package torch_xla"),
         (["--memory-efficient-bf16"], "--bf16 is for TPUs"),
         (["--fp16", "--cpu"], "--fp16 needs a CUDA device, but "),
+        (["--seed=-1"], "--seed must be 0 to 4294967295, not -1"),
         pytest.param(["--fp16"], "but none was found; drop it to use float32", marks=WITHOUT_CUDA),
     ],
 )
@@ -31,6 +32,13 @@ def test_training_is_refused(language_folder, tmp_path, options, message):
     with pytest.raises(InputError, match=message):
         train(language_folder, tmp_path / "run", *options)
     assert not list(tmp_path.iterdir())
+
+
+def test_training_without_a_size_of_batches_is_refused(language_folder):
+    with pytest.raises(InputError, match="give --batch-size or --max-tokens"):
+        run("train", language_folder / "data-bin", "--arch=udgn", *OF_MODEL["udgn"], "--no-save",
+            f"--user-dir={USER_DIR}", "--task=structured_masked_lm",
+            "--criterion=structured_masked_lm", "--optimizer=adam")  # fmt: skip
 
 
 def test_the_folder_of_a_refused_training_stays_as_it_was(language_folder, tmp_path):

@@ -115,7 +115,7 @@ def test_losses_and_probabilities_of_single_segments():
             torch.testing.assert_close(said.log_probabilities[row, t], logs)
             q = found.latent_logs[segment, row].exp()
             torch.testing.assert_close(said.options[row, t], q)
-            assert said.ends[row, t] == float(t in boundaries)
+            assert said.ends[row, t] == float(here[t] not in (None, segment))
             if here[t] is not None:
                 extra -= log_of_end(policy, x, found.latents[here[t], row], here[t] != segment)
         extra += expected_divergences(policy, found, row, length)

@@ -30,7 +30,8 @@ class CompilePolicy(nn.Module):
     - Recognition reads observations, actions and the task (:class:`.Recognition`). It has seen the
       whole demonstration when it says z_i and where segments end, so the accuracy of its actions is
       that of a reconstruction, not of a prediction.
-    - ``ends`` sums the boundaries b_1 .. b_{S-1}; ``options`` mixes the q(z_i) by the masks.
+    - ``ends`` is how far a step belongs to a later segment than the step before it. Boundaries of
+      segments that are empty do not count. ``options`` mixes the q(z_i) by the masks.
     - As in the published code, the KL of boundaries is that of the first one times S, because its
       prior alone does not depend on the others; beta_b, beta_z, the rate of the Poisson
       distribution and the temperature are its defaults. Its rate is that of segments of 3 steps.
@@ -104,7 +105,9 @@ class CompilePolicy(nn.Module):
         masks = found.masks[..., :-1]
         every = self.options.action_logs(observations, found.latents[:, :, None])
         logs = (masks[..., None] * every).sum(0)
-        ends = found.boundaries[..., :-1].sum(0).clamp(max=1.0)
+        not_after = masks.cumsum(0)[:-1]  # each segment but the last, with those before it
+        before = functional.pad(not_after[..., :-1], (1, 0), value=1.0)
+        ends = (before - not_after).sum(0).clamp(max=1.0)
         shares = found.latent_logs.exp()
         latents = torch.einsum("sbt,sbk->btk", masks.to(shares.dtype), shares)
         extra = self._divergences(found, lengths).sum()
