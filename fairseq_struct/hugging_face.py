@@ -26,7 +26,7 @@ def import_transformers(purpose: str) -> ModuleType:
     except (ImportError, OSError) as error:
         raise DependencyError(
             f"{purpose} needs the package transformers, which cannot be imported ({error})",
-            "pip install transformers",
+            "pip install 'fairseq-struct[transformers]'",
         ) from None
     return transformers
 

@@ -8,6 +8,7 @@ from fairseq_struct.modules.undirected import (
     Contraction,
     Convolution,
     FactorGraph,
+    Linear,
     TreeMarginals,
     Variable,
 )
@@ -72,6 +73,20 @@ def parser(words: int = 3) -> FactorGraph:
     ))  # fmt: skip
 
 
+def operators() -> FactorGraph:
+    """Sums of what comes before, with the adjoint by differentiation and as given."""
+    return randomised(FactorGraph(
+        {
+            "x": Variable("sigmoid", shape=(3,)), "h": Variable("tanh", (3,), shape=(3,)),
+            "y": Variable("softmax", shape=(3,)),
+        },
+        {
+            "xh": Linear("x", "h", lambda x: x.cumsum(-1), (3,)),
+            "hy": Linear("h", "y", lambda x: x.flip(-1), (3,), lambda y: y.flip(-1)),
+        },
+    ))  # fmt: skip
+
+
 def drawn(graph: FactorGraph, shapes: dict, batch: int = 2) -> dict:
     """Random values in the domain of every variable."""
     generator = torch.Generator().manual_seed(7)
@@ -89,5 +104,6 @@ GRAPHS = {
     "attention": (
         attention, {"q": (5, 3), "k": (4, 3), "s": (5, 4), "v": (4, 3), "z": (4, 2)}
     ),
+    "operators": (operators, {"x": (3,), "h": (3,), "y": (3,)}),
     "parser": (parser, {"x": (3, 3), "h": (3, 4), "m": (3, 4), "y": (3, 3)}),
 }  # fmt: skip

@@ -6,7 +6,7 @@
 # third how test examples are drawn: by example, or by whole runs, whose numbers training has not
 # seen as the same run. The data are generated.
 #
-# Environment, beside that of ../common.sh; SEEDS is 1:
+# Environment, beside that of ../common.sh; SEEDS is 1, with SIZE=cpu 1 2 3:
 #   SIZE     paper (the default; for a GPU): all examples, size 256, 150,000 updates; or cpu: a
 #            tenth of the examples, size 64, 20,000 updates
 #   UPDATES  training updates
@@ -14,8 +14,8 @@
 #   LR       learning rate; with SIZE=cpu it falls linearly to 0
 #   SHARE    share of the examples
 #
-# The checkpoint with the best validation accuracy is tested. Figures 5.5 and 5.6 are drawn by
-# attention_figures.py.
+# The checkpoint with the best validation accuracy is tested. table.sh draws figures
+# 5.5 and 5.6, by attention_figures.py.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
@@ -27,13 +27,15 @@ one_of split "$split" random runs
 size=${SIZE:-paper}
 one_of SIZE "$size" paper cpu
 hidden=256 updates=150000 lr=0.0001 share=1 preset=undirected_attention_completion
+own_seeds=(1)
 if [ "$size" = cpu ]; then
     remember SIZE cpu
     hidden=64 updates=20000 lr=0.002 share=0.1 preset+=_cpu scale=reduced
+    own_seeds=(1 2 3)
 fi
 numbers HIDDEN UPDATES
 setting LR SHARE
-run_seeds 1
+run_seeds "${own_seeds[@]}"
 
 case "$passes" in
     self_attention)

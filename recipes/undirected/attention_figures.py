@@ -111,6 +111,8 @@ def main():
     parser.add_argument("--records", type=Path, help="results.jsonl, for figure 5.6")
     parser.add_argument("--output", type=Path, required=True, help="PNG to write")
     args = parser.parse_args()
+    if args.output.suffix != ".png":
+        raise InputError(f"{args.output}: figures are .png")
     needed = "runs" if args.figure == "5.5" else "records"
     source = getattr(args, needed)
     if source is None:

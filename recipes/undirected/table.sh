@@ -3,9 +3,10 @@
 #   recipes/undirected/table.sh EXPERIMENT [DATA]
 # EXPERIMENT is mnist, mnist_forward_only, mnist_untied, mnist_initialisation, mnist_prototypes or
 # adaptive_passes, with DATA as explained in images.sh; parsing_TREEBANK, with DATA as explained in
-# treebanks.sh; or sequence_completion, which generates its data. The environment is that of the
-# recipe of the experiment. If the numbers of mnist_prototypes are recorded, the networks of figure
-# 5.3 are drawn to figure_5_3.png.
+# treebanks.sh, and the adaptive passes of its parsers; or sequence_completion, which generates its
+# data. The environment is that of the recipe of the experiment. If numbers are recorded, figures
+# are drawn: with mnist_prototypes figure_5_3.png, with sequence_completion figure_5_5.png and
+# figure_5_6.png.
 
 source "$(dirname "${BASH_SOURCE[0]}")/images.sh"
 
@@ -26,6 +27,13 @@ draw_prototypes() {
     fairseq-struct draw "${checkpoints[@]}" --what prototypes --output "$here/figure_5_3.png"
 }
 
+# draw_completion : draw accuracy by training updates, and by updates of variables.
+draw_completion() {
+    python "$here/attention_figures.py" 5.5 --runs "$out/attention" --output "$here/figure_5_5.png"
+    python "$here/attention_figures.py" 5.6 --records "$results" \
+        --output "$here/figure_5_6.png"
+}
+
 case "$experiment" in
     mnist) for k in "${ways[@]}"; do "$here/mnist.sh" "$k" "${2:-}"; done ;;
     mnist_forward_only)
@@ -43,6 +51,7 @@ case "$experiment" in
     adaptive_passes) "$here/adaptive_passes.sh" mnist "${2:-}" ;;
     parsing_*)
         for k in "${ways[@]}"; do "$here/parsing.sh" "${experiment#parsing_}" "$k" "${2:-}"; done
+        "$here/parsing_adaptive.sh" "${experiment#parsing_}" "${2:-}"
         ;;
     sequence_completion)
         for order in forward_backward random; do
@@ -50,5 +59,6 @@ case "$experiment" in
         done
         "$here/attention.sh" self_attention
         "$here/attention.sh" 1 forward_backward runs
+        ! recording || draw_completion
         ;;
 esac

@@ -82,6 +82,20 @@ def test_a_directed_function():
     torch.testing.assert_close(energy, expected)
     with pytest.raises(ValueError, match="must be observed"):
         graph.minimise({"y": values["y"]}, ("h", "x"))
+    with torch.no_grad():
+        descent = graph.descent({"x": values["x"]}, "hy", {"h": values["h"], "y": values["y"]})
+        energies = [graph.energy(descent.values)]
+        for name in "hyhyhy":
+            descent.run((name,))
+            energies.append(graph.energy(descent.values))
+    steps = torch.stack(energies).diff(dim=0)
+    assert (steps <= 1e-9).all() and (steps < -1e-3).any()
+
+
+def test_the_output_of_a_directed_function_has_half_of_its_squared_norm():
+    variables = {"x": Variable("identity"), "h": Variable("tanh")}
+    with pytest.raises(ValueError, match="factor xh: h must have the regulariser identity"):
+        FactorGraph(variables, {"xh": Distance("x", "h", nn.Linear(3, 4))})
 
 
 @pytest.mark.parametrize(
@@ -97,6 +111,7 @@ def test_a_directed_function():
         (lambda: Linear("x", "h", torch.relu, (3,)), NOT_LINEAR),
         (lambda: Linear("x", "h", lambda x: x + 1, (3,)), NOT_LINEAR),
         (lambda: Linear("x", "h", lambda x: 2 * x, (3,), lambda h: h), "<y, A"),
+        (lambda: Linear("x", "h", lambda x: x, (3,), lambda h: (1 + 1e-6) * h), "<y, A"),
         (lambda: Linear("x", "h", lambda x: x[:, :2], (3,), lambda h: h), "the adjoint makes"),
     ],
 )

@@ -111,6 +111,6 @@ def test_transformers_missing_is_one_line_with_its_install_command(tmp_path, mon
 
     (tmp_path / "vocab.txt").write_text("[UNK]\n")
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(DependencyError, match="pip install transformers") as error:
+    with pytest.raises(DependencyError, match=r"pip install 'fairseq-struct\[transformers\]'") as error:
         PretrainedEncoder(tmp_path)
     assert "\n" not in str(error.value)

@@ -77,6 +77,8 @@ def test_updates_are_drawn_from_records(tmp_path, monkeypatch):
     }  # fmt: skip
     with pytest.raises(InputError, match="no runs of attention.sh"):
         attention_figures.learning_curves(tmp_path)
+    with pytest.raises(InputError, match="updates.html: figures are .png"):
+        draw(monkeypatch, "5.6", "--records", records, tmp_path / "updates.html")
 
 
 def draw(monkeypatch, figure, *arguments):

@@ -1,6 +1,7 @@
 """The recipes of undirected parsers: inputs that they refuse, and runs from end to end."""
 
 import importlib.util
+import re
 
 import pytest
 from fairseq_commands import ROOT, start
@@ -49,6 +50,16 @@ def test_from_training_to_scores_with_and_without_known_heads(tmp_path):
     assert plain.startswith("parsing_xx_toy k2: uas ") and " passes_mean 2.00" in plain
     assert all(f" {name} " in plain for name in ("modifier_list", "modifier_count", "exact_match"))
     assert known.startswith("parsing_partial xx_toy, k2: uas_25 ") and " uas_50 " in known
+
+
+def test_passes_that_end_by_convergence_beside_fixed_ones(tmp_path):
+    write_treebank(tmp_path / "UD_Toy", train=20, held_out=4)
+    settings = {"SIZE": "cpu", "HIDDEN": "8", "EPOCHS": "1", "RECORD": "0"}
+    status, said = run(tmp_path / "out", "parsing_adaptive", "xx_toy", tmp_path, **settings)
+    assert status == 0, said
+    rows = re.findall(r"adaptive_passes xx_toy, (\w+): uas \S+ .*passes_mean (\S+)", said)
+    assert [name for name, _ in rows] == ["k1", "k3", "k5", "random_k", "converge"]
+    assert [passes for _, passes in rows[:4]] == ["1.00", "3.00", "5.00", "3.00"]
 
 
 def test_half_of_the_heads_include_a_quarter_of_them():

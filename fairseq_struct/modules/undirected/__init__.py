@@ -8,11 +8,10 @@ from fairseq_struct.modules.undirected.factors import (
     Bilinear,
     Contraction,
     Convolution,
-    Distance,
     Factor,
-    Linear,
 )
-from fairseq_struct.modules.undirected.graph import Converged, FactorGraph, Variable
+from fairseq_struct.modules.undirected.graph import Converged, FactorGraph
+from fairseq_struct.modules.undirected.operators import Distance, Linear
 from fairseq_struct.modules.undirected.orders import (
     RandomOrder,
     drawn_passes,
@@ -31,6 +30,7 @@ from fairseq_struct.modules.undirected.regularisers import (
     Tanh,
 )
 from fairseq_struct.modules.undirected.tree_marginals import TreeMarginals, TreeSupport
+from fairseq_struct.modules.undirected.variables import Variable
 
 __all__ = [
     "CONVERGE", "REGULARISERS", "Biaffine", "Bilinear", "Contraction", "Converged", "Convolution",

@@ -36,10 +36,11 @@ from fairseq_struct.modules.undirected.attention_factors import (
     Projections,
 )
 from fairseq_struct.modules.undirected.factors import Contraction
-from fairseq_struct.modules.undirected.graph import FactorGraph, Variable
+from fairseq_struct.modules.undirected.graph import FactorGraph
 from fairseq_struct.modules.undirected.orders import Order, RandomOrder, forward_backward, steps_of
 from fairseq_struct.modules.undirected.passes import Passes
 from fairseq_struct.modules.undirected.regularisers import Softmax
+from fairseq_struct.modules.undirected.variables import Variable
 
 INFERRED = (*PROJECTED, "S", "H")
 ORDERS = ("forward_backward", "random")
@@ -157,15 +158,15 @@ class UndirectedAttention(Completer):
         if order not in ORDERS:
             raise ValueError(f"unknown order {order!r}; choose one of {', '.join(ORDERS)}")
         self.order, self.passes = order, passes or Passes()
-        projections = Projections(size)
+        projections, rows, pairs = Projections(size), (None, size), (None, None)
         self.graph = FactorGraph(
             {
-                "X": Variable("identity"),
-                PLACES: Variable(Given()),
-                HIDDEN: Variable("identity"),
-                **{name: Variable("identity") for name in PROJECTED},
-                "S": Variable(Softmax(size**0.5)),
-                "H": Variable("identity", dropout=dropout),
+                "X": Variable("identity", shape=rows),
+                PLACES: Variable(Given(), shape=pairs),
+                HIDDEN: Variable("identity", shape=rows),
+                **{name: Variable("identity", shape=rows) for name in PROJECTED},
+                "S": Variable(Softmax(size**0.5), shape=pairs),
+                "H": Variable("identity", dropout=dropout, shape=rows),
             },
             {
                 "inputs": projections,

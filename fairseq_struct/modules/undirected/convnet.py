@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fairseq_struct.modules.undirected.factors import Bilinear, Convolution
-from fairseq_struct.modules.undirected.graph import FactorGraph, Variable
+from fairseq_struct.modules.undirected.graph import FactorGraph
 from fairseq_struct.modules.undirected.images import (
     IMAGE,
     LABEL,
@@ -15,6 +15,7 @@ from fairseq_struct.modules.undirected.images import (
 )
 from fairseq_struct.modules.undirected.passes import Passes
 from fairseq_struct.modules.undirected.regularisers import in_full_precision
+from fairseq_struct.modules.undirected.variables import Variable
 
 # Channels, kernels and stride of the thesis.
 CHANNELS, KERNELS, STRIDE = (32, 64), (6, 4), 2
@@ -44,13 +45,13 @@ def convolutional_graph(
     if inner < KERNELS[1]:
         raise ValueError(f"images of {size} by {size} pixels are too small for this network")
     outer = (inner - KERNELS[1]) // STRIDE + 1
-    variables = {
-        IMAGE: Variable("tanh"),
-        "H1": Variable("tanh", bias=(first, 1, 1), dropout=dropout),
-        "H2": Variable("tanh", bias=(second, 1, 1), dropout=dropout),
-        LABEL: Variable("softmax", bias=(labels,)),
-    }
     last = (second, outer, outer)
+    variables = {
+        IMAGE: Variable("tanh", shape=shape),
+        "H1": Variable("tanh", (first, 1, 1), dropout, shape=(first, inner, inner)),
+        "H2": Variable("tanh", (second, 1, 1), dropout, shape=last),
+        LABEL: Variable("softmax", bias=(labels,), shape=(labels,)),
+    }
     factors = {
         "X_H1": Convolution(IMAGE, "H1", shape[0], first, KERNELS[0], size, STRIDE),
         "H1_H2": Convolution("H1", "H2", first, second, KERNELS[1], inner, STRIDE),

@@ -49,6 +49,7 @@ class Descent:
         """argmin over x of the energy (eq. C.1); the new value is returned, not kept."""
         variable, support = self.graph.variables[name], self._supports.get(name)
         field = self.field(name)
+        variable.check(name, field)
         variable.regulariser.check(name, field)
         value = variable.regulariser.gradient(field, support)
         if variable.dropout and self.graph.training:

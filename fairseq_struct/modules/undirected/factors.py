@@ -6,13 +6,14 @@ terms of the pre-activation in eq. C.2.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from fairseq_struct.modules.undirected.regularisers import total
+from fairseq_struct.modules.undirected.variables import Variable
 
 Values = Mapping[str, Tensor]
 
@@ -32,6 +33,9 @@ class Factor(nn.Module, ABC):
         if len(set(names)) != len(names) or len(names) < 2:
             raise ValueError(f"a factor joins two or more different variables, not {list(names)}")
         self.names = tuple(names)
+
+    def check(self, key: str, variables: Mapping[str, Variable]) -> None:  # noqa: B027
+        """Raise a ValueError if factor ``key`` does not fit its variables."""
 
     @abstractmethod
     def message(self, name: str, values: Values) -> Tensor:
@@ -173,70 +177,6 @@ class Biaffine(Factor):
         return kept[name][1]
 
 
-class Linear(Factor):
-    """E(x, y) = -<y, A(x)> for a linear operator A (eq. D.3).
-
-    Args:
-        x, y: names.
-        operator: A, a function of (batch, *shape). An ``nn.Module`` is registered.
-        shape: of x without batch.
-        adjoint: A^T; derived from A by differentiation if not given.
-
-    Raises:
-        ValueError: A is not linear, or <y, A(x)> differs from <A^T(y), x> for random x and y.
-    """
-
-    def __init__(
-        self, x: str, y: str, operator: Callable[[Tensor], Tensor], shape: Sequence[int],
-        adjoint: Callable[[Tensor], Tensor] | None = None,
-    ):  # fmt: skip
-        super().__init__((x, y))
-        self.operator, self.adjoint, self.shape = operator, adjoint, tuple(shape)
-        self._check()
-
-    def message(self, name: str, values: Values) -> Tensor:
-        """A(x) or A^T(y)."""
-        x, y = self.names
-        if name == y:
-            return self.operator(values[x])
-        if self.adjoint is not None:
-            return self.adjoint(values[y])
-        given, graph = values[y], torch.is_grad_enabled()
-        with torch.inference_mode(False), torch.enable_grad():
-            zero = given.new_zeros(len(given), *self.shape, requires_grad=True)
-            made = self.operator(zero)
-            (found,) = torch.autograd.grad(made, zero, given, create_graph=graph)
-        return found
-
-    @torch.no_grad()
-    def _check(self):
-        x, y = self.names
-        weight = next(iter(self.parameters()), torch.zeros((), dtype=torch.float64))
-        generator = torch.Generator().manual_seed(0)
-
-        def draw(*shape: int) -> Tensor:
-            return torch.randn(*shape, generator=generator).to(weight)
-
-        first, other = draw(2, *self.shape), draw(2, *self.shape)
-        made = self.operator(first)
-        second = draw(*made.shape)
-        joined = self.operator(2 * first + other) - 2 * made - self.operator(other)
-        scale = made.abs().max() + 1
-        if joined.abs().max() > 1e-3 * scale:
-            raise ValueError(f"factor of {x} and {y}: the operator is not linear")
-        back = self.message(x, {y: second})
-        if back.shape != first.shape:
-            raise ValueError(
-                f"factor of {x} and {y}: the adjoint makes {tuple(back.shape[1:])} of "
-                f"{tuple(second.shape[1:])}, not {self.shape}"
-            )
-        there, here = total(made * second), total(back * first)
-        if not torch.allclose(there, here, rtol=1e-3, atol=1e-3 * float(scale)):
-            raise ValueError(
-                f"factor of {x} and {y}: <y, A(x)> is {there[0]:.4g} but <A^T(y), x> {here[0]:.4g}"
-            )
-
-
 class Convolution(Factor):
     """E(x, h) = -<h, C(x; W)>, C a cross-correlation of images (eqs. 5.10 and D.4).
 
@@ -269,31 +209,3 @@ class Convolution(Factor):
         return functional.conv_transpose2d(
             values[h], self.weight, output_padding=self.left_over, **self.options
         )
-
-
-class Distance(Factor):
-    """A directed function: E(x, h) = |h - f(x)|^2 / 2 without |h|^2 / 2 (section 5.2).
-
-    The variable h has |h|^2 / 2 as its own regulariser (``identity``). Without other factors its
-    update is then h = f(x). The function is not linear in x, so x must be observed.
-
-    Args:
-        x, h: names.
-        function: f, from (batch, ...) of x to (batch, ...) of h.
-    """
-
-    def __init__(self, x: str, h: str, function: Callable[[Tensor], Tensor]):
-        super().__init__((x, h))
-        self.function = function
-
-    def message(self, name: str, values: Values) -> Tensor:
-        """f(x)."""
-        if name != self.names[1]:
-            raise ValueError(f"{name} is the input of a directed function; it must be observed")
-        return self.function(values[self.names[0]])
-
-    def energy(self, values: Values) -> Tensor:
-        """E_f, (batch,)."""
-        x, h = self.names
-        made = self.function(values[x])
-        return total(made.square() / 2 - values[h] * made)

@@ -18,38 +18,8 @@ from fairseq_struct.modules.undirected.orders import (
     names_of,
     steps_of,
 )
-from fairseq_struct.modules.undirected.regularisers import REGULARISERS, Regulariser, total
-
-
-class Variable(nn.Module):
-    """A variable X with E_X(x) = -<b, x> + Psi(x) (eq. 5.3).
-
-    Args:
-        regulariser: Psi, or its name in ``REGULARISERS``.
-        bias: shape of b, which broadcasts to (batch, ...) of x; None for no bias.
-        dropout: probability with which each number of an inferred x is set to 0 in training. One
-            mask serves all passes of a call.
-
-    Raises:
-        ValueError: an unknown regulariser, or a probability outside of [0, 1).
-    """
-
-    def __init__(
-        self,
-        regulariser: Regulariser | str,
-        bias: Sequence[int] | None = None,
-        dropout: float = 0.0,
-    ):
-        super().__init__()
-        if isinstance(regulariser, str):
-            if regulariser not in REGULARISERS:
-                known = ", ".join(REGULARISERS)
-                raise ValueError(f"unknown regulariser {regulariser!r}; choose one of {known}")
-            regulariser = REGULARISERS[regulariser]()
-        if not 0 <= dropout < 1:
-            raise ValueError(f"a probability of dropout must be in [0, 1), not {dropout}")
-        self.regulariser, self.dropout = regulariser, dropout
-        self.bias = None if bias is None else nn.Parameter(torch.zeros(tuple(bias)))
+from fairseq_struct.modules.undirected.regularisers import diverged, total
+from fairseq_struct.modules.undirected.variables import Variable
 
 
 @dataclass(frozen=True)
@@ -81,7 +51,7 @@ class FactorGraph(nn.Module):
         factors: by name.
 
     Raises:
-        ValueError: no variables, or a factor joins unknown ones.
+        ValueError: no variables, or a factor joins unknown ones or such that do not fit it.
     """
 
     def __init__(self, variables: Mapping[str, Variable], factors: Mapping[str, Factor]):
@@ -91,6 +61,7 @@ class FactorGraph(nn.Module):
         self.variables, self.factors = nn.ModuleDict(variables), nn.ModuleDict(factors)
         for name, factor in factors.items():
             self._known(factor.names, f"factor {name}")
+            factor.check(name, variables)
 
     def energy(
         self, values: Mapping[str, Tensor], supports: Mapping | None = None,
@@ -105,12 +76,13 @@ class FactorGraph(nn.Module):
                 dropout. Their Psi(x) is <z, x> - Psi*(z), which spares trees a search.
 
         Raises:
-            ValueError: a variable without value, or an unknown one.
+            ValueError: a variable without value, an unknown one, or a value of another shape.
         """
         self._known(values, "the assignment")
         missing = [name for name in self.variables if name not in values]
         if missing:
             raise ValueError(f"the energy needs a value of {', '.join(missing)}")
+        self._fit(values)
         supports, parts = supports or {}, []
         for name, variable in self.variables.items():
             if name in updated:
@@ -150,13 +122,17 @@ class FactorGraph(nn.Module):
             The values of all variables that have one.
 
         Raises:
-            ValueError: unknown, missing, or observed variables in the order, or no passes.
+            ValueError: unknown, missing, or observed variables in the order, no passes, or values
+                of other shapes than their variables.
+            InputError: outside of training, if values are not finite at the end. (In training, the
+                loss tells.)
         """
         descent = self.descent(observed, order, start, supports, clamped)
         if passes < 1:
             raise ValueError(f"the number of passes must be 1 or more, not {passes}")
         for number in range(passes):
             descent.run(self._steps(order, number, observed))
+        self._finite(descent.values, observed)
         return descent.values
 
     def descent(
@@ -174,6 +150,7 @@ class FactorGraph(nn.Module):
             ("clamped", clamped),
         ):  # fmt: skip
             self._known(given, what)
+        self._fit({**start, **observed})
         self._check_order(order, observed, start)
         for name in clamped:
             if name not in start:
@@ -201,11 +178,15 @@ class FactorGraph(nn.Module):
             most_passes: after which every instance ends.
 
         Raises:
-            ValueError: as for :meth:`minimise`, or a tolerance that is not above 0.
+            ValueError: as for :meth:`minimise`, a tolerance that is not above 0, or nothing is
+                observed and no variable has a start.
+            InputError: as for :meth:`minimise`.
         """
         if not tolerance > 0 or most_passes < 1:
             raise ValueError("the tolerance must be above 0 and the passes 1 or more")
         descent = self.descent(observed, order, start, supports, clamped)
+        if not descent.values:
+            raise ValueError("nothing is observed, and no variable has a start")
         size = len(next(iter(descent.values.values())))
         device = next(iter(descent.values.values())).device
         left = torch.arange(size, device=device)
@@ -224,6 +205,7 @@ class FactorGraph(nn.Module):
                 break
             descent.keep(~done)
         values = {name: _in_order(parts) for name, parts in found.items()}
+        self._finite(values, observed)
         return Converged(values, taken, moved)
 
     def field(
@@ -232,11 +214,24 @@ class FactorGraph(nn.Module):
         """The pre-activation z of a variable (eq. C.2); variables without value are zero.
 
         Raises:
-            ValueError: an unknown variable, or none of its neighbours has a value.
+            ValueError: an unknown variable, a value of another shape than its variable, or none of
+                its neighbours has a value.
         """
         self._known([name], "the field")
         self._known(values, "the assignment")
+        self._fit(values)
         return Descent(self, values, {}, supports or {}, {}).field(name)
+
+    def _fit(self, values: Mapping[str, Tensor]):
+        for name, value in values.items():
+            self.variables[name].check(name, value)
+
+    def _finite(self, values: Mapping[str, Tensor], observed: Mapping):
+        if self.training:
+            return
+        for name, value in values.items():
+            if name not in observed and not value.isfinite().all():
+                raise diverged(f"the values of variable {name} are")
 
     def _known(self, names, where: str):
         for name in names:

@@ -183,9 +183,11 @@ def _there_and_back(there: Sequence[str], back: Sequence[str], number: int) -> t
 
 
 def pixel_losses(fields: Tensor, images: Tensor) -> Tensor:
-    """Binary cross-entropy against x > 0, averaged over pixels (section 5.3), (batch,).
+    """Binary cross-entropy against x > 0, averaged over pixels, (batch,).
 
-    The thesis does not say which probability of being on a pixel tanh(t) has. Here t, what tanh
+    Section 5.3 says no more than "binary cross-entropy loss averaged over all" pixels; the targets
+    are those of the published code, and the thesis does not say which probability of being on a
+    pixel tanh(t) has. Here t, what tanh
     would be taken of, is its logit: p(x > 0) = sigmoid(t). (As the mean of pixels of -1 and 1,
     tanh(t) would give sigmoid(2 t).)
 

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from math import prod
 
 from fairseq_struct.modules.undirected.factors import Bilinear
-from fairseq_struct.modules.undirected.graph import FactorGraph, Variable
+from fairseq_struct.modules.undirected.graph import FactorGraph
 from fairseq_struct.modules.undirected.images import IMAGE, LABEL, ImageNetwork
 from fairseq_struct.modules.undirected.passes import Passes
+from fairseq_struct.modules.undirected.variables import Variable
 
 
 class UndirectedMLP(ImageNetwork):
@@ -35,10 +36,10 @@ class UndirectedMLP(ImageNetwork):
     ):  # fmt: skip
         if not sizes:
             raise ValueError("a perceptron needs a hidden layer")
-        variables = {IMAGE: Variable("tanh", bias=shape if gamma else None)}
+        variables = {IMAGE: Variable("tanh", bias=shape if gamma else None, shape=shape)}
         for number, size in enumerate(sizes, 1):
-            variables[f"H{number}"] = Variable(activation, bias=(size,), dropout=dropout)
-        variables[LABEL] = Variable("softmax", bias=(labels,))
+            variables[f"H{number}"] = Variable(activation, (size,), dropout, shape=(size,))
+        variables[LABEL] = Variable("softmax", bias=(labels,), shape=(labels,))
         names, widths = list(variables), [prod(shape), *sizes, labels]
         factors = {
             f"{x}_{y}": Bilinear(x, y, *widths[place : place + 2], None if place else shape)

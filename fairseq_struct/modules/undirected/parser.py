@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from fairseq_struct.modules.sentence_encoder import within
 from fairseq_struct.modules.undirected.factors import Biaffine, Bilinear
-from fairseq_struct.modules.undirected.graph import FactorGraph, Variable
+from fairseq_struct.modules.undirected.graph import FactorGraph
 from fairseq_struct.modules.undirected.passes import Passes
 from fairseq_struct.modules.undirected.tree_marginals import TreeMarginals, TreeSupport
+from fairseq_struct.modules.undirected.variables import Variable
 from fairseq_struct.structure.dependency import DependencyTrees
 
 # Orders of the updates in a pass. The published parser updates heads and modifiers from their old
@@ -91,12 +92,13 @@ class UndirectedParser(nn.Module):
         self.encoder, self.order = encoder, ORDERS[order]
         self.passes = passes or Passes()
         self.decode_single_root = decode_single_root
+        trees = TreeMarginals(projective=False, single_root=single_root)
         self.graph = FactorGraph(
             {
-                "x": Variable("identity"),
-                "h": Variable("relu", (size,), dropout),
-                "m": Variable("relu", (size,), dropout),
-                "y": Variable(TreeMarginals(projective=False, single_root=single_root)),
+                "x": Variable("identity", shape=(None, encoder.size)),
+                "h": Variable("relu", (size,), dropout, shape=(None, size)),
+                "m": Variable("relu", (size,), dropout, shape=(None, size)),
+                "y": Variable(trees, shape=(None, None)),
             },
             {
                 "heads": Bilinear("x", "h", encoder.size, size),

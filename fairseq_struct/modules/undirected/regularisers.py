@@ -12,6 +12,8 @@ from entmax import sparsemax
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from fairseq_struct.errors import InputError
+
 # Values this far outside of a domain count as inside: sums of float32 probabilities are not exact,
 # and those of lower precision are off by a few units in the last place.
 SLACK, UNITS = 1e-4, 4
@@ -195,6 +197,18 @@ def total(each: Tensor) -> Tensor:
     """Sums over all dimensions but the first, (batch,); of half precision in float32."""
     each = in_full_precision(each)
     return each.flatten(1).sum(1) if each.dim() > 1 else each
+
+
+def diverged(what: str) -> InputError:
+    """The error for numbers of a minimisation that are not finite.
+
+    Args:
+        what: the numbers, with their verb.
+    """
+    return InputError(
+        f"{what} not finite: the energy of this network has no lower bound, and its minimisation "
+        "has diverged; use fewer passes or smaller weights (a lower learning rate)"
+    )
 
 
 def in_full_precision(numbers: Tensor) -> Tensor:

@@ -5,8 +5,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from fairseq_struct.errors import InputError
-from fairseq_struct.modules.undirected.regularisers import Regulariser, in_full_precision
+from fairseq_struct.modules.undirected.regularisers import (
+    Regulariser,
+    diverged,
+    in_full_precision,
+)
 from fairseq_struct.structure.dependency import DependencyTrees
 
 # The dual problem is solved to this accuracy of the marginals.
@@ -99,8 +102,4 @@ class TreeMarginals(Regulariser):
         if t.dim() != 3 or t.size(1) != t.size(2):
             raise ValueError(f"variable {name}: trees need (batch, n, n), not {tuple(t.shape)}")
         if not t.isfinite().all():
-            raise InputError(
-                f"the arc scores of variable {name} are not finite: the energy of this network has "
-                "no lower bound, and its minimisation has diverged; use fewer passes or smaller "
-                "weights (a lower learning rate)"
-            )
+            raise diverged(f"the arc scores of variable {name} are")
