@@ -11,11 +11,12 @@ from fairseq_struct.metrics.boundaries import (
     aligned_steps,
     boundaries_above,
     boundary_f1,
+    inner_boundaries,
     most_likely_boundaries,
 )
 from fairseq_struct.metrics.v_measure import contingency_table, v_measure
 
-F1, F1_THRESHOLD = "f1_tolerance_1", "f1_tolerance_1_threshold"
+F1, F1_THRESHOLD, F1_INNER = "f1_tolerance_1", "f1_tolerance_1_threshold", "f1_inner"
 
 
 @register_criterion("craft_imitation", dataclass=FairseqDataclass)
@@ -29,10 +30,11 @@ class CraftImitationCriterion(OwnTask, FairseqCriterion):
     likely action is the demonstrated one. While validating, there are (see
     ``metrics/boundaries.py``) ``f1_tolerance_1``, the mean over demonstrations of the F1 of as many
     boundaries as there are true ones; ``f1_tolerance_1_threshold``, the same where e_t is above
-    0.5; ``alignment``, the share of steps whose decoded subtask is right; and ``nmi``, the
-    normalised mutual information, by the arithmetic mean of both entropies, of the most likely
-    option and the true subtask over all steps. All are computed over the whole subset,
-    independently of the batches.
+    0.5; ``f1_inner``, the first without the end of the last subtask, which is known, over
+    demonstrations of two subtasks or more; ``alignment``, the share of steps whose decoded subtask
+    is right; and ``nmi``, the normalised mutual information, by the arithmetic mean of both
+    entropies, of the most likely option and the true subtask over all steps. All are computed over
+    the whole subset, independently of the batches.
     """
 
     own_task = "craft_imitation"
@@ -85,6 +87,8 @@ class CraftImitationCriterion(OwnTask, FairseqCriterion):
         for name in (F1, F1_THRESHOLD):
             if name in sums:
                 metrics.log_scalar(name, 100 * sums[name] / count, count, round=2)
+        if several := sums.get("with_inner"):
+            metrics.log_scalar(F1_INNER, 100 * sums[F1_INNER] / several, several, round=2)
         if "aligned" in sums:
             metrics.log_scalar("alignment", 100 * sums["aligned"] / steps, steps, round=2)
         if table is not None:
@@ -109,8 +113,11 @@ def scores_of_subtasks(found, sample: dict, probabilities: bool) -> dict[str, Te
     """
     true = sample["boundaries"]
     predicted = most_likely_boundaries(found.ends, true)
+    inner = [inner_boundaries(some, true) for some in (predicted, true)]
     sums = {
         F1: boundary_f1(predicted, true).sum(),
+        F1_INNER: boundary_f1(*inner).sum(),
+        "with_inner": inner[1].any(1).sum(),
         "aligned": aligned_steps(predicted, true, sample["subtasks"]).sum(),
     }
     if probabilities:

@@ -32,7 +32,7 @@ def data_of_training(
         if place.is_dir():
             return place
     raise InputError(
-        f"its dictionaries are in the folder that it was trained on, but there is no folder "
+        f"it needs the folder of data that it was trained on, but there is no folder "
         f"{' or '.join(map(str, places))}; name it ({option})"
     )
 

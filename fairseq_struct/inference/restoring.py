@@ -57,6 +57,8 @@ def restore(path: str | Path, data: str | Path | None = None) -> Restored:
         facts = training_facts(cfg, state)
         data = place_of_data(cfg, path) if data is None else data
     if data is not None:
+        if "data" not in cfg["task"]:
+            raise InputError(f"{path}: it was trained without a folder of data; leave out --data")
         cfg["task"]["data"] = str(data)
     _unset_for_training(cfg)
     task = build_task(cfg, path)

@@ -3,7 +3,8 @@
 The measures are those of the code of Ordered Memory Policy Networks (Lu et al., 2021). A boundary
 is the last step of a subtask. An end e_t says that a subtask ended at t - 1, so e_1 says nothing,
 and the end of the last subtask is the end of the demonstration, which needs no prediction: it is a
-boundary among the predicted ones and among the true ones. If a step follows it, the action
+boundary among the predicted ones and among the true ones, so that F1 is at least 1 / n where n
+subtasks are told. :func:`inner_boundaries` are those without it. If a step follows it, the action
 ``done``, that step is not looked at.
 """
 
@@ -44,6 +45,20 @@ def boundaries_above(ends: Tensor, true: Tensor, threshold: float = 0.5) -> Tens
     """
     steps, last = _steps(true)
     return ((ends.roll(-1, 1) > threshold) & (steps < last)) | (steps == last)
+
+
+def inner_boundaries(boundaries: Tensor, true: Tensor) -> Tensor:
+    """Boundaries before the end of the last subtask.
+
+    Args:
+        boundaries: (batch, steps) booleans, predicted or true ones.
+        true: (batch, steps) booleans, the true boundaries, the last one included.
+
+    Returns:
+        (batch, steps) booleans.
+    """
+    steps, last = _steps(true)
+    return boundaries & (steps < last)
 
 
 def _steps(true: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,16 +1,20 @@
 """Draw learning curves from training logs: mean and range over seeds (Shen's thesis, chapter 5).
 
 A ``return`` is that of the episodes that ended in an epoch of training, against the steps of the
-environment; other metrics are those of the validation part, against updates.
+environment; other metrics are those of the validation part, against updates. With ``--returns`` one
+more panel has the returns at the end of training by the number of options, from records.
 """
 
 import argparse
+import re
+from collections import defaultdict
 from pathlib import Path
 
 from fairseq_struct.errors import InputError, report_plainly
 from fairseq_struct.files.text_files import read_text
 from fairseq_struct.files.whole_files import whole_file
 from fairseq_struct.pages.curves.learning_curves import Panel, Run, write_learning_curves
+from fairseq_struct.records.results import read_results
 from fairseq_struct.records.training_log import logged
 
 LABELS = {
@@ -61,6 +65,24 @@ def panels_of(curves: list[list[str]]) -> list[Panel]:
     ]  # fmt: skip
 
 
+def returns_by_options(records: Path, experiment: str) -> list[Panel]:
+    """A panel of the returns of variants k2, k3, …; none if no seed has all of them.
+
+    Raises:
+        InputError: the records cannot be read.
+    """
+    found: dict[int, dict[int, float]] = defaultdict(dict)
+    for result in read_results(records):
+        options = re.fullmatch(r"k(\d+)", result.variant)
+        if result.experiment == experiment and options and RETURN in result.metrics:
+            found[result.seed][int(options[1])] = result.metrics[RETURN]
+    every = sorted({count for row in found.values() for count in row})
+    runs = [
+        (every, [row[count] for count in every]) for row in found.values() if len(row) == len(every)
+    ]
+    return [Panel("at the end", "options", LABELS[RETURN], {"ocn": runs})] if runs else []
+
+
 def draw(figure: Path, panels: list[Panel], title: str):
     """Write the figure.
 
@@ -84,11 +106,18 @@ def main():
         metavar=("TITLE", "METRIC", "NAME", "FOLDER"),
         help="a curve: title of its panel; metric; name; folder of the runs, one for each seed",
     )  # fmt: skip
+    parser.add_argument(
+        "--returns", nargs=2, metavar=("RECORDS", "EXPERIMENT"),
+        help="results.jsonl, and the experiment with variants by number of options",
+    )  # fmt: skip
     args = parser.parse_args()
     for _, metric, _, _ in args.curve:
         if metric not in LABELS:
             raise InputError(f"unknown metric {metric!r}; choose one of: {', '.join(LABELS)}")
-    draw(args.figure, panels_of(args.curve), args.title)
+    panels = panels_of(args.curve)
+    if args.returns:
+        panels += returns_by_options(Path(args.returns[0]), args.returns[1])
+    draw(args.figure, panels, args.title)
     print(args.figure)
 
 

@@ -2,8 +2,8 @@
 # Learning curves of the runs that are there, as PNG (Shen's thesis, figures 16, 17 and 19 to 21).
 #   recipes/option_controller/curves.sh FIGURE [FILE]
 # FIGURE is 16_dense, 16_sparse, 17_dense or 17_sparse: return by steps of the environment, S1 and
-# S2; 19: F1, alignment and NMI by updates; 20: the same, and 21: action accuracy, by the number of
-# options. FILE is figure_FIGURE.png beside this recipe by default. Runs are those of the settings
+# S2; 19: F1, alignment and NMI by updates; 20: the same, and 21: action accuracy, and returns at the
+# end (of the records), by the number of options. FILE is figure_FIGURE.png beside this recipe by default. Runs are those of the settings
 # in the environment, which policies.sh explains; all their seeds are drawn.
 
 source "$(dirname "${BASH_SOURCE[0]}")/policies.sh"
@@ -12,7 +12,7 @@ figure=${1:-}
 usage="curves.sh FIGURE [FILE]"
 one_of figure "$figure" 16_dense 16_sparse 17_dense 17_sparse 19 20 21
 settings_of 1 # the seeds are not used
-curves=()
+curves=() ends=()
 
 # curve TITLE METRIC NAME : add a curve of $parent, if it has a run.
 curve() {
@@ -24,7 +24,7 @@ returns() {
     local reward=$1 task variant
     shift
     for task in "$@"; do
-        for variant in ocn moe ppo; do
+        for variant in ocn moe compile ppo; do
             fine_tuning_of "$variant" "$task" "$reward"
             curve "$task, $reward" return "$variant"
         done
@@ -48,7 +48,10 @@ imitations() {
 case "$figure" in
     16_*) returns "${figure#16_}" ADC CAD DCA ;;
     17_*) returns "${figure#17_}" BADC ACBD CABD ;;
-    21) imitations action_accuracy "action accuracy" k2 k3 k4 k5 ;;
+    21)
+        imitations action_accuracy "action accuracy" k2 k3 k4 k5
+        ends=(--returns "$results" s1_options_count)
+        ;;
     *)
         variants=(ocn ocn_t1 ompn)
         [ "$figure" = 19 ] || variants=(k2 k3 k4 k5)
@@ -58,4 +61,4 @@ case "$figure" in
         ;;
 esac
 [ ${#curves[@]} -gt 0 ] || fail "no run of figure $figure with these settings in $out"
-python "$here/curves.py" "${2:-$here/figure_$figure.png}" "${curves[@]}"
+python "$here/curves.py" "${2:-$here/figure_$figure.png}" "${curves[@]}" "${ends[@]}"

@@ -107,7 +107,7 @@ def test_measures_do_not_depend_on_batches(trained, data):
                 "--num-workers=0", "--no-progress-bar", "--log-format=json")
             for size in (7, 200)]  # fmt: skip
     values = [dict(re.findall(r'"valid_(loss|f1\w+|a\w+|nmi)": "([\d.]+)"', log)) for log in logs]
-    assert values[0] == values[1] and len(values[0]) == 6
+    assert values[0] == values[1] and len(values[0]) == 7
     expected = validated(trained[1])
     assert {name: float(v) for name, v in values[0].items()}.items() <= expected.items()
 

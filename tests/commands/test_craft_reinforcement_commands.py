@@ -272,7 +272,7 @@ def test_bad_input_is_refused_before_training(skills, trained, tmp_path):
     assert not list(tmp_path.glob("*.pt"))
 
 
-def test_rollouts_refuse_what_the_policy_does_not_know(trained, skills, capsys):
+def test_rollouts_refuse_what_the_policy_does_not_know(trained, skills, tmp_path, capsys):
     cases = [
         ([trained[0], "AC"], "this policy knows CA"),
         ([skills, "CC"], "takes C 2 times"),
@@ -282,6 +282,7 @@ def test_rollouts_refuse_what_the_policy_does_not_know(trained, skills, capsys):
         ([skills, "--picture=a.tex"], "--picture ends in .gif, .html, .png, .svg"),
         ([skills, "--picture=none/a.gif"], "none: no such folder"),
         (["none.pt"], "none.pt: no such file"),
+        ([trained[0], "--data", tmp_path], "trained without a folder of data; leave out --data"),
     ]
     for arguments, message in cases:
         assert main(["rollout", *map(str, arguments)]) == 2

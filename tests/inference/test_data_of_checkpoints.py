@@ -65,8 +65,8 @@ def test_missing_data_are_told_with_the_option_and_the_places(project, tmp_path,
     path = stored_in(tmp_path / "b" / "runs" / "x" / "a.pt", data, project / "runs" / "x")
     assert main(["parse", str(path)]) == 2
     assert capsys.readouterr().err == (
-        f"error: {path}: its dictionaries are in the folder that it was trained on, but there is "
-        f"no folder {data} or {tmp_path}/b/none/data-bin; name it (--data FOLDER, data= in "
+        f"error: {path}: it needs the folder of data that it was trained on, but there is no "
+        f"folder {data} or {tmp_path}/b/none/data-bin; name it (--data FOLDER, data= in "
         "Python)\n"
     )
 

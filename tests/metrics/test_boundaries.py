@@ -7,6 +7,7 @@ from fairseq_struct.metrics.boundaries import (
     aligned_steps,
     boundaries_above,
     boundary_f1,
+    inner_boundaries,
     most_likely_boundaries,
 )
 
@@ -53,6 +54,16 @@ def test_equal_ends_and_the_first_one():
 def test_f1(predicted, tolerance, expected):
     found = boundary_f1(marks(predicted), TRUE[:1], tolerance)
     assert found.tolist() == pytest.approx([expected])
+
+
+def test_inner_boundaries_are_without_the_end_that_is_known():
+    assert inner_boundaries(TRUE, TRUE).equal(marks("..|....", "|...|.."))
+    assert inner_boundaries(marks("||.||.|", "......|"), TRUE).equal(marks("||.|...", "......."))
+    # Ends that say nothing: the last boundary is given, the others are those of the first steps.
+    predicted = most_likely_boundaries(torch.zeros(2, 7), TRUE)
+    assert boundary_f1(predicted, TRUE).tolist() == pytest.approx([1 / 2, 4 / 5])
+    inner = [inner_boundaries(some, TRUE) for some in (predicted, TRUE)]
+    assert boundary_f1(*inner).tolist() == pytest.approx([0.0, 2 / 3])
 
 
 def test_f1_by_loops():

@@ -120,6 +120,7 @@ def test_parameters_of_other_demonstrations_are_refused():
         ({"train_options": "0,1,2,3"}, "--train-options 0,1,2,3: the options are 0 to 2"),
         ({"train_options": "first"}, "--train-options first: the options are 0 to 2"),
         ({"train_options": "1"}, "--train-options needs --initial-model"),
+        ({"initial_model": "no-such.pt", "train_options": "all"}, "no-such.pt: no such file"),
         ({"initial_model": "x.pt", "reset_options": True}, "needs --train-options"),
         ({"reset_options": True}, "--reset-options needs --initial-model"),
         ({"freeze_controller": True}, "--freeze-controller needs --initial-model"),

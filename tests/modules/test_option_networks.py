@@ -226,6 +226,8 @@ def test_parts_that_do_not_fit():
         merge([OptionPool.of(1, sizes()), OptionPool.of(1, replace(sizes(), observation=9))])
     with pytest.raises(ValueError, match="needs an option"):
         merge([])
+    with pytest.raises(TypeError, match="such as model.options; not OptionController"):
+        merge([OptionController(pool, controller)])
     with pytest.raises(ValueError, match="a controller of 2 options is above 3"):
         OptionController(pool, Controller(sizes(2), 1))
     with pytest.raises(ValueError, match="different sizes"):

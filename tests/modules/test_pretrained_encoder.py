@@ -111,6 +111,7 @@ def test_transformers_missing_is_one_line_with_its_install_command(tmp_path, mon
 
     (tmp_path / "vocab.txt").write_text("[UNK]\n")
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(DependencyError, match=r"pip install 'fairseq-struct\[transformers\]'") as error:
+    install = r"pip install 'fairseq-struct\[transformers\]'"
+    with pytest.raises(DependencyError, match=install) as error:
         PretrainedEncoder(tmp_path)
     assert "\n" not in str(error.value)

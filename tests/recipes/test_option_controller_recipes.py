@@ -9,6 +9,7 @@ import torch
 from fairseq_commands import ROOT, start
 
 from fairseq_struct.records.paper_values import paper_values
+from fairseq_struct.records.results import Result, append_result
 
 RECIPES = ROOT / "recipes" / "option_controller"
 TINY = {
@@ -104,11 +105,33 @@ def test_the_options_of_two_models_are_merged_and_experts_take_single_steps(tmp_
     assert status == 0 and "s2_cabd_dense bot: return 4.00  success 100.00" in said, said
 
 
+def module_of(name):
+    spec = importlib.util.spec_from_file_location(name, RECIPES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_returns_by_options_are_those_of_seeds_with_all_of_them(tmp_path):
+    records = tmp_path / "results.jsonl"
+    for variant, seed, value in (
+        ("k3", 1, 0.9), ("k2", 1, 0.4), ("k2", 2, 0.5), ("ocn", 1, 0.1), ("k3", 3, 0.8),
+        ("k2", 3, 0.6),
+    ):  # fmt: skip
+        append_result(records, Result(
+            "s1_options_count", variant, {"return": value}, {}, "reduced", "Craft", seed, 10, "cpu",
+            1.0, "options_count.sh",
+        ))  # fmt: skip
+    curves = module_of("curves")
+    (panel,) = curves.returns_by_options(records, "s1_options_count")
+    assert panel.curves == {"ocn": [([2, 3], [0.4, 0.9]), ([2, 3], [0.6, 0.8])]}
+    assert curves.returns_by_options(records, "another") == []
+    curves.draw(tmp_path / "21.png", [panel], "")
+    assert (tmp_path / "21.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_every_subtask_has_an_option_of_its_own():
-    spec = importlib.util.spec_from_file_location("policies", RECIPES / "policies.py")
-    policies = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(policies)
-    own_options = policies.own_options
+    own_options = module_of("policies").own_options
     thesis = np.array([[0.96, 0.07, 0.03], [0.00, 0.02, 0.95], [0.01, 0.98, 0.01]])
     assert own_options(thesis) == (0, 2, 1)
     # The best option of both subtasks goes where it is missed most; the worst has none.

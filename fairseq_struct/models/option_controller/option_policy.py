@@ -1,5 +1,6 @@
 """New controllers over frozen options for fairseq (Shen's thesis, section 5.2.3)."""
 
+import logging
 from dataclasses import dataclass, field
 from typing import Optional  # fairseq cannot read "str | None"
 
@@ -18,6 +19,8 @@ from fairseq_struct.modules.option_controller.policy import (
     PolicyOutput,
 )
 from fairseq_struct.modules.option_controller.stored_options import has_options, stored_options
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -139,6 +142,11 @@ def _read(path: str, craft) -> Pool:
     parameters, about = read_imitation(path, "--options-from")
     try:
         check_same(own, about, "the checkpoint", but=("tasks",))
+        if any(".between." in f".{name}" for name in parameters):
+            logger.warning(
+                f"--options-from {path}: its controllers between the highest and the options are "
+                "left out; only the options are reused"
+            )
         return stored_options(parameters, craft.observation_size)
     except (InputError, ValueError) as error:
         raise InputError(f"--options-from {path}: {error}") from None

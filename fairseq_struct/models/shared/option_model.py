@@ -17,6 +17,7 @@ from fairseq_struct.models.shared.imitation_model import (
 )
 from fairseq_struct.modules.option_controller import CellSizes, Controller
 
+ALL = "all"
 INITIAL_STATES = "network.controller.initial.weight"
 
 
@@ -44,7 +45,7 @@ class OptionConfig(FairseqDataclass):
         default=None,
         metadata={
             "help": "with --initial-model: the only options that learn, such as 2 or 0,2, counted "
-            "from 0 (default: all)"
+            f"from 0; or {ALL} (default: {ALL})"
         },
     )
     reset_options: bool = field(
@@ -127,7 +128,7 @@ def highest_controller(cfg: OptionConfig, about: Mapping, options: int) -> Contr
 
 def _numbers(given: str | None, count: int) -> set[int] | None:
     """The options that ``--train-options`` names, of ``count``."""
-    if given is None:
+    if given in (None, ALL):
         return None
     parts = [part.strip() for part in str(given).split(",")]
     if not all(part.isdecimal() and int(part) < count for part in parts):

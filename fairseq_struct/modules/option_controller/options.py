@@ -120,8 +120,14 @@ def merge(pools: Iterable[Pool]) -> Pool:
 
     Raises:
         ValueError: there is none, or kinds, sizes, observations or actions differ.
+        TypeError: something else than a pool is among them.
     """
     pools = list(pools)
+    for pool in pools:
+        if not isinstance(pool, Pool):
+            raise TypeError(
+                f"pools of options are joined, such as model.options; not {type(pool).__name__}"
+            )
     latent = [not isinstance(pool, OptionPool) for pool in pools]
     if not any(latent):
         return OptionPool(option for pool in pools for option in pool)
