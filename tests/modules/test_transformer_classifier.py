@@ -6,6 +6,7 @@ import pytest
 import torch
 from small_lists import WORDS, batch_of_lists
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_struct.modules.transformer_classifier import TransformerClassifier, sinusoids
 
@@ -44,6 +45,29 @@ def logits_of(classifier, tokens, lengths):
         hidden = nn.functional.gelu(layer.linear1(layer.norm2(states)))
         states = states + layer.linear2(hidden)
     return classifier.output(classifier.norm(states[-1]))
+
+
+class Operations(TorchDispatchMode):
+    """Names of all operations."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.names.add(function.overloadpacket.__name__)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_torchs_slow_kernel_for_evaluation_is_left_out(enabled, monkeypatch):
+    """And the program's own choice stays as it is."""
+    monkeypatch.setattr(torch.backends.mha, "_is_fastpath_enabled", enabled)
+    classifier, data = network().eval(), batch_of_lists(3)
+    with torch.inference_mode(), Operations() as operations:
+        classifier(data.tokens, data.lengths)
+    assert not any("multi_head" in name or "encoder_layer" in name for name in operations.names)
+    assert torch.backends.mha.get_fastpath_enabled() is enabled
 
 
 @pytest.mark.parametrize("training", [True, False])  # torch has a second path for evaluation
