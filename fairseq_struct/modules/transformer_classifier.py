@@ -119,7 +119,7 @@ class TransformerClassifier(Classifier):
 def _plain_attention() -> Iterator[None]:
     """Leave out torch's kernel for evaluation.
 
-    On CPUs, it takes four times as long for a thousand words, and keeps all their weights.
+    On CPUs, it takes several times as long for long sentences, and keeps all weights of a batch.
     """
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
