@@ -34,8 +34,10 @@ def configuration(cpu=False, backend="nccl", method=None, size=1):
         distributed_backend=backend, distributed_no_spawn=False, distributed_port=-1, device_id=0,
         tpu=False, pipeline_model_parallel=False,
     )  # fmt: skip
-    return SimpleNamespace(common=SimpleNamespace(cpu=cpu, tpu=False),
-                           distributed_training=distributed)  # fmt: skip
+    return SimpleNamespace(
+        common=SimpleNamespace(cpu=cpu, tpu=False, seed=1), common_eval=SimpleNamespace(path=None),
+        dataset=SimpleNamespace(batch_size=1, max_tokens=None), distributed_training=distributed,
+    )  # fmt: skip
 
 
 def called(monkeypatch, cfg):
