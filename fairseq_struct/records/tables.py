@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from fairseq_struct.records.commands import command_of, other_commands
 from fairseq_struct.records.results import Result
 from fairseq_struct.records.rows import STDERR, Row, rows_of, shared
 
 SCALES = {"paper": "The paper's setting", "reduced": "Scaled down from the paper's setting"}
-_SEED_IN_COMMAND = re.compile(r"(\bSEEDS?=|--seed )('?)\d+\2(?!\S)")
-_SEEDS_IN_COMMAND = re.compile(r"\bSEEDS='\d+( \d+)+'")
 _QUANTITY = re.compile(r"(.+)_(\d+)")
 _LOOSE_QUANTITY = re.compile(r"(.+?)_(\d.*)")  # accuracy_200_300, f1_10_arguments
 WIDEST = 9  # cells of a line
@@ -61,7 +60,12 @@ def markdown_table(
     if published or any(row.paper(column.name) for row in rows for column in columns):
         told.append("In brackets: the paper's")
     told.append("; ".join(dict.fromkeys(item.device for item in results)))
-    lines = [f"{'. '.join(filter(None, told))}. Command: `{command_of(results)}`"]
+    told.append(f"Command: `{command_of(results)}`")
+    told += [
+        f"Of {', '.join(f'`{row}`' for row in named)}: `{command}`"
+        for command, named in other_commands(results).items()
+    ]
+    lines = [". ".join(filter(None, told))]
     columns = [_with_published(column, published) for column in columns]
     further = [Column(one.name, (*one.cells, *[""] * len(published))) for one in further]
     names = (*(f"`{row.variant}`" for row in rows), *published)
@@ -113,22 +117,6 @@ def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
     if any(row.minutes >= 0.5 for row in rows):
         share("minutes", [f"{row.minutes:.0f}" for row in rows], "{} minutes")
     return phrases, columns
-
-
-def command_of(results: Sequence[Result]) -> str:
-    """Command of the first record, with VARIANT for its variant and SEED for seeds that vary.
-
-    A command that lists its seeds lists those of all trainings. Records of trainings come before
-    others, and, if seeds vary, commands that name seeds.
-    """
-    vary = len({item.seed for item in results}) > 1
-    first = min(results, key=lambda item: (not item.updates, vary and "SEED" not in item.command))
-    command = first.command.replace(f" {first.variant}", " VARIANT")
-    if vary:
-        command = _SEED_IN_COMMAND.sub(r"\1SEED", command)
-        seeds = sorted({item.seed for item in results if item.updates or not first.updates})
-        command = _SEEDS_IN_COMMAND.sub(f"SEEDS='{' '.join(map(str, seeds))}'", command)
-    return command
 
 
 def _by_quantity(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:

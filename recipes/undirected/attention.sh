@@ -8,7 +8,7 @@
 #
 # Environment, beside that of ../common.sh; SEEDS is 1, with SIZE=cpu 1 2 3:
 #   SIZE     paper (the default; for a GPU): all examples, size 256, 150,000 updates; or cpu: a
-#            tenth of the examples, size 64, 20,000 updates
+#            tenth of the examples, size 64, 8,000 updates
 #   UPDATES  training updates
 #   HIDDEN   d, size of embeddings, queries, keys, values
 #   LR       learning rate; with SIZE=cpu it falls linearly to 0
@@ -30,7 +30,7 @@ hidden=256 updates=150000 lr=0.0001 share=1 preset=undirected_attention_completi
 own_seeds=(1)
 if [ "$size" = cpu ]; then
     remember SIZE cpu
-    hidden=64 updates=20000 lr=0.002 share=0.1 preset+=_cpu scale=reduced
+    hidden=64 updates=8000 lr=0.002 share=0.1 preset+=_cpu scale=reduced
     own_seeds=(1 2 3)
 fi
 numbers HIDDEN UPDATES

@@ -83,12 +83,6 @@ def test_rows_that_differ_by_seed_alone_are_one_with_mean_and_deviation():
     assert "deviation over 3 seeds; 10 updates" in markdown_table(results)
 
 
-def test_a_command_that_lists_seeds_lists_those_of_all_records():
-    commands = "recipes/toy.sh top_k", *["SEEDS='2 3' recipes/toy.sh top_k"] * 2
-    table = markdown_table([result(seed=seed, command=c) for seed, c in enumerate(commands, 1)])
-    assert "`SEEDS='1 2 3' recipes/toy.sh VARIANT`" in table
-
-
 @pytest.mark.parametrize("change", [{"updates": 20}, {"scale": "paper"}, {"data": "other data"}])
 def test_runs_of_another_setting_keep_their_own_row(change):
     assert [row.seeds for row in rows_of([result(), result(seed=2, **change)])] == [(1,), (2,)]
