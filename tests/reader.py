@@ -124,6 +124,7 @@ def make_folder(folder: Path) -> Path:
             write(f"MULTI30K/{name}.{language}", words * count)
         write(f"PTB/ptb.{split}.txt", words * count)
         rows = [f"{text}\t{label}" for text, label in zip(words, "1010", strict=True)] * count
+        write(f"my/{split}.tsv", rows)
         write(f"SST/{'dev' if split == 'valid' else split}.tsv", rows)
         write(f"UD/{'dev' if split == 'valid' else split}.conllu", _SENTENCES * count)
     _write_formulas(write)

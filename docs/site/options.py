@@ -169,7 +169,7 @@ def _default(action: Action, value: object) -> str:
         return "required"
     value = getattr(value, "value", value)
     said = re.search(r"\(default: ([\w.]+)\)$", action.help or "")
-    if value in (None, SUPPRESS, "", "???") or (action.nargs == 0 and not value):
+    if value in (None, SUPPRESS, "", "???", ()) or (action.nargs == 0 and not value):
         return f"`{said[1]}`" if said else ""
     return f"`{value}`"
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.records.commands import command_of
 from fairseq_struct.records.lists import read_list
 from fairseq_struct.records.paper_values import paper_values
 from fairseq_struct.records.results import read_results, results_of
 from fairseq_struct.records.rows import Row, rows_of
-from fairseq_struct.records.commands import command_of
 
 LIST = "experiments.tsv"
 

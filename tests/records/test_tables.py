@@ -191,6 +191,7 @@ def test_report_renews_marked_tables_and_check_notices_stale_ones(tmp_path):
     assert page.read_text().startswith("before\n<!--") and page.read_text().endswith("after\n")
     assert "`top_k`" in page.read_text() and "old" not in page.read_text()
     assert main([*arguments, "--check"]) == 0
+    assert main(["report", "--check", "--recipes", str(tmp_path / "nowhere")]) == 2
 
 
 def test_a_table_without_records_says_so_and_one_of_nothing_is_an_error(tmp_path, capsys):

@@ -87,7 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="corpus", metavar="CORPUS", required=True)
     for layout in corpora.LAYOUTS.values():
         command = commands.add_parser(layout.name, help=layout.summary, description=layout.summary)
-        command.add_argument("path", metavar="PATH", type=Path, help="folder of the corpus")
+        command.add_argument(
+            "path", metavar="PATH", type=Path, help=f"folder of the corpus, with {layout.files}"
+        )
         source, target = layout.languages[:2]
         for side, default in (("source", source), ("target", target)):
             command.add_argument(
@@ -108,7 +110,8 @@ def add_plain(commands: argparse._SubParsersAction) -> argparse.ArgumentParser:
     for split in SPLITS:
         command.add_argument(
             f"--{split}-pref", required=True, metavar="PREFIX",
-            help="path without .LANG, or - once: standard input, a tab between the sentences",
+            help="aligned text files, a sentence a line, without their .LANG; or - once: standard "
+            "input, a tab between the sentences",
         )  # fmt: skip
     for side in ("source", "target"):
         command.add_argument(f"--{side}-lang", required=True, metavar="LANG", help="file suffix")

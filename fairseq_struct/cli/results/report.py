@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from fairseq_struct.cli.shared.paths import require
+from fairseq_struct.errors import InputError
 
 NAME = "report"
 HELP = "write the tables of results in Markdown files from recipes/*/results.jsonl"
@@ -41,10 +42,14 @@ def run(args: argparse.Namespace) -> int:
     """Rebuild or check the tables.
 
     Raises:
-        InputError: a file is missing, a table needs records that do not exist, or no experiment
-            has the name to show.
+        InputError: a file is missing, there are no recipes, a table needs records that do not
+            exist, or no experiment has the name to show.
     """
     require(files=[] if args.show else args.files)
+    if not args.recipes.is_dir():
+        raise InputError(
+            f"{args.recipes}: no such folder; run this in a checkout, or give --recipes"
+        )
     from fairseq_struct.files.text_files import read_text
     from fairseq_struct.files.whole_files import whole_file
     from fairseq_struct.records.marked_tables import fill_tables, known_table_of, marked_files

@@ -42,6 +42,7 @@ class Layout:
     Attributes:
         name: name on the command line.
         summary: one line for ``--help``.
+        files: which files its folder has, for ``--help``.
         languages: languages of the corpus, the default source and target first.
         options: default preparation.
         read: reader; it takes the folder, the source and the target language.
@@ -49,6 +50,7 @@ class Layout:
 
     name: str
     summary: str
+    files: str
     languages: tuple[str, ...]
     options: TextOptions
     read: Callable[..., ParallelCorpus]
@@ -147,14 +149,9 @@ def read_kftt_ja_en(folder: str | Path, source_lang: str, target_lang: str) -> P
                     f"{orig / name} has {len(references[split])}"
                 )
     return ParallelCorpus(
-        "kftt_ja_en",
-        source_lang,
-        target_lang,
-        splits,
-        tokenised=True,
-        references=references,
+        "kftt_ja_en", source_lang, target_lang, splits, tokenised=True, references=references,
         provenance={"train": train},
-    )
+    )  # fmt: skip
 
 
 def read_tanaka_ja_en(folder: str | Path, source_lang: str, target_lang: str) -> ParallelCorpus:
@@ -229,6 +226,7 @@ LAYOUTS = {
         Layout(
             "multi30k",
             "Multi30k image captions (raw text; en, de, fr)",
+            "train.LANG, val.LANG, test_2016_flickr.LANG",
             ("en", "de", "fr"),
             TextOptions(subwords=10000),
             read_multi30k,
@@ -236,6 +234,7 @@ LAYOUTS = {
         Layout(
             "iwslt17_de_en",
             "IWSLT 2017 German-English TED talks",
+            "train.tags.de-en.LANG, IWSLT17.TED.SET.de-en.LANG.xml; or a folder above it",
             ("de", "en"),
             TextOptions(subwords=32000),
             read_iwslt17_de_en,
@@ -243,6 +242,8 @@ LAYOUTS = {
         Layout(
             "kftt_ja_en",
             "Kyoto Free Translation Task, Japanese-English (tokenised by its owner)",
+            "data/tok/kyoto-train.cln.LANG, and kyoto-dev.LANG and kyoto-test.LANG in data/tok and "
+            "data/orig",
             ("ja", "en"),
             TextOptions(tokenise="none", subwords=32000),
             read_kftt_ja_en,
@@ -250,6 +251,7 @@ LAYOUTS = {
         Layout(
             "tanaka_ja_en",
             "Tanaka corpus, Japanese-English (tokenised and lower-cased by its owner)",
+            f"train.LANG, whose last {TANAKA_TEST_PAIRS} pairs become the test set, and dev.LANG",
             ("ja", "en"),
             TextOptions(tokenise="none", subwords=8000),
             read_tanaka_ja_en,
