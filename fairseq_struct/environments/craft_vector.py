@@ -114,7 +114,8 @@ class CraftVectorEnv(gymnasium.vector.VectorEnv):
             episode, whether the time limit has; and the information.
 
         Raises:
-            ValueError: no such action, or an episode that should have been reset.
+            ValueError: no such action, a world that was never reset, or an episode that should have
+                been.
         """
         return self.advance(lambda active: self.worlds.step(actions, active))
 
@@ -127,6 +128,8 @@ class CraftVectorEnv(gymnasium.vector.VectorEnv):
             act: given (num_envs,) booleans of the worlds that go on, acts in them, and returns what
                 :meth:`.CraftWorlds.step` does.
         """
+        if None in self._generators:
+            raise ValueError("the worlds must be reset before their first step")
         ended = self.worlds.ended
         if self.autoreset_mode is AutoresetMode.DISABLED and ended.any():
             raise ValueError(f"world {ended.argmax()} has ended; reset it before the next step")

@@ -171,12 +171,14 @@ class CraftWorlds:
             ``out``, or a new array of that shape.
 
         Raises:
-            ValueError: an array of another shape.
+            ValueError: another array.
         """
         shape = self.count, self.options.observation_size
         out = np.empty(shape, np.float32) if out is None else out
         if out.shape != shape:
             raise ValueError(f"observations have the shape {shape}, not {out.shape}")
+        if out.dtype != np.float32 or not out.flags.c_contiguous:
+            raise ValueError("observations are written into a contiguous array of float32")
         kernel = observe_windows if self.options.observation == "windows" else observe_grid
         kernel(self.arrays, len(self.options.channels), out)
         return out
@@ -194,6 +196,8 @@ class CraftWorlds:
         for name, array in self.arrays._asdict().items():
             if name not in state or np.shape(state[name]) != array.shape:
                 raise InputError(f"a state of other worlds of Craft: {name} does not fit")
+        if np.max(state["done"], initial=0) > len(self.options.task):
+            raise InputError("a state of other worlds of Craft: done does not fit")
         for name, array in self.arrays._asdict().items():
             array[:] = state[name]
 

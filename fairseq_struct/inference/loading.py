@@ -23,7 +23,7 @@ from fairseq_struct.inference.restoring import restore
 from fairseq_struct.inference.trained_model import TrainedModel
 
 # Abilities of a ``TrainedModel``; the first one that a model has is its main one.
-USUAL = ("parse", "classify", "translate", "score", "images", "complete")
+USUAL = ("parse", "classify", "translate", "score", "images", "complete", "rollout")
 
 
 def load(
@@ -38,9 +38,9 @@ def load(
 ):
     """Load a trained model as a :class:`.TrainedModel`, or as one of its tools.
 
-    The :class:`.TrainedModel` parses, classifies, translates or scores, as the model can. With an
-    ability, only the tool with this ability is loaded: see :mod:`.registry`. Another package may
-    register tools for its own models.
+    The :class:`.TrainedModel` parses, classifies, translates, scores or acts, as the model can.
+    With an ability, only the tool with this ability is loaded: see :mod:`.registry`. Another
+    package may register tools for its own models.
 
     Args:
         checkpoint: a file that fairseq-train wrote, or a folder that :func:`.export_model` wrote.
@@ -48,7 +48,7 @@ def load(
             the export.
         ability: purpose of the model, one of ``registry.ABILITIES``, or several, any of which will
             do. By default trees, labels of sentences or images, translations, scores of sentences
-            and completions, all that the model can.
+            completions and episodes, all that the model can.
         user_dir: folder with the needed models, tasks and tools, as for fairseq's commands. Its
             code is run.
         device: device of the model; the CPU by default.

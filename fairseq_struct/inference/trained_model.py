@@ -15,6 +15,7 @@ from fairseq_struct.inference.results.sequence_of_results import Results
 METHODS = {
     "parse": ("parse",), "classify": ("classify",), "translate": ("translate",),
     "score": ("score", "perplexity"), "images": ("classify_images",), "complete": ("complete",),
+    "rollout": ("rollout", "option_success", "trajectory"),
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from fairseq_struct.errors import InputError
 from fairseq_struct.records.results import Result
 
 STDERR = "_stderr"  # suffix of a metric that is the standard error of the metric before it
@@ -83,6 +84,23 @@ def rows_of(results: Iterable[Result]) -> list[Row]:
         key = item.variant, item.updates, item.scale, _without_seeds(item.data)
         groups.setdefault(key, []).append(item)
     return [Row(tuple(group)) for group in groups.values()]
+
+
+def rows_by_variant(results: Iterable[Result]) -> dict[str, Row]:
+    """The row of each variant, for figures, which cannot tell settings apart.
+
+    Raises:
+        InputError: records of one variant have several settings.
+    """
+    found: dict[str, Row] = {}
+    for row in rows_of(results):
+        if row.variant in found:
+            raise InputError(
+                f"{row.results[0].experiment} {row.variant}: its records differ in their updates, "
+                "scale or data; a figure needs those of one setting"
+            )
+        found[row.variant] = row
+    return found
 
 
 def names_of(results: Iterable[Result]) -> list[str]:

@@ -12,9 +12,6 @@ from fairseq_struct.data.prepared.demonstration_folder import read_part, read_ta
 from fairseq_struct.errors import InputError
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 
-# Options of models that start from another checkpoint, which may be gone once they are trained.
-ONLY_FOR_TRAINING = ("initial_model", "train_options", "reset_options", "freeze_controller")
-
 
 @dataclass
 class CraftImitationConfig(FairseqDataclass):
@@ -68,17 +65,6 @@ class CraftImitationTask(OwnCriterion, FairseqTask):
     def setup_task(cls, cfg: CraftImitationConfig, **kwargs):
         """Build the task."""
         return cls(cfg)
-
-    def build_model(self, cfg, from_checkpoint: bool = False):
-        """Build the model; one of a checkpoint does not read another checkpoint.
-
-        Raises:
-            InputError: the model is not one for this task, or does not fit it.
-        """
-        for name in ONLY_FOR_TRAINING if from_checkpoint else ():
-            if cfg.get(name):
-                cfg[name] = False if cfg[name] is True else None
-        return super().build_model(cfg, from_checkpoint)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
         """Load a part of the folder.

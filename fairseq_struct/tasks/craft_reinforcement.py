@@ -20,6 +20,12 @@ from fairseq_struct.tasks.practice import Practice, sums_of, worker
 
 SPLITS = ("train", "valid")
 VALIDATION_SEED = 1_000_003
+# What a rollout is made with and cut by; gamma and lambda may change, for they are in its numbers.
+OF_ROLLOUTS = (
+    "subtasks", "reward", "map_size", "kinds", "objects_per_kind", "workshops", "obstacles",
+    "time_limit", "observation", "done_action", "actors", "decisions", "rollout_epochs",
+    "batch_size",
+)  # fmt: skip
 
 
 @dataclass
@@ -38,9 +44,7 @@ class CraftReinforcementConfig(FairseqDataclass):
     objects_per_kind: int = field(default=1, metadata={"help": "objects of each kind"})
     workshops: int = field(default=0, metadata={"help": "workshops on the map"})
     obstacles: int = field(default=0, metadata={"help": "further obstacles on the map"})
-    time_limit: int = field(
-        default=64, metadata={"help": "steps after which an episode is cut"}
-    )
+    time_limit: int = field(default=64, metadata={"help": "steps after which an episode is cut"})
     observation: str = field(
         default="windows", metadata={"help": "windows around the agent, or the whole grid"}
     )
@@ -125,16 +129,6 @@ class CraftReinforcementTask(OwnCriterion, FairseqTask):
         """Build the task."""
         return cls(cfg)
 
-    def build_model(self, cfg, from_checkpoint: bool = False):
-        """Build the model; one of a checkpoint has its options in its own parameters.
-
-        Raises:
-            InputError: the model is not one for this task, or does not fit it.
-        """
-        if from_checkpoint and "options_from" in cfg:
-            cfg["options_from"] = None
-        return super().build_model(cfg, from_checkpoint)
-
     @property
     def minibatches(self) -> int:
         """Minibatches of one use of the decisions of an iteration, and of each worker.
@@ -189,7 +183,7 @@ class CraftReinforcementTask(OwnCriterion, FairseqTask):
 
     def training_state(self) -> dict:
         """What a checkpoint keeps beside the model: worlds, and the rollout that is in use."""
-        return {} if self._practice is None else self._practice.state()
+        return self._loaded or {} if self._practice is None else self._practice.state()
 
     def load_training_state(self, state: dict):
         """Go on from a :meth:`training_state` once training begins."""
@@ -203,8 +197,9 @@ class CraftReinforcementTask(OwnCriterion, FairseqTask):
                 rank * own, workers * own,
             )  # fmt: skip
             self._practice = Practice(
-                actors, model, self.cfg.decisions, self.cfg.rollout_epochs, self.minibatches
-            )
+                actors, model, self.cfg.decisions, self.cfg.rollout_epochs, self.minibatches,
+                {name: getattr(self.cfg, name) for name in OF_ROLLOUTS},
+            )  # fmt: skip
             if self._loaded is not None:
                 self._practice.load_state(self._loaded)
                 self._loaded = None

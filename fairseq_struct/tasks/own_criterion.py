@@ -32,7 +32,7 @@ class OwnCriterion:
         return super().build_criterion(cfg, *args, **kwargs)
 
     def build_model(self, cfg, from_checkpoint: bool = False):
-        """Build the model.
+        """Build the model; one of a checkpoint without the files that only training reads.
 
         Raises:
             InputError: the model is not one for this task.
@@ -41,4 +41,7 @@ class OwnCriterion:
         family = ARCH_MODEL_REGISTRY.get(name)
         if family is not None and not hasattr(family, self.needs):
             raise InputError(f"this task is for {self.models}, not for {family.__name__}")
+        for option in getattr(family, "ONLY_FOR_TRAINING", ()) if from_checkpoint else ():
+            if getattr(cfg, option, None):
+                setattr(cfg, option, False if getattr(cfg, option) is True else None)
         return super().build_model(cfg, from_checkpoint)

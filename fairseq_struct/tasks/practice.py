@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,15 @@ class Practice:
         decisions: of each actor in a rollout.
         epochs: how many times a rollout is used.
         minibatches: of each use.
+        settings: options that a rollout in use depends on, by name. A checkpoint's rollout is used
+            only with the same ones.
     """
 
-    def __init__(self, actors: Actors, model, decisions: int, epochs: int, minibatches: int):
-        self.actors, self.decisions = actors, decisions
+    def __init__(
+        self, actors: Actors, model, decisions: int, epochs: int, minibatches: int,
+        settings: Mapping[str, Any] | None = None,
+    ):  # fmt: skip
+        self.actors, self.decisions, self.settings = actors, decisions, dict(settings or {})
         self.epochs, self.minibatches = epochs, minibatches
         self.policy = model.acting(actors.count)
         self.position = epochs * minibatches  # of the next minibatch: the rollout is used up
@@ -65,15 +71,14 @@ class Practice:
         """What later minibatches of all workers depend on, as tensors."""
         if not self.rollout:
             return {}
-        return {"workers": self._all, "position": self.position, "steps": self.environment_steps}
+        return {"workers": self._all, "position": self.position, "steps": self.environment_steps,
+                "settings": self.settings}  # fmt: skip
 
     def load_state(self, state: dict[str, Any]):
-        """Go on from a :meth:`state`; with another number of workers, new episodes begin."""
+        """Go on from a :meth:`state`; of other workers or settings, new episodes begin."""
         own = worker()[0]
-        if len(state["workers"]) != worker()[1]:
-            logger.warning(
-                f"the checkpoint is of {len(state['workers'])} workers: new episodes begin"
-            )
+        if other := self._other(state):
+            logger.warning(f"the checkpoint is of {other}: new episodes begin")
             self.environment_steps = state["steps"]
             self.actors.go_on_anew([_arrays(one["actors"]) for one in state["workers"]])
             return
@@ -84,6 +89,17 @@ class Practice:
         self.position, self.environment_steps = state["position"], state["steps"]
         self.log = dict.fromkeys(("return", "success", "steps", "episodes"), 0.0)
         self._all = state["workers"]
+
+    def _other(self, state: dict[str, Any]) -> str:
+        """What a state was made with that is not so here."""
+        if (workers := len(state["workers"])) != worker()[1]:
+            return f"{workers} worker{'s' * (workers > 1)}"
+        known = state.get("settings", self.settings)
+        return ", ".join(
+            f"--{name.replace('_', '-')} {known.get(name)}"
+            for name, value in self.settings.items()
+            if known.get(name) != value
+        )
 
     def _roll(self, model):
         """Make a rollout, and tell the other workers what a checkpoint needs of it."""

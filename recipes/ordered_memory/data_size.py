@@ -14,20 +14,22 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from fairseq_struct.errors import InputError, report_plainly  # noqa: E402
+from fairseq_struct.files.whole_files import whole_file  # noqa: E402
 from fairseq_struct.records.results import read_results  # noqa: E402
+from fairseq_struct.records.rows import rows_by_variant  # noqa: E402
 
 
 def curves(records: Path) -> dict[str, dict[int, list[float]]]:
     """Accuracies of each model by the number of training expressions.
 
     Raises:
-        InputError: there are none.
+        InputError: there are none, or several settings of a model and a number.
     """
-    found: dict = defaultdict(lambda: defaultdict(list))
-    for result in read_results(records):
-        if result.experiment == "listops_data_size":
-            model, number = result.variant.rsplit(", ", 1)
-            found[model][int(number)].append(result.metrics["accuracy"])
+    found: dict = defaultdict(dict)
+    results = (one for one in read_results(records) if one.experiment == "listops_data_size")
+    for variant, row in rows_by_variant(results).items():
+        model, number = variant.rsplit(", ", 1)
+        found[model][int(number)] = [result.metrics["accuracy"] for result in row.results]
     if not found:
         raise InputError(f"{records}: no record of listops_data_size")
     return found
@@ -49,7 +51,8 @@ def main():
         )  # fmt: skip
     axes.set(xlabel="expressions (a tenth validates)", ylabel="accuracy (%)", title="ListOps")
     axes.legend()
-    figure.savefig(args.figure, dpi=150)
+    with whole_file(args.figure) as file:
+        figure.savefig(file, format="png", dpi=150)
     print(args.figure)
 
 

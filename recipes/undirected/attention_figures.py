@@ -21,7 +21,9 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from fairseq_struct.errors import InputError, report_plainly  # noqa: E402
+from fairseq_struct.files.whole_files import whole_file  # noqa: E402
 from fairseq_struct.records.results import read_results  # noqa: E402
+from fairseq_struct.records.rows import rows_by_variant  # noqa: E402
 from fairseq_struct.records.scoring import log_of  # noqa: E402
 
 ORDERS = {"forward-backward": "", "random": "_random_order"}
@@ -32,17 +34,20 @@ def learning_curves(runs: Path) -> dict[str, dict[str, dict[int, list[float]]]]:
     """Accuracies of all seeds by update, by number of passes, by order.
 
     Raises:
-        InputError: there is no run, or one that did not end.
+        InputError: there is no run, one that did not end, or runs of a variant with several
+            settings.
     """
     found: dict = {order: {} for order in ORDERS}
+    settings: dict[str, Path] = {}
     for folder in sorted(runs.glob("*/*/seed_*")):
         variant = folder.parent.parent.name
-        passes, *rest = variant.split("_random_order")
+        order = "random" if variant.endswith(ORDERS["random"]) else "forward-backward"
+        passes = variant.removesuffix(ORDERS[order])
         if passes != "random_k" and not FIXED.fullmatch(passes):
             continue
-        curve = found["random" if rest else "forward-backward"].setdefault(
-            passes, defaultdict(list)
-        )
+        if settings.setdefault(variant, folder.parent) != folder.parent:
+            raise InputError(f"{folder.parent.parent}: runs of several settings; keep those of one")
+        curve = found[order].setdefault(passes, defaultdict(list))
         for values in log_of(folder).splits["valid"].values():
             curve[int(values["num_updates"])].append(values["accuracy"])
     if not any(found.values()):
@@ -54,19 +59,15 @@ def by_updates(records: Path) -> dict[str, dict[int, list[float]]]:
     """Test accuracies of all seeds by number of variable updates, by order.
 
     Raises:
-        InputError: there is no record.
+        InputError: there is no record, or a variant has records of several settings.
     """
-    found: dict = {order: defaultdict(list) for order in ORDERS}
-    for result in read_results(records):
-        for order, suffix in ORDERS.items():
-            variant = result.variant.removesuffix(suffix)
-            if (
-                result.experiment == "sequence_completion"
-                and FIXED.fullmatch(variant)
-                and result.variant == variant + suffix
-            ):
-                updates = round(result.metrics["variable_updates"])
-                found[order][updates].append(result.metrics["accuracy"])
+    found: dict = {order: {} for order in ORDERS}
+    results = (one for one in read_results(records) if one.experiment == "sequence_completion")
+    for variant, row in rows_by_variant(results).items():
+        order = "random" if variant.endswith(ORDERS["random"]) else "forward-backward"
+        if FIXED.fullmatch(variant.removesuffix(ORDERS[order])):
+            updates = round(row.results[0].metrics["variable_updates"])
+            found[order][updates] = [result.metrics["accuracy"] for result in row.results]
     if not any(found.values()):
         raise InputError(f"{records}: no record of sequence_completion")
     return found
@@ -118,7 +119,8 @@ def main():
     if source is None:
         raise InputError(f"figure {args.figure} needs --{needed}")
     figure = (draw_learning if args.figure == "5.5" else draw_updates)(source)
-    figure.savefig(args.output, dpi=150)
+    with whole_file(args.output) as file:
+        figure.savefig(file, format="png", dpi=150)
     print(args.output)
 
 

@@ -132,6 +132,14 @@ def test_other_dictionaries_are_told(tmp_path):
         average_checkpoints(paths[:2])
 
 
+def test_other_tasks_of_demonstrations_are_told(tmp_path):
+    texts = [torch.tensor(list(text), dtype=torch.uint8) for text in (b"AB, BA", b"BA, AB")]
+    paths = [save(tmp_path / f"{n}.pt", about=text) for n, text in enumerate(texts)]
+    with pytest.raises(InputError, match=r"1\.pt: trained on other tasks than .*0\.pt"):
+        average_checkpoints(paths)
+    average_checkpoints([paths[0], save(tmp_path / "2.pt", about=texts[0])])
+
+
 def test_no_model_and_no_paths(tmp_path):
     torch.save({"weights": 1}, tmp_path / "x.pt")
     with pytest.raises(InputError, match=r"x\.pt: not a checkpoint of fairseq"):

@@ -117,7 +117,8 @@ def test_a_policy_acts_as_in_validation(trained, capsys):
     said = capsys.readouterr().out
     assert re.match(r"CA: success \d+\.\d\d %, return [01]\.\d{4}, \d+\.\d steps \(30 epi", said)
     assert re.search(r"^option\tA\tC\n0\t[\d.]+\t[\d.]+\n1\t[\d.]+\t[\d.]+\n", said, re.MULTILINE)
-    tool = fairseq_struct.load(checkpoint, ability="rollout")
+    tool = fairseq_struct.load(checkpoint)
+    assert tool.abilities == ("rollout",)
     found = tool.rollout("CA", 20, seed=1_000_003)
     last = [line for line in logged(log, "valid_return") if "valid_return" in line][-1]
     assert last["valid_return"] == pytest.approx(found.returns.mean(), abs=1e-4)
@@ -278,6 +279,7 @@ def test_rollouts_refuse_what_the_policy_does_not_know(trained, skills, tmp_path
         ([skills, "CC"], "takes C 2 times"),
         ([skills, "CA", "--objects-per-kind=0"], "must be a whole number, at least 1"),
         ([skills, ""], "must be subtasks in order"),
+        ([skills, "--episode=3"], "--episode needs --picture"),
         ([skills, "--episodes=0"], "--episodes must be 1 or more"),
         ([skills, "--picture=a.tex"], "--picture ends in .gif, .html, .png, .svg"),
         ([skills, "--picture=none/a.gif"], "none: no such folder"),

@@ -211,6 +211,10 @@ def test_the_tool_refuses_images_of_another_size_or_type(trained):
     for shape in [(2, 14, 13), (14, 14), (0, 14, 14)]:
         with pytest.raises(InputError, match="images must be one or more, of 14 by 14 pixels"):
             model.classify_images(np.zeros(shape, np.uint8))
+        with pytest.raises(InputError, match="images must be one or more, of 14 by 14 pixels"):
+            model.complete(np.zeros(shape, np.uint8), np.zeros((14, 14), bool))
+    with pytest.raises(InputError, match="passes must be 1 or more, not 0"):
+        model.prototypes(0)
     for shape in [(7, 14), (3, 14, 14)]:
         with pytest.raises(InputError, match="the mask must have 14 by 14 pixels"):
             model.complete(np.zeros((2, 14, 14), np.uint8), np.zeros(shape, bool))

@@ -108,6 +108,13 @@ def test_what_has_ended_must_be_reset_where_nothing_resets_itself():
         ours.step(np.zeros(2, int))
 
 
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_worlds_must_be_reset_before_their_first_step(mode):
+    ours = CraftVectorEnv(2, autoreset_mode=mode, size=5, kinds="AC")
+    with pytest.raises(ValueError, match="must be reset before their first step"):
+        ours.step(np.zeros(2, int))
+
+
 def test_the_next_step_after_an_end_only_resets():
     ours = CraftVectorEnv(2, task="C", size=5, kinds="AC", time_limit=3)
     ours.reset(seed=1)

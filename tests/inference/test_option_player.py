@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from fairseq_struct.environments.craft_rules import CraftOptions
-from fairseq_struct.inference.option_controller.player import OptionPlayer
+from fairseq_struct.errors import InputError
+from fairseq_struct.inference.option_controller.player import OptionPlayer, rollout_of
 
 CRAFT = CraftOptions("A", size=4, kinds="A", done_action=True, observation="grid", time_limit=99)
 
@@ -54,3 +55,28 @@ def test_an_option_that_does_a_subtask_need_not_say_so(player):
 def test_steps_after_all_subtasks_are_shown_with_the_last(player):
     seen = player.trajectory()
     assert seen.subtasks == ["A"] * CRAFT.time_limit and not seen.success
+
+
+def test_worlds_that_the_policy_was_not_made_for_are_refused(player):
+    for world, message in (
+        ({"kinds": "AB"}, "this policy: made with kinds 'A', but the environment has 'AB'"),
+        ({"observation": "windows"}, "made with observation 'grid'"),
+        ({"size": 5}, "made with size 4"),
+        ({"colour": 1}, "unknown option 'colour'"),
+    ):
+        for verb in (player.rollout, player.option_success, player.trajectory):
+            with pytest.raises(InputError, match=message):
+                verb(**world)
+
+
+def test_numbers_out_of_range_are_refused(player):
+    for verb, given in (
+        (player.rollout, {"seed": -1}), (player.option_success, {"seed": -1}),
+        (player.trajectory, {"seed": -1}), (player.trajectory, {"episode": -1}),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match="(seed|episode) must be 0 or more, not -1"):
+            verb(**given)
+    with pytest.raises(InputError, match="seed must be 0 or more"):
+        rollout_of("bot", CRAFT, seed=-1)
+    with pytest.raises(InputError, match="unknown policy 'botx'.*'bot'"):
+        rollout_of("botx", CRAFT)

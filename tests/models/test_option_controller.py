@@ -1,10 +1,12 @@
 """Option-controller networks as fairseq's models: what is built, and what is refused."""
 
+import json
 import re
 from types import SimpleNamespace
 
 import pytest
 import torch
+from fairseq_commands import ROOT
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.option_controller.compile_policy import (
@@ -16,6 +18,7 @@ from fairseq_struct.models.option_controller.option_controller import (
     OptionControllerConfig,
     OptionControllerModel,
 )
+from fairseq_struct.models.option_controller.option_policy import OptionPolicyModel
 from fairseq_struct.models.option_controller.ordered_memory_policy import (
     OrderedMemoryPolicyConfig,
     OrderedMemoryPolicyModel,
@@ -27,6 +30,7 @@ from fairseq_struct.modules.option_controller import (
     OptionController,
     OptionPool,
 )
+from fairseq_struct.modules.option_controller.policy import OptionPolicy
 
 ABOUT = {"tasks": ["AC", "CD"], "kinds": "ACD", "observation": "windows", "observation_size": 9,
          "actions": 5}  # fmt: skip
@@ -116,6 +120,7 @@ def test_parameters_of_other_demonstrations_are_refused():
         ({"temperature": 0.0}, "--temperature must be above 0, not 0.0"),
         ({"levels": 0}, "--levels must be 1 or more"),
         ({"lower_controllers": 0}, "--lower-controllers must be 1 or more"),
+        ({"lower_controllers": 3}, "--lower-controllers needs --levels 2 or more"),
         ({"train_options": "3"}, "--train-options 3: the options are 0 to 2"),
         ({"train_options": "0,1,2,3"}, "--train-options 0,1,2,3: the options are 0 to 2"),
         ({"train_options": "first"}, "--train-options first: the options are 0 to 2"),
@@ -149,3 +154,22 @@ def test_baselines_that_cannot_be_built(family, config, message):
         family.build_model(config, TASK)
     with pytest.raises(InputError, match="is for --task craft_imitation"):
         family.build_model(config, SimpleNamespace())
+
+
+def test_a_model_of_another_architecture_is_no_initial_one(tmp_path):
+    given = ROOT / "tests" / "stored" / "ordered_memory_policy.pt"
+    about = json.loads(bytes(torch.load(given, weights_only=False)["model"]["about"].tolist()))
+    config = OptionControllerConfig(**SMALL, initial_model=str(given))
+    with pytest.raises(InputError, match=r"policy.pt: it is of another architecture"):
+        OptionControllerModel.build_model(config, SimpleNamespace(about=about))
+
+
+@pytest.mark.filterwarnings("ignore:for policy")  # a meta tensor copies nothing
+@pytest.mark.parametrize("place", [torch.float16, "meta"])
+def test_options_come_to_the_precision_and_device_of_the_policy(place):
+    pool = OptionPool.of(2, CellSizes(9, 5, 4, 6))
+    state = OptionPolicyModel(OptionPolicy(pool, 9, 5, 4, 6)).state_dict()
+    model = OptionPolicyModel(OptionPolicy(None, 9, 5, 4, 6)).to(place)
+    model.load_state_dict(state)
+    kinds = {(each.dtype, each.device.type) for each in model.parameters()}
+    assert len(kinds) == 1 and place in {*kinds.pop()} and model.option_count == 2

@@ -146,6 +146,20 @@ def test_half_precision_keeps_exact_probabilities(kind, levels):
             assert (found.log_probabilities - exact.log_probabilities).abs().max() < 0.5
 
 
+@pytest.mark.parametrize("levels", [1, 2])
+def test_acting_under_autocast(levels):
+    made, (observations, lengths, tasks) = network(levels=levels).float(), demonstrations()
+    exact = made(observations.float(), lengths, tasks)
+    with torch.autocast("cpu", torch.bfloat16):
+        state = made.begin(3, tasks)
+        for t in range(2):
+            said, state = made.step(observations[:, t].float(), state)
+    both = lengths > 1
+    torch.testing.assert_close(
+        said.log_probabilities[both], exact.log_probabilities[both, 1], atol=0.05, rtol=0.05
+    )
+
+
 def test_very_sure_policies_have_finite_losses_and_gradients():
     made, given = network(temperature=1.0).float(), demonstrations()
     with torch.no_grad():

@@ -173,7 +173,7 @@ def test_gradients(attention, generator):
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
-@pytest.mark.parametrize("dropout", [0.0, 0.4])
+@pytest.mark.parametrize("dropout", [0.0, 0.4, 1.0])
 def test_fused_steps_equal_plain_ones(attention, dropout, generator):
     memory = memory_of(attention, dropout=dropout)
     inputs = inputs_of(generator, 9, 4).requires_grad_()
@@ -194,14 +194,14 @@ def test_fused_steps_equal_plain_ones(attention, dropout, generator):
 
 def masked(cell):
     """The cell with dropout masks drawn in the order of the fused steps."""
-    step: dict = {}
+    step, keep = {}, 1 - cell.dropout.p
 
     def forward(vertical, horizontal):
         size = cell.size
         if not step.get("left"):
             slots = step["slots"].pop(0)
-            drawn = vertical.new_empty(slots, len(vertical), 6 * size).bernoulli_(0.6).div_(0.6)
-            step["left"] = list(drawn)
+            drawn = vertical.new_empty(slots, len(vertical), 6 * size).bernoulli_(keep)
+            step["left"] = list(drawn / (keep or 1))
         mask = step["left"].pop(0)
         given = torch.cat([vertical, horizontal], -1) * mask[:, : 2 * size]
         gates = cell.gates(cell.hidden(given).relu() * mask[:, 2 * size :])

@@ -55,8 +55,15 @@ def test_rows_are_trained_and_scored(tmp_path, monkeypatch, arguments, variant, 
     assert (f"variable_updates {updates} " in line) if updates else "variable_updates" not in line
     manifest = json.loads(next(tmp_path.rglob("manifest.json")).read_text())
     assert manifest["options"]["split"] == ("runs" if "runs" in arguments else "random")
-    if updates:
+    if "runs" in arguments:
+        with pytest.raises(InputError, match="no runs of attention.sh"):  # of the random split
+            draw(monkeypatch, "5.5", "--runs", tmp_path / "attention", tmp_path / "curves.png")
+    elif updates:
         draw(monkeypatch, "5.5", "--runs", tmp_path / "attention", tmp_path / "curves.png")
+        (shorter := tmp_path / "attention" / variant / "updates_1" / "seed_1").mkdir(parents=True)
+        with pytest.raises(InputError, match="several settings; keep those of one"):
+            draw(monkeypatch, "5.5", "--runs", tmp_path / "attention", tmp_path / "curves.png")
+        shorter.rmdir()
 
 
 def test_updates_are_drawn_from_records(tmp_path, monkeypatch):
@@ -79,6 +86,12 @@ def test_updates_are_drawn_from_records(tmp_path, monkeypatch):
         attention_figures.learning_curves(tmp_path)
     with pytest.raises(InputError, match="updates.html: figures are .png"):
         draw(monkeypatch, "5.6", "--records", records, tmp_path / "updates.html")
+    append_result(records, Result(
+        "sequence_completion", "k2", {"accuracy": 99.0, "variable_updates": 18}, {}, "reduced",
+        "runs", 3, 20, "cpu", 1.0, "attention.sh",
+    ))  # fmt: skip
+    with pytest.raises(InputError, match="completion k2: its records differ in their updates"):
+        attention_figures.by_updates(records)
 
 
 def draw(monkeypatch, figure, *arguments):

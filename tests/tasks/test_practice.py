@@ -29,8 +29,10 @@ def model():
     return Model()
 
 
-def practice_of(model):
-    return Practice(Actors(CraftWorlds(CRAFT, 4), seed=1), model, 5, epochs=2, minibatches=2)
+def practice_of(model, actors=4, decisions=5):
+    settings = {"actors": actors, "decisions": decisions}
+    worlds = CraftWorlds(CRAFT, actors)
+    return Practice(Actors(worlds, seed=1), model, decisions, 2, minibatches=2, settings=settings)
 
 
 def maps_of(practice):
@@ -63,3 +65,21 @@ def test_another_number_of_workers_begins_episodes_that_were_not_there(model):
     assert other.minibatch(model)["episodes"]["environment_steps"] == state["steps"] + 20
     assert other.rollout["starts"][:, 0].all() and maps_of(other).isdisjoint(known)
     assert other.actors.rollouts == 3
+
+
+@pytest.mark.parametrize("changed", [{"actors": 6}, {"decisions": 3}])
+def test_a_rollout_of_other_settings_is_not_used(model, changed, caplog):
+    whole = practice_of(model)
+    whole.minibatch(model)
+    known, state = maps_of(whole), whole.state()
+    other = practice_of(model, **changed)
+    other.load_state(state)
+    batch = other.minibatch(model)
+    (name,) = changed
+    assert f"the checkpoint is of --{name} {state['settings'][name]}: new" in caplog.text
+    assert batch["net_input"]["observations"].shape[:2] == (
+        other.actors.count // 2,
+        other.decisions,
+    )
+    assert batch["episodes"]["environment_steps"] > state["steps"]
+    assert maps_of(other).isdisjoint(known)

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="draw one episode: a page (.html), its steps (.svg, .png), or an animation (.gif)",
     )  # fmt: skip
     parser.add_argument(
-        "--episode", type=int, default=0, metavar="N",
+        "--episode", type=int, metavar="N",
         help="the episode of --picture, from 0 (default: 0)",
     )  # fmt: skip
     parser.add_argument("--reward", choices=("sparse", "dense"), help="reward of the episodes")
@@ -72,8 +72,10 @@ def run(args: argparse.Namespace) -> int:
     if args.picture and args.picture.suffix.lower() not in FORMATS:
         raise InputError(f"{args.picture}: --picture ends in {', '.join(FORMATS)}")
     for name, least in (("episodes", 1), ("episode", 0), ("seed", 0)):
-        if getattr(args, name) < least:
-            raise InputError(f"--{name} must be {least} or more, not {getattr(args, name)}")
+        if (given := getattr(args, name)) is not None and given < least:
+            raise InputError(f"--{name} must be {least} or more, not {given}")
+    if args.episode is not None and not args.picture:
+        raise InputError("--episode needs --picture")
     world = {name: getattr(args, name) for name in WORLD if getattr(args, name) is not None}
     tool = load_tool(args, NAME)
     task = tool.tasks[0] if args.task is None else args.task
@@ -87,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     if args.options_by_subtasks:
         _print_table(tool, args, {name: value for name, value in world.items() if name != "reward"})
     if args.picture:
-        _draw(tool.trajectory(task, args.episode, args.seed, **world), args.picture)
+        _draw(tool.trajectory(task, args.episode or 0, args.seed, **world), args.picture)
     return 0
 
 

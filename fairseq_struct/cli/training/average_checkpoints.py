@@ -103,7 +103,8 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
 
     Raises:
         InputError: there are no paths; a file is unreadable, unsafe or not a checkpoint; or the
-            models differ in the name or shape of a parameter, or in their dictionaries.
+            models differ in the name or shape of a parameter, in their dictionaries, or in their
+            tasks of demonstrations.
     """
     import torch
     from tqdm import tqdm
@@ -118,7 +119,11 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
             # Kept to compare with the next checkpoints; the values change, the shapes do not.
             shapes = {name: tuple(value.shape) for name, value in model.items()}
             words = state.get("task_state")
+            texts = {name: value for name, value in model.items() if value.dtype == torch.uint8}
         _check_same(model, path, shapes, paths[0])
+        for name, value in texts.items():  # what the demonstrations were of
+            if not torch.equal(model[name], value):
+                raise InputError(f"{path}: trained on other tasks than {paths[0]}")
         if not same_words(state.get("task_state"), words):
             raise InputError(f"{path}: trained with other dictionaries than {paths[0]}")
         for name, value in model.items():

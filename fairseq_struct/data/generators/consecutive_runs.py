@@ -14,6 +14,7 @@ import numpy as np
 from fairseq_struct.errors import InputError
 
 SYMBOLS, SHORTEST, LONGEST = 64, 8, 24
+MOST_SYMBOLS = 978  # with more, the numbers of the sequences would not fit into 16 bits
 SPLITS = ("random", "runs")
 # Shares of all examples, and of those that are left, in the test and in the validation part.
 TEST_SHARE, VALID_SHARE = 0.1, 0.02
@@ -44,8 +45,10 @@ def consecutive_runs(symbols: int = SYMBOLS) -> HiddenExamples:
         symbols: the numbers are 1 to this one, and the symbols 0 to this one minus 1.
 
     Raises:
-        InputError: fewer than 8 symbols.
+        InputError: fewer than 8 symbols, or more than 978.
     """
+    if symbols > MOST_SYMBOLS:
+        raise InputError(f"there can be {MOST_SYMBOLS} symbols at most, not {symbols}")
     if symbols < SHORTEST:
         raise InputError(f"runs of {SHORTEST} numbers need as many symbols, not {symbols}")
     lengths = range(SHORTEST, min(LONGEST, symbols) + 1)

@@ -168,6 +168,8 @@ def _problem(found: DrawnDemonstrations, tasks: Sequence[CraftOptions]) -> str |
         return "the number of steps"
     if found.actions.max() >= options.action_count:
         return "an action that does not exist"
+    if found.subtasks.max() >= len(options.kinds):
+        return "a subtask that does not exist"
     wanted = [options.subtasks for options in tasks]
     expected = np.concatenate([wanted[task] for task in found.tasks])
     owners = np.repeat(np.arange(len(found.tasks)), found.lengths)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from fairseq_struct.environments.craft_rules import CraftOptions
 from fairseq_struct.environments.craft_worlds import CraftWorlds
 from fairseq_struct.environments.rollouts.actors import Episodes, Policy
 from fairseq_struct.environments.rollouts.episodes import play
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.inference.reading import BATCH_WORDS
 
 BATCH_EPISODES = 256
@@ -113,7 +114,7 @@ class OptionPlayer:
         letters = sorted(set("".join(self.tasks))) if subtasks is None else subtasks
         table = np.zeros((self.model.option_count, len(letters)))
         for column, letter in enumerate(letters):
-            options = replace(self.worlds, **world, task=letter)
+            options = self._world(letter, world)
             for number in range(len(table)):
                 played = _played(
                     options, lambda worlds, i=number: self.model.single_option(i, worlds.count),
@@ -134,6 +135,7 @@ class OptionPlayer:
             InputError: as for :meth:`rollout`.
         """
         options = self._options(task, world)
+        _check_numbers(episode=episode, seed=seed)
         policy = self.model.acting(1, self.tasks.index(options.task))
         worlds, steps = CraftWorlds(options, 1), []
 
@@ -155,16 +157,18 @@ class OptionPlayer:
 
     def _options(self, task: str | None, world: dict) -> CraftOptions:
         task = self.tasks[0] if task is None else task
-        options = replace(self.worlds, **world, task=task)
         if task not in self.tasks:
             raise InputError(
                 f"task {task!r}: this policy knows {', '.join(self.tasks)}; train a new controller "
                 "over its options with --task craft_reinforcement"
             )
-        trained = self.worlds.observation_size, self.worlds.action_count
-        if (options.observation_size, options.action_count) != trained:
-            raise InputError("this world has other observations or actions than the policy's")
-        return options
+        return self._world(task, world)
+
+    def _world(self, task: str, world: Mapping[str, Any]) -> CraftOptions:
+        """The world of training with another task, and other options where ``world`` has some."""
+        found = CraftOptions.from_dict({**self.worlds.to_dict(), **world, "task": task})
+        found.refuse_others(self.worlds, "this policy")
+        return found
 
 
 def rollout_of(name: str, options: CraftOptions, episodes: int = 1000, seed: int = 1) -> Episodes:
@@ -175,9 +179,15 @@ def rollout_of(name: str, options: CraftOptions, episodes: int = 1000, seed: int
         options: task and maps.
         episodes: how many.
         seed: of maps and draws.
+
+    Raises:
+        InputError: another name, no episodes, or a negative seed.
     """
-    make = {"bot": _Bot, "random": _Random}[name]
-    generator = np.random.default_rng(seed)
+    makers = {"bot": _Bot, "random": _Random}
+    if name not in makers:
+        raise InputError(unknown_name("policy", name, makers))
+    _check_numbers(seed=seed)
+    make, generator = makers[name], np.random.default_rng(seed)
     return _played(options, lambda worlds: make(worlds, generator), episodes, seed)
 
 
@@ -215,6 +225,7 @@ def _played(
     """
     if episodes < 1:
         raise InputError(f"episodes must be 1 or more, not {episodes}")
+    _check_numbers(seed=seed)
     found = []
     for first in range(0, episodes, batch):
         numbers = range(first, min(first + batch, episodes))
@@ -222,3 +233,9 @@ def _played(
         played = play(worlds, make(worlds), seed, numbers, most_calls=1 if alone else None)
         found.append(played._replace(successes=worlds.done_subtasks > 0) if alone else played)
     return Episodes(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def _check_numbers(**given: int):
+    for name, number in given.items():
+        if number < 0:
+            raise InputError(f"{name} must be 0 or more, not {number}")

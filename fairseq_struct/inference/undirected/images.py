@@ -76,9 +76,10 @@ class ImageModel:
         """An image of each label, (labels, height, width), after some passes.
 
         Raises:
-            InputError: the network only classifies.
+            InputError: the network only classifies, or no passes.
         """
         self._need_directions("prototypes")
+        _check_passes(passes)
         labels = torch.arange(self.network.labels, device=self._device)
         return _grey(self.network.prototypes(labels, passes))
 
@@ -92,10 +93,11 @@ class ImageModel:
             passes: number of passes.
 
         Raises:
-            InputError: the network only classifies, or a size or a type does not fit.
+            InputError: the network only classifies, no passes, or a size or a type does not fit.
         """
         self._need_directions("completions")
-        images, hidden = np.asarray(images), np.asarray(hidden)
+        _check_passes(passes)
+        images, hidden = self._checked(images), np.asarray(hidden)
         if hidden.dtype != bool:
             raise InputError(f"the mask must have booleans, not {hidden.dtype}")
         if hidden.shape not in (self.network.shape[1:], images.shape):
@@ -117,17 +119,26 @@ class ImageModel:
         return " by ".join(map(str, self.network.shape[1:]))
 
     def _batches(self, images: np.ndarray) -> Iterator[Tensor]:
+        images = self._checked(images)
+        for place in range(0, len(images), self.batch_images):
+            yield pixels_of(images[place : place + self.batch_images]).to(self._device)
+
+    def _checked(self, images: np.ndarray) -> np.ndarray:
         images = np.asarray(images)
         if images.dtype != np.uint8:
             raise InputError(f"images must be bytes (uint8), from 0 to 255, not {images.dtype}")
         if images.ndim != 3 or not len(images) or images.shape[1:] != self.network.shape[1:]:
             raise InputError(f"images must be one or more, of {self._size} pixels")
-        for place in range(0, len(images), self.batch_images):
-            yield pixels_of(images[place : place + self.batch_images]).to(self._device)
+        return images
 
     def _need_directions(self, what: str):
         if not self.both_ways:
             raise InputError(f"an untied network only classifies, so it has no {what}")
+
+
+def _check_passes(passes: int | None):
+    if passes is not None and passes < 1:
+        raise InputError(f"the number of passes must be 1 or more, not {passes}")
 
 
 def _grey(images: Tensor) -> Tensor:

@@ -15,6 +15,8 @@ from fairseq_struct.models.shared.option_model import (
 )
 from fairseq_struct.modules.option_controller import OptionController, OptionPool
 
+LOWER = 2  # controllers on a level below the highest
+
 
 @dataclass
 class OptionControllerConfig(OptionConfig):
@@ -32,7 +34,8 @@ class OptionControllerConfig(OptionConfig):
         metadata={"help": "levels of controllers; below the highest they are options themselves"},
     )
     lower_controllers: int = field(
-        default=2, metadata={"help": "controllers on each level below the highest"}
+        default=LOWER,
+        metadata={"help": "with --levels: controllers on each level below the highest"},
     )
 
 
@@ -52,6 +55,8 @@ class OptionControllerModel(OptionModel):
         for name in ("levels", "lower_controllers"):
             if getattr(cfg, name) < 1:
                 raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
+        if cfg.levels == 1 and cfg.lower_controllers != LOWER:
+            raise InputError("--lower-controllers needs --levels 2 or more")
         if not math.isfinite(cfg.end_bias):
             raise InputError(f"--end-bias must be a number, not {cfg.end_bias}")
         about, below, between = task.about, cfg.options, []

@@ -106,7 +106,8 @@ class OptionPolicyModel(BaseFairseqModel):
         if self.policy.options is None and has_options(state_dict):
             try:
                 pool = stored_options(state_dict, self.policy.observation)
-                self.policy = self.policy.over(pool.to(self.policy.value[0].weight.device))
+                like = self.policy.value[0].weight
+                self.policy = self.policy.over(pool).to(like.device, like.dtype)
             except ValueError as error:
                 raise RuntimeError(str(error)) from None
         return super().load_state_dict(state_dict, strict, model_cfg, args)

@@ -19,6 +19,7 @@ from fairseq_struct.modules.option_controller import CellSizes, Controller
 
 ALL = "all"
 INITIAL_STATES = "network.controller.initial.weight"
+OTHERS = "it is of another architecture, or its sizes are others than the options"
 
 
 @dataclass
@@ -74,7 +75,7 @@ class OptionModel(ImitationModel):
                 if getattr(cfg, name):
                     raise InputError(f"--{name.replace('_', '-')} needs --initial-model")
             return
-        if cfg.reset_options and numbers is None:
+        if cfg.reset_options and cfg.train_options is None:
             raise InputError("--reset-options needs --train-options")
         self._take_over(cfg.initial_model, cfg.freeze_controller)
         for number, option in enumerate(self.network.options):
@@ -92,6 +93,8 @@ class OptionModel(ImitationModel):
         try:
             check_same(self.subject, about, "it", but=("tasks",))
             own = self.state_dict()
+            if own.keys() != given.keys():
+                raise InputError(OTHERS)
             states = _initial_states(own, self.subject["tasks"], given, about["tasks"], frozen)
             _check_shapes(own, given)
         except InputError as error:
@@ -154,7 +157,5 @@ def _initial_states(
 
 def _check_shapes(own: Mapping[str, Tensor], given: Mapping[str, Tensor]):
     free = {ABOUT, INITIAL_STATES}
-    if own.keys() != given.keys() or any(
-        own[name].shape != torch.as_tensor(given[name]).shape for name in own.keys() - free
-    ):
-        raise InputError("it is of another architecture, or its sizes are others than the options")
+    if any(own[name].shape != torch.as_tensor(given[name]).shape for name in own.keys() - free):
+        raise InputError(OTHERS)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from fairseq_struct.modules.option_controller.cell import CellSizes
 
@@ -149,9 +150,14 @@ def _perceptron(given: int, size: int, depth: int, outputs: int) -> nn.Sequentia
 
 
 def _run(layers: nn.Sequential, observations: Tensor, latents: Tensor) -> Tensor:
-    shape = torch.broadcast_shapes(observations.shape[:-1], latents.shape[:-1])
-    both = torch.cat([observations.expand(*shape, -1), latents.expand(*shape, -1)], -1)
-    return layers(both.to(layers[0].weight.dtype))
+    """Outputs for [x, z]; the first layer reads them apart, so that neither is repeated."""
+    first = layers[0]
+    observations, latents = (part.to(first.weight.dtype) for part in (observations, latents))
+    of_observations, of_latents = first.weight.split([observations.size(-1), latents.size(-1)], 1)
+    hidden = linear(observations, of_observations, first.bias) + linear(latents, of_latents)
+    for layer in layers[1:]:
+        hidden = layer(hidden)
+    return hidden
 
 
 def _exact(scores: Tensor) -> Tensor:

@@ -123,7 +123,7 @@ class Recursion:
             actions = _mixed(end, start.probabilities, _mixture(last, actions))  # 5.2.13, 5.2.17
             now = State(
                 [_mixed(end, *both) for both in zip(start.state.hidden, kept.hidden, strict=True)],
-                [torch.lerp(old, own, end)
+                [torch.lerp(old, own.to(old.dtype), end.to(old.dtype))
                  for own, old in zip(start.state.choices, kept.choices, strict=True)],
             )  # fmt: skip
             ends.append(end)
@@ -152,7 +152,7 @@ def _mixture(choice: Tensor, probabilities: Tensor) -> Tensor:
 
 def _mixed(end: Tensor, new: Tensor, old: Tensor) -> Tensor:
     """e new + (1 - e) old, exactly one of them where e is 1 or 0 (eq. 5.2.17)."""
-    return torch.lerp(old, new, end[..., None].to(old.dtype))
+    return torch.lerp(old, new.to(old.dtype), end[..., None].to(old.dtype))
 
 
 def _expected(ends: list[Tensor], state: State) -> Tensor:

@@ -64,7 +64,8 @@ class CellProducts:
             return None
         keep = 1 - self.probability
         slots, batch, size = like.shape
-        drawn = like.new_empty(slots, batch, 6 * size).bernoulli_(keep).div_(keep)
+        drawn = like.new_empty(slots, batch, 6 * size).bernoulli_(keep)
+        drawn.div_(keep or 1.0)  # nothing is kept at a probability of 1, as in torch
         return Masks(*drawn.split([size, size, 4 * size], 2))
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from fairseq_struct.data.generators.consecutive_runs import (
+    MOST_SYMBOLS,
+    SHORTEST,
     consecutive_runs,
     most_hidden,
     split_examples,
@@ -88,3 +90,13 @@ def test_bad_splits(arguments, message):
 def test_too_few_symbols():
     with pytest.raises(InputError, match="runs of 8 numbers need as many symbols, not 7"):
         consecutive_runs(7)
+
+
+def test_too_many_symbols_for_the_numbers_of_sequences(monkeypatch):
+    monkeypatch.setattr("fairseq_struct.data.generators.consecutive_runs.LONGEST", 8)
+    found = consecutive_runs(MOST_SYMBOLS)
+    assert len(np.unique(found.examples[:, 0])) == len(found.sequences) == 2 * (MOST_SYMBOLS - 7)
+    with pytest.raises(InputError, match="there can be 978 symbols at most, not 979"):
+        consecutive_runs(MOST_SYMBOLS + 1)
+    most = sum(2 * (MOST_SYMBOLS - n + 1) for n in range(SHORTEST, 25))
+    assert most <= np.iinfo(found.examples.dtype).max < most + 2 * 17
