@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TOP_LEVEL = {
     "setup.cfg",
     "pyproject.toml",
+    "CITATION.cff",
     "fairseq_struct",
     "user_dir",
     "preprocess",

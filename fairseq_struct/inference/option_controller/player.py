@@ -156,13 +156,13 @@ class OptionPlayer:
         )  # fmt: skip
 
     def _options(self, task: str | None, world: dict) -> CraftOptions:
-        task = self.tasks[0] if task is None else task
-        if task not in self.tasks:
+        options = self._world(self.tasks[0] if task is None else task, world)
+        if options.task not in self.tasks:
             raise InputError(
                 f"task {task!r}: this policy knows {', '.join(self.tasks)}; train a new controller "
                 "over its options with --task craft_reinforcement"
             )
-        return self._world(task, world)
+        return options
 
     def _world(self, task: str, world: Mapping[str, Any]) -> CraftOptions:
         """The world of training with another task, and other options where ``world`` has some."""
