@@ -92,14 +92,15 @@ class OptionPool(nn.ModuleList):
             found = _with_ends(cells.run(cells.observe(observations), states))
             return CellOutput(*(part.movedim(0, 1) for part in found))
         # Each option runs its own rows; then the rows are put back into their order.
-        rows = [(chosen == number).nonzero()[:, 0] for number in range(len(self))]
+        order = chosen.argsort(stable=True)
+        rows = order.split(chosen.bincount(minlength=len(self)).tolist())
         found = [
             _with_ends(cell(observations[own], None if states is None else states[own]))
             for cell, own in zip(self, rows, strict=True)
             if len(own)
         ]
-        order = torch.cat(rows).argsort()
-        return CellOutput(*(torch.cat(parts)[order] for parts in zip(*found, strict=True)))
+        back = order.argsort()
+        return CellOutput(*(torch.cat(parts)[back] for parts in zip(*found, strict=True)))
 
 
 def _with_ends(found: CellOutput) -> CellOutput:
