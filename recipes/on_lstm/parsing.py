@@ -1,4 +1,4 @@
-"""Score the trees of every layer of an ON-LSTM, and trivial trees, on a treebank's sentences.
+"""Score the trees of every layer of an ON-LSTM, or trivial trees, on a treebank's sentences.
 
 The numbers of the ON-LSTM paper are of other sentences: of the WSJ test set, and for WSJ10 of the
 whole treebank.
@@ -18,6 +18,7 @@ from fairseq_struct.records.scoring import publish, scoring_options
 from fairseq_struct.structure import spans as constituency
 
 TRIVIAL = ("right_branching", "left_branching", "balanced", "random")
+DRAWS = 5  # of random trees, as in the ON-LSTM paper
 LABELS = ("ADJP", "NP", "PP", "INTJ")
 
 
@@ -57,39 +58,50 @@ def overlap(trees, text: Path, known) -> float:
     return 100 * sum(line in lines for line in written) / len(trees)
 
 
-def main():
-    report_plainly()
-    parser = scoring_options(__doc__)
-    parser.add_argument("--checkpoint", type=Path, required=True, help="on_lstm_lm checkpoint")
-    parser.add_argument("--trees", type=Path, required=True, help="folder of .mrg files")
-    parser.add_argument("--sections", type=int, nargs="+", help="sections to use (default: all)")
-    args = parser.parse_args()
-    gold = read_evaluation_trees(args.trees, args.sections)
+def score_layers(args, gold):
+    """Rows of a checkpoint: the trees of each of its layers."""
     sentences = [" ".join(leaves_of(tree)) for tree in gold]
     first = fairseq_struct.load(args.checkpoint, layer=1)
-    made = made_by(args.checkpoint)
-    layers = first.model.tree_layers
-    vocabulary = first.vocabulary
-    args.data = f"{len(gold)} sentences; {made['text']}"
+    made, vocabulary = made_by(args.checkpoint), first.vocabulary
+    args.data += f"; {made['text']}"
     text = Path(made["data"]).parent / "text" / "train.txt"  # the prepared folder's layout
     if text.is_file():
         share = overlap(gold, text, lambda w: vocabulary.index(w) != vocabulary.words.unk())
         args.data += f"; {share:.0f} % of the sentences are in the training text"
-    rows = {
-        f"layer_{layer}": [
-            list(one.spans)
-            for one in fairseq_struct.load(args.checkpoint, layer=layer).trees(sentences)
-        ]
-        for layer in range(1, layers + 1)
-    }
-    generator = torch.Generator().manual_seed(1)
+    for layer in range(1, first.model.tree_layers + 1):
+        trees = fairseq_struct.load(args.checkpoint, layer=layer).trees(sentences)
+        metrics = score(gold, [list(one.spans) for one in trees])
+        publish(args, [{"metrics": metrics}], folder=Path(__file__).parent,
+                variant=f"layer_{layer}", seed=made["seed"], updates=made["updates"])  # fmt: skip
+
+
+def score_trivial(args, gold):
+    """Rows of trees that know nothing of the words; of random ones several draws."""
+    lengths = [len(leaves_of(tree)) for tree in gold]
     for name in TRIVIAL:
-        make = constituency.random_tree if name == "random" else getattr(constituency, name)
-        extra = (generator,) if name == "random" else ()
-        rows[name] = [make(len(leaves_of(tree)), *extra) for tree in gold]
-    for name, spans in rows.items():
-        publish(args, [{"metrics": score(gold, spans)}], folder=Path(__file__).parent,
-                variant=name, seed=made["seed"], updates=made["updates"])  # fmt: skip
+        runs = []
+        for seed in range(1, (DRAWS if name == "random" else 1) + 1):
+            if name == "random":
+                generator = torch.Generator().manual_seed(seed)
+                spans = [constituency.random_tree(length, generator) for length in lengths]
+            else:
+                spans = [getattr(constituency, name)(length) for length in lengths]
+            runs.append({"metrics": score(gold, spans), "seed": seed})
+        publish(args, runs, folder=Path(__file__).parent, variant=name)
+
+
+def main():
+    report_plainly()
+    parser = scoring_options(__doc__)
+    parser.add_argument(
+        "--checkpoint", type=Path, help="on_lstm_lm checkpoint (default: trivial trees)"
+    )
+    parser.add_argument("--trees", type=Path, required=True, help="folder of .mrg files")
+    parser.add_argument("--sections", type=int, nargs="+", help="sections to use (default: all)")
+    args = parser.parse_args()
+    gold = read_evaluation_trees(args.trees, args.sections)
+    args.data = f"{len(gold)} sentences"
+    (score_layers if args.checkpoint else score_trivial)(args, gold)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,50 @@
+"""The recipe of parsing with ON-LSTM: inputs that it refuses, and trivial trees."""
+
+import pytest
+from fairseq_commands import ROOT, start
+
+from fairseq_struct.records.results import read_results
+
+RECIPES = ROOT / "recipes" / "on_lstm"
+TREES = [
+    "(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))",
+    "(S (NP (PRP it)) (VP (VBZ sees) (NP (NP (DT the) (NN cat)) (PP (IN of) (NP (NN x))))))",
+]
+
+
+def run(*arguments, **settings):
+    """The status of wsj_parsing.sh, and its output."""
+    done = start("bash", RECIPES / "wsj_parsing.sh", *arguments, **settings)
+    said = done.communicate()[0]
+    return done.returncode, said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trivial"], "usage: wsj_parsing.sh CHECKPOINT|trivial TREES"),
+        (["none.pt", "x"], "none.pt: no such file"),
+        (["trivial", "nowhere"], "nowhere: no such file"),
+    ],
+)
+def test_bad_calls_end_in_one_sentence(arguments, message):
+    status, said = run(*arguments, RECORD="0")
+    assert status != 0 and message in said and said.count("\n") <= 2, said
+
+
+def test_random_trees_are_drawn_five_times(tmp_path):
+    (tmp_path / "wsj_0001.mrg").write_text("\n".join(TREES))
+    status, said = run("trivial", tmp_path, RECORD="0")
+    assert status == 0, said
+    lines = {line.split()[1].rstrip(":"): line for line in said.splitlines()}
+    assert list(lines) == ["right_branching", "left_branching", "balanced", "random"]
+    assert "f1_corpus 60.00 " in lines["right_branching"]
+    assert "(5 seeds)" in lines["random"] and "(5 seeds)" not in lines["balanced"]
+    score = [
+        "python", RECIPES / "parsing.py", "--experiment=wsj_parsing", "--scale=reduced",
+        "--command=x", "--trees", tmp_path, "--results", tmp_path / "results.jsonl",
+    ]  # fmt: skip
+    assert start(*score).wait() == 0
+    kept = read_results(tmp_path / "results.jsonl")
+    assert [one.seed for one in kept if one.variant == "random"] == [1, 2, 3, 4, 5]
+    assert all(one.data == "2 sentences" and one.updates == 0 for one in kept)
