@@ -1,16 +1,26 @@
 """Settings for all tests."""
 
 import os
+import sys
 import tempfile
 
-# Tiny tensors gain nothing from threads, and two programs with two threads each on two cores
-# mostly wait for one another. Set before torch is imported; programs that tests start inherit it.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Set before torch is imported; programs that tests start inherit it. Tiny tensors gain nothing
+# from threads: two programs with two threads each on two cores mostly wait for one another. And
+# what the tests compare to the last bit is what processors compute, also where there is a GPU.
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 # Processes meet at sockets in the temporary folder. Their paths have at most 107 bytes; the
 # longest that Python makes there is "/pymp-abcdefgh/listener-abcdefgh".
 if len(os.fsencode(tempfile.gettempdir())) > 107 - 32:
     tempfile.tempdir = os.environ["TMPDIR"] = "/tmp"
+
+# Kernels are compiled into this folder and run from there.
+with tempfile.NamedTemporaryFile() as program:
+    os.chmod(program.name, 0o700)
+    if not os.access(program.name, os.X_OK):
+        sys.exit(f"{tempfile.gettempdir()}: programs cannot run from this folder; name one in "
+                 "TMPDIR where they can")  # fmt: skip
 
 import pytest  # noqa: E402
 

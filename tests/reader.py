@@ -97,10 +97,11 @@ def blocks(page: Path) -> list[Block]:
 
 def command_of(block: Block, folder: Path) -> list[str]:
     """The command that runs a block; empty if the block only installs."""
+    there = f"cd {shlex.quote(str(folder))}"
     if block.language == "python":
         snippet = folder / "snippet.py"
         snippet.write_text(block.text)
-        return ["bash", "-c", f"cd {folder} && python snippet.py"]
+        return ["bash", "-c", f"{there} && python snippet.py"]
     cases = "\n".join(
         f"    [[ ! $line =~ {shlex.quote(pattern).strip(chr(39)).replace(' ', chr(92) + ' ')} ]]"
         f" || arguments+=({added})"
@@ -108,7 +109,7 @@ def command_of(block: Block, folder: Path) -> list[str]:
     )
     script = folder / "block.sh"
     script.write_text("\n".join([_WRAPPER.replace("SMALLER", cases), *block.lines, ""]))
-    return ["bash", "-c", f"cd {folder} && source ./block.sh"] if block.lines else []
+    return ["bash", "-c", f"{there} && source ./block.sh"] if block.lines else []
 
 
 def make_folder(folder: Path) -> Path:

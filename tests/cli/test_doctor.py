@@ -24,7 +24,8 @@ def by_name(checks: list[doctor.Check]) -> dict[str, doctor.Check]:
     return {check.name: check for check in checks}
 
 
-def test_healthy_machine(capsys):
+def test_healthy_machine(monkeypatch, capsys):
+    monkeypatch.delenv("DATA", raising=False)
     assert main(["doctor"]) == 0
     report = capsys.readouterr().out
     assert re.search(rf"^ok +fairseq-struct +{re.escape(__version__)}$", report, re.MULTILINE)
@@ -48,6 +49,7 @@ def test_broken_fairseq_fails_with_its_install_line(monkeypatch, capsys):
         raise DependencyError("fairseq is not installed", compat.INSTALL_LINE)
 
     monkeypatch.setattr(compat, "prepare", prepare)
+    monkeypatch.delenv("DATA", raising=False)
     assert main(["doctor"]) == 1
     report = capsys.readouterr().out
     assert re.search(r"^fail +fairseq +fairseq is not installed$", report, re.MULTILINE)

@@ -43,9 +43,9 @@ def test_listops_is_prepared_trained_validated_and_classified(tmp_path):
     classify = ["python", "-m", "fairseq_struct.cli.main", "classify", "--quiet",
                 f"--user-dir={plugin}", tmp_path / "toy_shape" / "checkpoint_last.pt"]  # fmt: skip
     words = shlex.join(map(str, classify))
-    printed, status = said("bash", "-c", f"{words} < {tmp_path / 'text'}")
+    printed, status = said("bash", "-c", f"{words} < {shlex.quote(str(tmp_path / 'text'))}")
     assert status == 0
     assert [line.split("\t")[0] in "0123456789" for line in printed.splitlines()] == [True, True]
-    printed, status = said("bash", "-c", f"{words} < {tmp_path / 'bad'}")
+    printed, status = said("bash", "-c", f"{words} < {shlex.quote(str(tmp_path / 'bad'))}")
     assert status == 2
     assert "line 2: no tree of --gold-trees listops: '[SM' (token 1) is the operator" in printed

@@ -177,7 +177,7 @@ def test_it_learns_to_translate(tmp_path):
     options = ["--max-tokens=600", "--lr=0.01", "--lr-scheduler=inverse_sqrt",
                "--warmup-updates=50", "--dropout=0", "--disable-validation", "--mix=top_k",
                "--schedule-end-update=600", "--schedule-warmup-updates=100"]  # fmt: skip
-    train(data_bin, tmp_path / "run", *options, "--max-update=300")
+    train(data_bin, tmp_path / "run", *options, "--max-update=600")
     output = run(
         "generate", data_bin, f"--user-dir={USER_DIR}", "--gen-subset=valid", "--source-lang=src",
         "--target-lang=tgt", f"--path={tmp_path}/run/checkpoint_last.pt", "--beam=1",

@@ -3,6 +3,7 @@
 import argparse
 import ast
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -41,21 +42,19 @@ NEVER_WRITTEN = {
 }
 
 
-def files() -> list[Path]:
-    """All files of the project: those git tracks, or would if they were added."""
-    if not (ROOT / ".git").exists():
-        pytest.skip("not a git checkout, so what belongs to the project is unknown")
+def files(*also: str) -> list[Path]:
+    """All files of the project: those git tracks, and those of further options of ``ls-files``."""
+    if not (ROOT / ".git").exists() or not shutil.which("git"):
+        pytest.skip("no git, or not its checkout, so what belongs to the project is unknown")
     # git refuses checkouts of other users.
-    command = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "--cached", "--others"]
-    listed = subprocess.run(
-        [*command, "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    command = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "--cached", *also]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [path for name in listed.splitlines() if (path := ROOT / name).is_file()]
 
 
 def texts() -> list[tuple[Path, str]]:
     found = []
-    for path in files():
+    for path in files("--others", "--exclude-standard"):
         try:
             found.append((path.relative_to(ROOT), path.read_text(encoding="utf-8")))
         except UnicodeDecodeError:  # a picture, for example

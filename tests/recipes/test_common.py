@@ -1,6 +1,7 @@
 """Functions of ``recipes/common.sh``, shared by all recipes, with stand-ins for fairseq."""
 
 import os
+import shlex
 import subprocess
 
 import pytest
@@ -8,7 +9,7 @@ from fairseq_commands import ROOT
 
 # The shortest possible recipe with two seeds.
 RECIPE = f"""
-source {ROOT}/recipes/common.sh
+source {shlex.quote(str(ROOT))}/recipes/common.sh
 usage="toy.sh one|two [DATA]"
 one_of variant "${{1:-}}" one two
 epochs=3 width=8

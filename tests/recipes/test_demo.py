@@ -171,7 +171,8 @@ def test_elsewhere_than_on_a_terminal_a_line_for_each_tenth():
     assert again.getvalue().splitlines() == ["  update 75 of 100", "  update 100 of 100"]
 
 
-def test_on_a_terminal_a_bar_that_goes_on_where_a_training_was_resumed():
+def test_on_a_terminal_a_bar_that_goes_on_where_a_training_was_resumed(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     told = Terminal()
     show_progress(LOG[-3:-1] + [line("train_inner", 40, loss=2.5)], 100, ("loss",), told)
     shown = re.split(r"[\r\n]+", told.getvalue().strip())

@@ -1,6 +1,7 @@
 """The recipes of UDGN: inputs that they refuse, and one run from end to end."""
 
 import json
+import re
 
 import pytest
 from fairseq_commands import ROOT, start
@@ -93,7 +94,7 @@ def test_dmv_of_a_folder_of_trees(tmp_path):
     (tmp_path / "trees" / "wsj_0001.dp").write_text("\n".join(3 * sentences))
     status, said = dmv_records(tmp_path, "trees", RECORD="0")
     assert status == 0, said
-    rows = dict(line.removeprefix("dmv ").split(": ", 1) for line in said.splitlines())
+    rows = dict(re.findall(r"^dmv (\w+): (.*)$", said, re.MULTILINE))
     learnt = {"dmv", "dmv_over_modifiers", "dmv_uniform", "dmv_attach_valence", "dmv_20_words"}
     assert rows.keys() == learnt | {"dmv_supervised", "right_chain", "left_chain", "random"}
     assert rows["dmv_supervised"].startswith("uas_10 100.00")

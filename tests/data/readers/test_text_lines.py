@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import shlex
 import sys
 import tempfile
 from types import SimpleNamespace
@@ -168,4 +169,5 @@ def test_plain_text_in_shards_tells_how_to_train(tmp_path, run):
         (tmp_path / split).write_text("a b\nc\n")
     files = [tmp_path / split for split in SPLITS]
     status, said, _ = run("plain_text", [*files, tmp_path / "out", "--shards", "2"])
-    assert status == 0 and f"train:    fairseq-struct train {tmp_path}/out --preset " in said
+    out = shlex.quote(f"{tmp_path}/out")
+    assert status == 0 and f"train:    fairseq-struct train {out} --preset " in said
