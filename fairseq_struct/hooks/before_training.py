@@ -12,11 +12,16 @@ import functools
 import importlib
 import importlib.util
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from fairseq_struct.errors import InputError
 
 LARGEST_SEED = 2**32 - 1
+# fairseq's programs for trained models that meet processes as training does, by their files. All
+# but the first set a size of batches themselves.
+_VALIDATION = "validate"
+_FOR_TRAINED_MODELS = (_VALIDATION, "eval_lm", "interactive")
 
 
 @functools.cache
@@ -53,25 +58,31 @@ def install() -> None:
 
     @functools.wraps(call)
     def call_main(cfg: Any, main: Callable[..., Any], **passthrough: Any) -> None:
-        check_run(cfg)
+        code = getattr(main, "__code__", None)
+        check_run(cfg, Path(code.co_filename).stem if code else "")
         call(cfg, main, **passthrough)
 
     utils.call_main = call_main
 
 
-def check_run(cfg: Any) -> None:
-    """Refuse a run whose batches have no size, or whose seed numpy does not take.
+def check_run(cfg: Any, program: str = "") -> None:
+    """Refuse a run without a model, whose batches have no size, or whose seed numpy does not take.
 
     Args:
         cfg: fairseq's configuration of a run.
+        program: name of its file. It trains if it is none of fairseq's for trained models.
 
     Raises:
-        InputError: neither ``--batch-size`` nor ``--max-tokens`` in training, or a seed out of
-            range.
+        InputError: neither ``--batch-size`` nor ``--max-tokens`` in training and validation, no
+            ``--path`` where a trained model is needed, or a seed out of range.
     """
-    trains = cfg.common_eval.path is None  # programs that do not train need a checkpoint
-    if trains and cfg.dataset.batch_size is None and cfg.dataset.max_tokens is None:
-        raise InputError("training needs a size of batches: give --batch-size or --max-tokens")
+    trains = program not in _FOR_TRAINED_MODELS
+    if not trains and cfg.common_eval.path is None:
+        raise InputError("no trained model: give its checkpoint to --path")
+    sized = cfg.dataset.batch_size is not None or cfg.dataset.max_tokens is not None
+    if (trains or program == _VALIDATION) and not sized:
+        purpose = "training" if trains else "validation"
+        raise InputError(f"{purpose} needs a size of batches: give --batch-size or --max-tokens")
     if cfg.common.seed is not None and not 0 <= cfg.common.seed <= LARGEST_SEED:
         raise InputError(f"--seed must be 0 to {LARGEST_SEED}, not {cfg.common.seed}")
 

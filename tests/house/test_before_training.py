@@ -38,6 +38,20 @@ def test_training_without_a_size_of_batches_is_refused(language_folder):
             "--criterion=structured_masked_lm", "--optimizer=adam")  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("program", "options", "message"),
+    [
+        ("validate", ["--batch-size=1"], "no trained model: give its checkpoint to --path"),
+        ("validate", ["--path=x.pt"], "validation needs a size of batches: give --batch-size or"),
+        ("eval_lm", [], "no trained model: give its checkpoint to --path"),
+    ],
+)
+def test_what_does_not_train_needs_a_model(language_folder, program, options, message):
+    with pytest.raises(InputError, match=message):
+        run(program, language_folder / "data-bin", f"--user-dir={USER_DIR}",
+            "--task=structured_masked_lm", *options)  # fmt: skip
+
+
 def test_the_folder_of_a_refused_training_stays_as_it_was(language_folder, tmp_path):
     for data, options in ((tmp_path / "none", []), (language_folder, ["--embed-dim=-1"])):
         with pytest.raises((InputError, RuntimeError)):
