@@ -148,7 +148,9 @@ install_torch() {
     else
         step 2 "installing torch $TORCH_VERSION for the processor"
         if ! try_pip install "${index[@]}" "torch==$TORCH_VERSION+cpu" numpy; then
-            if offline || ! logged 'No matching distribution found for torch'; then explain; fi
+            # With constraints of the user's own, pip calls a missing build a conflict.
+            if offline || ! logged 'No matching distribution found for torch|ResolutionImpossible'
+            then explain; fi
             notice "no build for processors only is at hand, so this takes the default one, which" \
                 "includes CUDA's libraries (several GB); to avoid that:" \
                 "make TORCH_INDEX=<your index with CPU builds> install"

@@ -113,6 +113,19 @@ def test_from_nothing_and_again(checkout):
     assert install(checkout) == ([], "", 0)
 
 
+@pytest.mark.parametrize(
+    "missing",
+    ["No matching distribution found for torch==2.13.0+cpu", "ERROR: ResolutionImpossible"],
+)
+def test_the_default_build_of_torch_stands_in_for_a_missing_one(checkout, missing):
+    if Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi"):
+        pytest.skip("with a CUDA device the default build is asked for at once")
+    asked, printed, status = install(checkout, FAILURE=f"+cpu: {missing}")
+    assert status == 0, printed
+    assert "no build for processors only is at hand" in printed
+    assert sum("torch==2.13.0 numpy" in line for line in asked) == 1
+
+
 def test_kernels_are_compiled_once_and_may_fail(checkout):
     install(checkout)
     asked, printed, status = install(checkout, "kernels", FAILURE="compile")
