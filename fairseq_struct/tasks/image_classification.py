@@ -19,7 +19,7 @@ from fairseq_struct.tasks.own_criterion import OwnCriterion
 SPLITS = ("train", "valid", "test")
 # The file of an exported model that replaces the training images.
 SIZES = "images.json"
-# 10,000 of the 60,000 training images of MNIST, as in Mihaylova's thesis.
+# 10,000 of the 60,000 training images of MNIST, as in the code of Mihaylova's thesis.
 HELD_OUT = 6
 
 

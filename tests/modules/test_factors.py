@@ -5,7 +5,6 @@ import torch
 from factor_graphs import GRAPHS, drawn
 from torch import nn
 from torch.autograd import gradcheck
-from torch.nn.functional import conv2d, conv_transpose2d
 
 from fairseq_struct.modules.undirected import (
     Bilinear,
@@ -41,21 +40,6 @@ def test_the_adjoint_of_a_convolution(size, kernel, stride, padding):
     h = torch.randn_like(made)
     back = factor.message("x", {"h": h})
     torch.testing.assert_close((made * h).sum(), (back * x).sum())
-
-
-@pytest.mark.parametrize(("size", "kernel", "stride"), [(10, 6, 2), (9, 3, 3)])
-def test_strides_as_dense_convolutions_over_blocks(size, kernel, stride):
-    factor = Convolution("x", "h", 2, 3, kernel, size, stride).double()
-    assert factor.can_be_dense
-    x = torch.randn(2, 2, size, size, dtype=torch.float64, requires_grad=True)
-    made = factor.message("h", {"x": x})
-    torch.testing.assert_close(made, conv2d(x, factor.weight, stride=stride))
-    torch.testing.assert_close(made, factor.message("h", {"x": x.detach()}))
-    h = torch.randn_like(made, requires_grad=True)
-    back = factor.message("x", {"h": h})
-    torch.testing.assert_close(back, conv_transpose2d(h, factor.weight, stride=stride))
-    for name, given in (("h", {"x": x}), ("x", {"h": h})):
-        assert gradcheck(lambda *_: factor.message(name, given), (*given.values(), factor.weight))  # noqa: B023
 
 
 @pytest.mark.parametrize("given", [True, False])

@@ -155,6 +155,19 @@ def test_losses_are_cross_entropies_of_labels_and_pixels(images):
     assert pixel_losses(torch.tensor([[40.0, -40.0]]), torch.tensor([[1.0, -1.0]])) < 1e-9
 
 
+def test_dropout_is_for_classification_alone(images):
+    made = network(passes=2, dropout=0.5)
+    kept = made(images, GOLD)
+    dropped = made.train()(images, GOLD)
+    assert torch.equal(kept.image_losses, dropped.image_losses)
+    assert (kept.label_losses != dropped.label_losses).all()
+    (slope,) = torch.autograd.grad(dropped.image_losses.sum(), made.graph.factors["X_H1"].weight)
+    made.eval().zero_grad()
+    singly = sum(made(images[i : i + 1], GOLD[i : i + 1]).image_losses.sum() for i in range(6))
+    (alone,) = torch.autograd.grad(singly, made.graph.factors["X_H1"].weight)
+    torch.testing.assert_close(slope, alone)
+
+
 def test_losses_and_energies_of_half_precision_are_summed_in_float32(images):
     half = torch.bfloat16
     made = network(passes=2).to(half)

@@ -22,7 +22,7 @@ class Descent:
 
     Args:
         graph: the factor graph.
-        observed, start, supports, clamped: as for :meth:`.FactorGraph.minimise`.
+        observed, start, supports, clamped, dropout: as for :meth:`.FactorGraph.minimise`.
 
     Attributes:
         values: by name, of all variables that have a value; the others are zero.
@@ -30,9 +30,10 @@ class Descent:
 
     def __init__(
         self, graph: FactorGraph, observed: Mapping[str, Tensor], start: Mapping[str, Tensor],
-        supports: Mapping, clamped: Mapping[str, Tensor],
+        supports: Mapping, clamped: Mapping[str, Tensor], dropout: bool = True,
     ):  # fmt: skip
         self.graph, self.values = graph, {**start, **observed}
+        self._dropout = dropout and graph.training
         self._start, self._supports, self._clamped = dict(start), dict(supports), dict(clamped)
         self._messages: dict[tuple[str, str], tuple[tuple[Tensor, ...], Tensor]] = {}
         self._kept: dict[str, dict] = {key: {} for key in graph.factors}
@@ -52,7 +53,7 @@ class Descent:
         variable.check(name, field)
         variable.regulariser.check(name, field)
         value = variable.regulariser.gradient(field, support)
-        if variable.dropout and self.graph.training:
+        if variable.dropout and self._dropout:
             if name not in self._masks:
                 self._masks[name] = _mask(value, 1 - variable.dropout)
             value = value * self._masks[name]

@@ -16,8 +16,6 @@ from fairseq_struct.modules.undirected.regularisers import total
 from fairseq_struct.modules.undirected.variables import Variable
 
 Values = Mapping[str, Tensor]
-# Of images; with more channels, convolutions with a stride are as fast.
-FEW_CHANNELS = 4
 
 
 class Factor(nn.Module, ABC):
@@ -202,42 +200,12 @@ class Convolution(Factor):
         self.weight = nn.Parameter(layer.weight.detach())
         self.options = {"stride": stride, "padding": padding}
         self.left_over = (size + 2 * padding - kernel) % stride
-        whole = not (padding or self.left_over or kernel % stride)
-        self.can_be_dense = whole and stride > 1 and in_channels <= FEW_CHANNELS
 
     def message(self, name: str, values: Values) -> Tensor:
         """C(x; W), or its adjoint, the transposed convolution of h."""
-        (x, h), stride = self.names, self.options["stride"]
-        given, weight = values[x if name == h else h], self.weight
-        dense = self.can_be_dense and given.device.type == "cpu"
+        x, h = self.names
         if name == h:
-            # Only the way back, to x, is the slow one.
-            if dense and given.requires_grad:
-                blocks = functional.pixel_unshuffle(given, stride)
-                return functional.conv2d(blocks, dense_kernel(weight, stride))
-            return functional.conv2d(given, weight, **self.options)
-        if dense:
-            blocks = functional.conv_transpose2d(given, dense_kernel(weight, stride))
-            return functional.pixel_shuffle(blocks, stride)
+            return functional.conv2d(values[x], self.weight, **self.options)
         return functional.conv_transpose2d(
-            given, weight, output_padding=self.left_over, **self.options
+            values[h], self.weight, output_padding=self.left_over, **self.options
         )
-
-
-def dense_kernel(weight: Tensor, stride: int) -> Tensor:
-    """The kernel of the same convolution with stride 1, over blocks of stride by stride pixels.
-
-    Blocks are those of ``pixel_unshuffle``. Going from many channels to an image, CPUs are three
-    times as fast with it, for their kernels with strides take the few channels one by one.
-
-    Args:
-        weight: (out, in, kernel, kernel); the kernel is a multiple of the stride.
-        stride: of the convolution.
-
-    Returns:
-        (out, in * stride^2, kernel / stride, kernel / stride).
-    """
-    out, channels, kernel, _ = weight.shape
-    side = kernel // stride
-    parts = weight.view(out, channels, side, stride, side, stride).permute(0, 1, 3, 5, 2, 4)
-    return parts.reshape(out, channels * stride**2, side, side)

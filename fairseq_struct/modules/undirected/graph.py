@@ -104,6 +104,7 @@ class FactorGraph(nn.Module):
         start: Mapping[str, Tensor] | None = None,
         supports: Mapping | None = None,
         clamped: Mapping[str, Tensor] | None = None,
+        dropout: bool = True,
     ) -> dict[str, Tensor]:
         """Update variables in turn; gradients flow through all updates.
 
@@ -117,6 +118,7 @@ class FactorGraph(nn.Module):
                 else its regulariser takes.
             clamped: by variable of ``start``, a boolean mask of the numbers that stay as they are;
                 of distributions whole ones, for the others are made without regard to them.
+            dropout: whether variables are dropped while training.
 
         Returns:
             The values of all variables that have one.
@@ -127,7 +129,7 @@ class FactorGraph(nn.Module):
             InputError: outside of training, if values are not finite at the end. (In training, the
                 loss tells.)
         """
-        descent = self.descent(observed, order, start, supports, clamped)
+        descent = self.descent(observed, order, start, supports, clamped, dropout)
         if passes < 1:
             raise ValueError(f"the number of passes must be 1 or more, not {passes}")
         for number in range(passes):
@@ -142,6 +144,7 @@ class FactorGraph(nn.Module):
         start: Mapping[str, Tensor] | None = None,
         supports: Mapping | None = None,
         clamped: Mapping[str, Tensor] | None = None,
+        dropout: bool = True,
     ) -> Descent:
         """A minimisation to run step by step; arguments and errors as for :meth:`minimise`."""
         start, supports, clamped = start or {}, supports or {}, clamped or {}
@@ -155,7 +158,7 @@ class FactorGraph(nn.Module):
         for name in clamped:
             if name not in start:
                 raise ValueError(f"{name} is clamped, but has no start")
-        return Descent(self, observed, start, supports, clamped)
+        return Descent(self, observed, start, supports, clamped, dropout)
 
     def converge(
         self,

@@ -49,10 +49,12 @@ class ImageNetwork(nn.Module):
     """A chain X - H1 - … - Hn - Y of variables, run in any direction.
 
     A pass of classification updates H1, …, Hn, Y, and if gamma is above 0 then Hn, …, H2; a pass
-    of prototypes Hn, …, H1, X, H1, …, H(n-1). For n = 2 these are the thesis's orders. What follows
-    Y (or X) is done at the beginning of the next pass: the updates are the same, and Y comes last.
+    of prototypes Hn, …, H1, X, H1, …, H(n-1). For n = 2 these are the thesis's orders; with gamma
+    0, its code's. What follows Y (or X) is done at the beginning of the next pass: the updates are
+    the same, and Y comes last.
 
-    The first passes from zero are those of a plain network (lemma 1).
+    The first passes from zero are those of a plain network (lemma 1). Dropout is for classification
+    alone: images of labels are inferred without it, one for each label that a batch has.
 
     Args:
         graph: with the variables ``X``, ``H1``, …, ``Hn`` and ``Y`` (softmax).
@@ -163,16 +165,16 @@ class ImageNetwork(nn.Module):
         return {LABEL: drawn.softmax(1).to(images)}
 
     def _fields_of(self, labels: Tensor) -> Tensor:
-        """Pre-activations of the images of labels; without dropout, once for each label."""
-        if self.training and any(one.dropout for one in self.graph.variables.values()):
-            return self.graph.field(IMAGE, self._images_of(labels, None))
+        """Pre-activations of the images of labels, inferred once for each different label."""
         some, places = labels.unique(return_inverse=True)
-        return self.graph.field(IMAGE, self._images_of(some, None))[places]
+        fields = self.graph.field(IMAGE, self._images_of(some, None))
+        return functional.embedding(places, fields.flatten(1)).unflatten(1, self.shape)
 
     def _images_of(self, labels: Tensor, passes: int | None) -> dict[str, Tensor]:
         weight = next(self.graph.parameters())
         given = functional.one_hot(labels, self.labels).to(weight)
-        return self._of(passes).minimise(self.graph, {LABEL: given}, self.generation)[0]
+        passes = self._of(passes)
+        return passes.minimise(self.graph, {LABEL: given}, self.generation, dropout=False)[0]
 
     def _of(self, passes: int | None) -> Passes:
         return self.passes if passes is None else Passes(passes, test=passes)

@@ -62,13 +62,13 @@ class Passes:
 
     def minimise(
         self, graph: FactorGraph, observed: Mapping[str, Tensor], order: Order,
-        **given: Mapping | None,
+        dropout: bool = True, **given: Mapping | None,
     ) -> tuple[dict[str, Tensor], Tensor]:
         """Infer variables: see :meth:`.FactorGraph.minimise`.
 
         Args:
             graph: tells whether it is training.
-            observed, order: as there.
+            observed, order, dropout: as there.
             given: ``start``, ``supports`` and ``clamped``, as there.
 
         Returns:
@@ -78,6 +78,6 @@ class Passes:
             found = graph.converge(observed, order, self.tolerance, self.most, **given)
             return found.values, found.passes
         count = self.count(graph.training)
-        values = graph.minimise(observed, order, count, **given)
+        values = graph.minimise(observed, order, count, dropout=dropout, **given)
         first = next(iter(values.values()))
         return values, torch.full((len(first),), count, device=first.device)
