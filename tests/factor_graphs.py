@@ -73,6 +73,20 @@ def parser(words: int = 3) -> FactorGraph:
     ))  # fmt: skip
 
 
+def rooted_parser() -> FactorGraph:
+    """The same with a row of H for the root."""
+    return randomised(FactorGraph(
+        {
+            "x": Variable("identity"), "x0": Variable("identity"), "h": Variable("relu", (4,)),
+            "h0": Variable("relu"), "m": Variable("tanh", (4,)), "y": Variable(TreeMarginals()),
+        },
+        {
+            "xh": Bilinear("x", "h", 3, 4), "xm": Bilinear("x", "m", 3, 4),
+            "root": Bilinear("x0", "h0", 1, 4), "hmy": Biaffine("y", "h", "m", 4, "h0"),
+        },
+    ))  # fmt: skip
+
+
 def operators() -> FactorGraph:
     """Sums of what comes before, with the adjoint by differentiation and as given."""
     return randomised(FactorGraph(
@@ -106,4 +120,8 @@ GRAPHS = {
     ),
     "operators": (operators, {"x": (3,), "h": (3,), "y": (3,)}),
     "parser": (parser, {"x": (3, 3), "h": (3, 4), "m": (3, 4), "y": (3, 3)}),
+    "rooted_parser": (
+        rooted_parser,
+        {"x": (3, 3), "x0": (1,), "h": (3, 4), "h0": (4,), "m": (3, 4), "y": (3, 3)},
+    ),
 }  # fmt: skip

@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.undirected import CONVERGE, Passes, TreeMarginals, TreeSupport
-from fairseq_struct.modules.undirected.parser import UndirectedParser
+from fairseq_struct.modules.undirected.parser import ROOT_HEADS, UndirectedParser
 from fairseq_struct.structure.dependency import DependencyTrees, heads_of, is_tree
 from fairseq_struct.structure.dependency.heads import arcs_that_fit
 
@@ -43,25 +43,45 @@ def batch():
 
 def weights_of(network):
     graph = network.graph
-    names = ("heads", "modifiers", "arcs")
-    return [graph.factors[name].weight for name in names] + [
-        graph.variables[name].bias for name in "hm"
+    names = ("heads", "modifiers", "arcs", *(["root"] if network.learned_root else []))
+    return [graph.variables[name].bias for name in "hm"] + [
+        graph.factors[name].weight for name in names
     ]
 
 
 def biaffine(network, words):
-    """Z = H^T V M of Dozat and Manning's parser, words as rows."""
-    to_head, to_modifier, v, head_bias, modifier_bias = weights_of(network)
+    """Z = H^T V M of Dozat and Manning's parser, words as rows; row 0 of H is the root's."""
+    head_bias, modifier_bias, to_head, to_modifier, v, *root = weights_of(network)
     heads = (words @ to_head.T + head_bias).relu()
+    if root:
+        heads = torch.cat([root[0].T.relu().expand(len(words), 1, -1), heads], 1)
     modifiers = (words @ to_modifier.T + modifier_bias).relu()
-    return heads, modifiers, torch.einsum("bid,de,bje->bij", heads, v, modifiers)
+    return heads, modifiers, packed(torch.einsum("bid,de,bje->bij", heads, v, modifiers))
 
 
+def packed(scores):
+    """Of (n + 1) heads and n modifiers, the root first, with the root's on the diagonal."""
+    if scores.size(1) == scores.size(2):
+        return scores
+    diagonal = torch.eye(scores.size(2), dtype=torch.bool)
+    return torch.where(diagonal, scores[:, :1], scores[:, 1:])
+
+
+def unpacked(arcs):
+    """The other way round."""
+    root = arcs.diagonal(dim1=1, dim2=2)
+    return torch.cat([root.unsqueeze(1), arcs - torch.diag_embed(root)], 1)
+
+
+ROOTS = pytest.mark.parametrize("root_head", ROOT_HEADS)
+
+
+@ROOTS
 @pytest.mark.parametrize("order", ["sequential", "simultaneous"])
 @pytest.mark.parametrize("single", [True, False])
-def test_one_pass_is_the_biaffine_parser(batch, order, single):
+def test_one_pass_is_the_biaffine_parser(batch, order, single, root_head):
     words, lengths = batch
-    network = parser(order=order, single_root=single)
+    network = parser(order=order, single_root=single, root_head=root_head)
     found = network(words, lengths).trees
     expected = DependencyTrees(biaffine(network, words)[2], lengths, False, single)
     inside = found.within
@@ -78,19 +98,26 @@ def test_one_pass_is_the_biaffine_parser(batch, order, single):
         assert (mine - other).abs().max() < 1e-12
 
 
+@ROOTS
 @pytest.mark.parametrize("order", ["sequential", "simultaneous"])
-def test_the_second_pass_by_hand(batch, order):
+def test_the_second_pass_by_hand(batch, order, root_head):
     words, lengths = batch
-    network = parser(2, order=order)
-    to_head, to_modifier, v, head_bias, modifier_bias = weights_of(network)
+    network = parser(2, order=order, root_head=root_head)
+    head_bias, modifier_bias, to_head, to_modifier, v, *root = weights_of(network)
     inside = (torch.arange(5) < lengths[:, None])[..., None]
     heads, modifiers, scores = biaffine(network, words)
-    heads, modifiers = heads * inside, modifiers * inside
+    modifiers = modifiers * inside
     y = DependencyTrees(scores, lengths, False, True).marginals
-    new = (words @ to_head.T + head_bias + y @ modifiers @ v.T).relu() * inside
+    fixed, kept = words @ to_head.T + head_bias, inside
+    if root:
+        y, one = unpacked(y), torch.ones(4, 1, 1)
+        fixed = torch.cat([one * root[0].T, fixed], 1)
+        kept = torch.cat([one.bool(), inside], 1)
+    heads = heads * kept
+    new = (fixed + y @ modifiers @ v.T).relu() * kept
     used = new if order == "sequential" else heads
     modifiers = (words @ to_modifier.T + modifier_bias + y.mT @ used @ v).relu() * inside
-    expected = new @ v @ modifiers.mT
+    expected = packed(new @ v @ modifiers.mT)
     found = network(words, lengths).trees
     assert (found.scores - expected).masked_fill(~found.within, 0).abs().max() < 1e-12
 
@@ -145,9 +172,11 @@ def test_the_update_of_trees_against_enumeration(n, single):
     assert float(regulariser.conjugate(scores)) == pytest.approx(float(total.log()), abs=1e-12)
 
 
-def test_the_energy_never_increases_in_the_sequential_order(batch):
+@ROOTS
+def test_the_energy_never_increases_in_the_sequential_order(batch, root_head):
     words, lengths = batch
-    graph, order = parser(weight=0.3).graph, ("h", "m", "y")
+    network = parser(weight=0.3, root_head=root_head)
+    graph, order = network.graph, network.order
     inside = (torch.arange(5) < lengths[:, None])[..., None]
     supports = {"h": inside, "m": inside, "y": TreeSupport(lengths)}
 
@@ -156,7 +185,7 @@ def test_the_energy_never_increases_in_the_sequential_order(batch):
         conjugate = graph.variables["y"].regulariser.conjugate(field, supports["y"])
         return (values["y"] * field).sum((1, 2)) - conjugate
 
-    descent = graph.descent({"x": words}, order, supports=supports)
+    descent = graph.descent(network.observed(words), order, supports=supports)
     descent.run(order)
     entropy = negative_entropy(descent.values)
     before = graph.energy(descent.values, supports, updated=("y",))
@@ -173,10 +202,11 @@ def test_the_energy_never_increases_in_the_sequential_order(batch):
         before = after
 
 
+@ROOTS
 @pytest.mark.parametrize("passes", [1, 3])
-def test_neither_padding_nor_the_batch_changes_a_tree(batch, passes):
+def test_neither_padding_nor_the_batch_changes_a_tree(batch, passes, root_head):
     words, lengths = batch
-    network = parser(passes)
+    network = parser(passes, root_head=root_head)
     together = network(words, lengths)
     wide = network(nn.functional.pad(words, (0, 0, 0, 3), value=7.0), lengths)
     assert (wide.trees.marginals[:, :5, :5] - together.trees.marginals).abs().max() < 1e-13
@@ -218,9 +248,10 @@ def test_known_arcs_never_move_and_change_the_rest(batch):
     assert (scores[1][inside] - free[1][inside]).abs().max() > 1e-3
 
 
-def test_convergence_sentence_by_sentence(batch):
+@ROOTS
+def test_convergence_sentence_by_sentence(batch, root_head):
     words, lengths = batch
-    network = parser(weight=0.2)
+    network = parser(weight=0.2, root_head=root_head)
     network.passes = Passes(test=CONVERGE, tolerance=1e-7, most=200)
     found = network(words, lengths)
     assert found.passes.min() >= 2 and len(set(found.passes.tolist())) > 1
@@ -239,17 +270,21 @@ def test_convergence_sentence_by_sentence(batch):
     assert (found.energy <= loose.energy + 1e-9).all()
 
 
-def test_dropout_has_one_mask_for_all_passes(batch):
+@ROOTS
+def test_dropout_has_one_mask_for_all_passes(batch, root_head):
     words, lengths = batch
-    network = parser(3, dropout=0.5).train()
-    torch.manual_seed(1)
-    first = network(words, lengths).trees.scores
-    torch.manual_seed(1)
-    network.passes = Passes(1)
-    scores = network(words, lengths).trees.scores
-    # A word whose every number is dropped has no score at all, in whatever pass.
-    gone, still = (scores == 0), (first == 0)
-    assert gone.any() and torch.equal(gone.all(2), still.all(2))
+    network = parser(3, dropout=0.5, root_head=root_head).train()
+    graph, order = network.graph, network.order
+    graph.factors["arcs"].weight.data *= 1e-9
+    for name in "hm":  # so large that no number is 0 but by dropout
+        graph.variables[name].bias.data.fill_(1e3)
+    descent = graph.descent(network.observed(words), order, supports={"y": TreeSupport(lengths)})
+    descent.run(order)
+    first = {name: descent.values[name] == 0 for name in "hm"}
+    descent.run(order)
+    for name, gone in first.items():
+        assert 0 < gone.sum() < gone.numel()
+        assert torch.equal(gone, descent.values[name] == 0)
 
 
 def test_likelihood_and_energy_of_half_precision_are_in_float32(batch):
@@ -295,5 +330,7 @@ def test_training_starts_alike_for_every_number_of_passes(batch):
 def test_options_out_of_range():
     with pytest.raises(ValueError, match="unknown order 'random'; choose one of sequential"):
         UndirectedParser(Vectors(), order="random")
+    with pytest.raises(ValueError, match="unknown root head 'none'; choose one of word, learned"):
+        UndirectedParser(Vectors(), root_head="none")
     with pytest.raises(ValueError, match="sizes must be 1 or more"):
         UndirectedParser(Vectors(), 0)

@@ -9,7 +9,7 @@ from torch.autograd import gradcheck
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.undirected import CONVERGE, Passes, TreeMarginals, Variable
 from fairseq_struct.modules.undirected.mlp import UndirectedMLP
-from fairseq_struct.modules.undirected.parser import UndirectedParser
+from fairseq_struct.modules.undirected.parser import ROOT_HEADS, UndirectedParser
 
 
 def lowest(energy, start):
@@ -61,13 +61,15 @@ class Vectors(nn.Module):
         return tokens
 
 
+@pytest.mark.parametrize("root_head", ROOT_HEADS)
 @pytest.mark.parametrize("single", [True, False])
 @pytest.mark.parametrize("order", ["sequential", "simultaneous"])
-def test_gradients_through_several_passes_of_the_parser(order, single):
+def test_gradients_through_several_passes_of_the_parser(order, single, root_head):
     torch.manual_seed(5)
     made = UndirectedParser(
-        Vectors(), 3, dropout=0.0, passes=Passes(3), order=order, single_root=single
-    ).double()
+        Vectors(), 3, dropout=0.0, passes=Passes(3), order=order, single_root=single,
+        root_head=root_head,
+    ).double()  # fmt: skip
     for parameter in made.parameters():
         nn.init.normal_(parameter, std=0.5)
     words = torch.randn(2, 3, 3, dtype=torch.float64, requires_grad=True)

@@ -14,7 +14,7 @@ from fairseq_struct.models.shared.undirected_options import UndirectedConfig, pa
 from fairseq_struct.modules.dropouts import UnknownWords
 from fairseq_struct.modules.pretrained_encoder import NO_PIECE, PretrainedEncoder
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder
-from fairseq_struct.modules.undirected.parser import ORDERS, Parsed, UndirectedParser
+from fairseq_struct.modules.undirected.parser import ORDERS, ROOT_HEADS, Parsed, UndirectedParser
 
 ROOTS = ("single", "multiple")
 
@@ -40,6 +40,14 @@ class UndirectedParserConfig(UndirectedConfig):
     decode_roots: ChoiceEnum(ROOTS) = field(
         default="multiple",
         metadata={"help": "modifiers of the root in the best tree (default: as published)"},
+    )
+    root_head: ChoiceEnum(ROOT_HEADS) = field(
+        default="word",
+        metadata={
+            "help": "the head of words that are attached to the root: the word's own vector, as in "
+            "the thesis's equation; or a learned one, as customary and nearly as in the published "
+            "code"
+        },
     )
     encoder_folder: Optional[str] = field(  # noqa: UP045
         default=None,
@@ -125,7 +133,7 @@ class UndirectedParserModel(BaseFairseqModel):
         try:
             network = UndirectedParser(
                 encoder_of(cfg, words), cfg.hidden_size, cfg.dropout, passes, str(cfg.order),
-                str(cfg.roots) == "single", str(cfg.decode_roots) == "single",
+                str(cfg.roots) == "single", str(cfg.decode_roots) == "single", str(cfg.root_head),
             )  # fmt: skip
         except InputError:
             raise
@@ -147,6 +155,7 @@ def undirected_parser_ud(args):
     """Settings of Mihaylova's thesis; its encoder is multilingual BERT, by --encoder-folder."""
     args.hidden_size = getattr(args, "hidden_size", 400)
     args.dropout = getattr(args, "dropout", 0.3)
+    args.root_head = getattr(args, "root_head", "learned")
 
 
 @register_model_architecture("undirected_parser", "undirected_parser_ud_cpu")

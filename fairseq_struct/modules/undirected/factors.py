@@ -141,15 +141,26 @@ class Contraction(Factor):
 class Biaffine(Factor):
     """E(Y, H, M) = -<Y, H V M^T> (eq. 5.15), with H and M (batch, n, d) and Y (batch, n, n).
 
+    The diagonal of Y are arcs from the root. Their head is the word's own row of H, as in the
+    equation; or, with ``root``, h_0 (batch, d), a row of H for the root: the diagonal of H V M^T
+    is then M V^T h_0.
+
     Args:
         y, h, m: names.
         size: d.
+        root: name of h_0.
     """
 
-    def __init__(self, y: str, h: str, m: str, size: int):
-        super().__init__((y, h, m))
+    def __init__(self, y: str, h: str, m: str, size: int, root: str | None = None):
+        super().__init__((y, h, m) if root is None else (y, h, root, m))
+        self.root = root
         self.weight = nn.Parameter(torch.empty(size, size))
         nn.init.xavier_uniform_(self.weight)
+
+    def needs(self, name: str) -> tuple[str, ...]:
+        """As for every factor; but H and h_0 do not need each other."""
+        y, h, *_, m = self.names
+        return (y, m) if name in (h, self.root) else super().needs(name)
 
     def message(self, name: str, values: Values) -> Tensor:
         """H V M^T, Y M V^T or Y^T H V (eqs. 5.19 and 5.20, with words as rows)."""
@@ -157,17 +168,37 @@ class Biaffine(Factor):
 
     def messages(self, name: str, values: Values, kept: dict | None = None) -> dict[str, Tensor]:
         """As :meth:`message`; H V and M V^T, of which two messages need each, are kept."""
-        y, h, m = self.names
+        y, h, *_, m = self.names
         kept = {} if kept is None else kept
+        if name == y:
+            return {name: self._scores(values, kept)}
+        arcs = values[y]
+        from_root = arcs.diagonal(dim1=1, dim2=2)
+        if self.root is not None:
+            arcs = arcs - torch.diag_embed(from_root)
         if name == h:
-            made = values[y] @ self._product(m, values[m], kept)
-        elif name == m:
-            made = values[y].transpose(1, 2) @ self._product(h, values[h], kept)
-        elif h in kept and kept[h][0] is values[h]:
+            made = arcs @ self._product(m, values[m], kept)
+        elif name == self.root:
+            made = (from_root.unsqueeze(1) @ self._product(m, values[m], kept)).squeeze(1)
+        else:
+            made = arcs.transpose(1, 2) @ self._product(h, values[h], kept)
+            if self.root is not None:
+                of_root = values[self.root] @ self.weight
+                made = made + from_root.unsqueeze(2) * of_root.unsqueeze(1)
+        return {name: made}
+
+    def _scores(self, values: Values, kept: dict) -> Tensor:
+        """H V M^T, the scores of arcs."""
+        _, h, *_, m = self.names
+        if h in kept and kept[h][0] is values[h]:
             made = kept[h][1] @ values[m].transpose(1, 2)
         else:
             made = values[h] @ self._product(m, values[m], kept).transpose(1, 2)
-        return {name: made}
+        if self.root is None:
+            return made
+        from_root = values[m] @ (values[self.root] @ self.weight).unsqueeze(2)
+        diagonal = torch.eye(made.size(1), dtype=torch.bool, device=made.device)
+        return torch.where(diagonal, from_root, made)
 
     def _product(self, name: str, value: Tensor, kept: dict) -> Tensor:
         """H V or M V^T, once for each value."""

@@ -21,6 +21,8 @@ from fairseq_struct.structure.dependency import DependencyTrees
 # Orders of the updates in a pass. The published parser updates heads and modifiers from their old
 # values; only the sequential order is sure to decrease the energy.
 ORDERS = {"sequential": ("h", "m", "y"), "simultaneous": (("h", "m"), "y")}
+# What stands in H for the root, the head of a word that no other word is the head of.
+ROOT_HEADS = ("word", "learned")
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,14 @@ class UndirectedParser(nn.Module):
 
     E(X, H, M, Y) has the factors -<H, W_H X>, -<M, W_M X> and -<Y, H V M^T>. H and M have the
     regulariser of ReLU and biases, and Y the structured entropy of nonprojective trees. One pass
-    from zero is exactly the biaffine parser. The matrix-tree theorem is used once for the last
+    from zero is the biaffine parser. The matrix-tree theorem is used once for the last
     update of Y and for the likelihood: both are of the same :attr:`Parsed.trees`.
+
+    The diagonal of Y are arcs from the root. With the root head ``word``, which is eq. 5.15 as it
+    stands, their scores are the diagonal of H V M^T: a word's own row of H stands for the root.
+    With ``learned`` the root has a row of its own, h_0 = relu(w + V M y_0), w learned and y_0 the
+    diagonal of Y, as biaffine parsers have. (The published code, too, with the vector of BERT's
+    first symbol in place of w.)
 
     The energy has no lower bound: with large V, H and M grow from pass to pass. Values that are no
     longer finite are an :class:`.InputError`. V starts at zero, as is customary for biaffine
@@ -76,36 +84,47 @@ class UndirectedParser(nn.Module):
         order: one of ``ORDERS``.
         single_root: whether Y are trees whose root has exactly one modifier.
         decode_single_root: whether best trees are such trees.
+        root_head: one of ``ROOT_HEADS``.
 
     Raises:
-        ValueError: an unknown order, a size below 1, or a dropout outside of [0, 1).
+        ValueError: an unknown order or root head, a size below 1, or a dropout outside of [0, 1).
     """
 
     def __init__(
         self, encoder: nn.Module, size: int = 400, dropout: float = 0.3,
         passes: Passes | None = None, order: str = "sequential", single_root: bool = True,
-        decode_single_root: bool = False,
+        decode_single_root: bool = False, root_head: str = "word",
     ):  # fmt: skip
         super().__init__()
         if order not in ORDERS:
             raise ValueError(f"unknown order {order!r}; choose one of {', '.join(ORDERS)}")
+        if root_head not in ROOT_HEADS:
+            known = ", ".join(ROOT_HEADS)
+            raise ValueError(f"unknown root head {root_head!r}; choose one of {known}")
         self.encoder, self.order = encoder, ORDERS[order]
+        self.learned_root = root_head == "learned"
         self.passes = passes or Passes()
         self.decode_single_root = decode_single_root
         trees = TreeMarginals(projective=False, single_root=single_root)
-        self.graph = FactorGraph(
-            {
-                "x": Variable("identity", shape=(None, encoder.size)),
-                "h": Variable("relu", (size,), dropout, shape=(None, size)),
-                "m": Variable("relu", (size,), dropout, shape=(None, size)),
-                "y": Variable(trees, shape=(None, None)),
-            },
-            {
-                "heads": Bilinear("x", "h", encoder.size, size),
-                "modifiers": Bilinear("x", "m", encoder.size, size),
-                "arcs": Biaffine("y", "h", "m", size),
-            },
-        )
+        variables = {
+            "x": Variable("identity", shape=(None, encoder.size)),
+            "h": Variable("relu", (size,), dropout, shape=(None, size)),
+            "m": Variable("relu", (size,), dropout, shape=(None, size)),
+            "y": Variable(trees, shape=(None, None)),
+        }
+        factors = {
+            "heads": Bilinear("x", "h", encoder.size, size),
+            "modifiers": Bilinear("x", "m", encoder.size, size),
+            "arcs": Biaffine("y", "h", "m", size, "h0" if self.learned_root else None),
+        }
+        if self.learned_root:
+            first, *others = self.order
+            both = ("h0", first) if isinstance(first, str) else (("h0", *first),)
+            self.order = (*both, *others)
+            variables["x0"] = Variable("identity", shape=(1,))
+            variables["h0"] = Variable("relu", dropout=dropout, shape=(size,))
+            factors["root"] = Bilinear("x0", "h0", 1, size)
+        self.graph = FactorGraph(variables, factors)
         nn.init.zeros_(self.graph.factors["arcs"].weight)
 
     def extra_repr(self) -> str:
@@ -132,16 +151,21 @@ class UndirectedParser(nn.Module):
         supports = {"y": TreeSupport(lengths, allowed)}
         if int(lengths.min()) < words.size(1):
             supports["h"] = supports["m"] = within(lengths, words.size(1)).unsqueeze(2)
+        observed = self.observed(words)
         if self.passes.converge and not self.training:
-            return self._converge({"x": words}, supports)
+            return self._converge(observed, supports)
         count = self.passes.count(self.training)
-        descent = self.graph.descent({"x": words}, self.order, supports=supports)
+        descent = self.graph.descent(observed, self.order, supports=supports)
         for _ in range(count - 1):
             descent.run(self.order)
         descent.run(self.order[:-1])
         trees = self._trees(descent.field("y"), supports)
         taken = torch.full((len(words),), count, device=words.device)
         return Parsed(trees, taken, None, self.decode_single_root)
+
+    def observed(self, words: Tensor) -> dict[str, Tensor]:
+        """What the graph observes: X (batch, n, size), and 1 in place of the root's row of X."""
+        return {"x": words} | ({"x0": words.new_ones(len(words), 1)} if self.learned_root else {})
 
     def _trees(self, scores: Tensor, supports: dict) -> DependencyTrees:
         """The distribution over trees that the last update of Y takes the marginals of."""
