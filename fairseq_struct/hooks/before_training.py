@@ -30,8 +30,9 @@ def install() -> None:
 
     A program first calls :func:`check_run`. The trainer first calls :func:`check`. Then it calls,
     if they exist, the criterion's ``check_model(model)``, the model's
-    ``check_criterion(criterion)`` and the optimizer's ``check_task(task, common)``. fairseq builds
-    these objects independently, so this is the first place where they can check each other.
+    ``check_criterion(criterion)`` and ``check_format(common)``, and the optimizer's
+    ``check_task(task, common)``. fairseq builds these objects independently, so this is the first
+    place where they can check each other.
     """
     from fairseq.optim import OPTIMIZER_REGISTRY
 
@@ -47,6 +48,8 @@ def install() -> None:
             criterion.check_model(model)
         if hasattr(model, "check_criterion"):
             model.check_criterion(criterion)
+        if hasattr(model, "check_format"):
+            model.check_format(common)
         optimizer = OPTIMIZER_REGISTRY.get(getattr(getattr(cfg, "optimizer", None), "_name", None))
         if hasattr(optimizer, "check_task"):
             optimizer.check_task(task, common)

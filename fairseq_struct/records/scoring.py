@@ -48,6 +48,12 @@ def seed_of(run: Path) -> int:
     return int(run.name.removeprefix("seed_"))
 
 
+def training_of(run: Path) -> dict:
+    """Fields of the record of a finished training: seed, updates, and minutes."""
+    log = log_of(run)
+    return {"seed": seed_of(run), "updates": log.updates, "minutes": round(log.minutes, 1)}
+
+
 def publish(
     args: argparse.Namespace, runs: Sequence[Mapping], *, folder: str | Path, paper: bool = True,
     **common,

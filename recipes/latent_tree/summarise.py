@@ -6,7 +6,7 @@ The accuracy is that after the epoch with the best validation accuracy.
 from pathlib import Path
 
 from fairseq_struct.errors import report_plainly
-from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
+from fairseq_struct.records.scoring import log_of, publish, scoring_options, training_of
 
 METRICS = ("accuracy", "macro_f1", "tree_depth")
 
@@ -21,12 +21,8 @@ def best_of(run: Path) -> dict:
     best = log.best_epoch("valid", "accuracy", highest=True)
     test = log.splits["test"][best]
     metrics = {name: test[name] for name in METRICS if name in test}
-    return {
-        "metrics": metrics | {"accuracy_valid": log.value("valid", best, "accuracy")},
-        "seed": seed_of(run),
-        "updates": log.updates,
-        "minutes": round(log.minutes, 1),
-    }
+    metrics["accuracy_valid"] = log.value("valid", best, "accuracy")
+    return {"metrics": metrics, **training_of(run)}
 
 
 def main():

@@ -7,12 +7,12 @@ those of training.
 
 from pathlib import Path
 
-from policies import player, policy_options, runs_in, trained
+from policies import player, policy_options, runs_in
 
 from fairseq_struct.environments.craft_rules import CraftOptions
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.inference.option_controller.player import rollout_of
-from fairseq_struct.records.scoring import log_of, publish
+from fairseq_struct.records.scoring import log_of, publish, training_of
 
 
 def metrics_of(played) -> dict[str, float]:
@@ -30,7 +30,7 @@ def record_of(run: Path, task: str, episodes: int) -> dict:
     metrics = metrics_of(player(run).rollout(task, episodes))
     epochs = log.splits["train"]
     metrics["environment_steps"] = log.value("train", max(epochs), "environment_steps")
-    return {**trained(run), "metrics": metrics}
+    return {**training_of(run), "metrics": metrics}
 
 
 def without_model(args) -> dict:

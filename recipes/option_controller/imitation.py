@@ -11,10 +11,10 @@ Of several models each metric ends in the tasks of one.
 
 from pathlib import Path
 
-from policies import player, policy_options, runs_in, trained, validated
+from policies import player, policy_options, runs_in, validated
 
 from fairseq_struct.errors import report_plainly
-from fairseq_struct.records.scoring import publish
+from fairseq_struct.records.scoring import publish, training_of
 
 METRICS = (
     "nmi", "f1_inner", "f1_tolerance_1", "f1_tolerance_1_threshold", "alignment", "action_accuracy",
@@ -35,7 +35,7 @@ def metrics_of(run: Path, episodes: int) -> dict[str, float]:
 
 def record_of(runs: list[tuple[str, Path]], episodes: int) -> dict:
     """Fields of the record of the models of one seed, each with the end of its metrics' names."""
-    metrics, about = {}, [trained(run) for _, run in runs]
+    metrics, about = {}, [training_of(run) for _, run in runs]
     for name, run in runs:
         end = f"_{name}" if name else ""
         metrics |= {key + end: value for key, value in metrics_of(run, episodes).items()}

@@ -11,10 +11,10 @@ from pathlib import Path
 from statistics import median_low
 
 import numpy as np
-from policies import own_options, player, policy_options, runs_in, trained, validated
+from policies import own_options, player, policy_options, runs_in, validated
 
 from fairseq_struct.errors import report_plainly
-from fairseq_struct.records.scoring import publish
+from fairseq_struct.records.scoring import publish, training_of
 
 FOLDER = Path(__file__).parent
 
@@ -54,8 +54,8 @@ def main():
             for other, share in zip(letters, row, strict=True)
         }
         variant = f"option_{letter.lower()}"
-        publish(args, [{**trained(median), "metrics": metrics}], folder=FOLDER, variant=variant)
-    rows = [{**trained(run), "metrics": summary(*tables[run])} for run in runs]
+        publish(args, [{**training_of(median), "metrics": metrics}], folder=FOLDER, variant=variant)
+    rows = [{**training_of(run), "metrics": summary(*tables[run])} for run in runs]
     publish(args, rows, folder=FOLDER)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import fairseq_struct
 from fairseq_struct.errors import InputError
-from fairseq_struct.records.scoring import log_of, scoring_options, seed_of
+from fairseq_struct.records.scoring import log_of, scoring_options
 
 CHECKPOINT = "checkpoint_last.pt"
 
@@ -38,12 +38,6 @@ def validated(run: Path) -> dict[str, float]:
     if not epochs:
         raise InputError(f"{run}: the log has no validation")
     return epochs[max(epochs)]
-
-
-def trained(run: Path) -> dict:
-    """Fields of the record of a run, without its metrics."""
-    log = log_of(run)
-    return {"seed": seed_of(run), "updates": log.updates, "minutes": round(log.minutes, 1)}
 
 
 def own_options(table: np.ndarray) -> tuple[int, ...]:

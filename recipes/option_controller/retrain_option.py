@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import torch
 from own_subtask import subtask_of
-from policies import player, policy_options, runs_in, trained
+from policies import player, policy_options, runs_in
 
 from fairseq_struct.errors import InputError, report_plainly
-from fairseq_struct.records.scoring import publish, seed_of
+from fairseq_struct.records.scoring import publish, seed_of, training_of
 
 
 def successes(tool, option: int, subtask: str, tasks: list[str], episodes: int) -> list[float]:
@@ -51,7 +51,7 @@ def record_of(old: Path, new: Path, option: int, episodes: int) -> dict:
         for place, what in enumerate(("option", "task"))
         for when, found in scores.items()
     }
-    return {**trained(new), "metrics": metrics}
+    return {**training_of(new), "metrics": metrics}
 
 
 def main():

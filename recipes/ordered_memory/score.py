@@ -15,7 +15,7 @@ import fairseq_struct
 from fairseq_struct.data.readers.formulas.formula_trees import LOGICAL_OPERATORS, constituents
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.metrics.bracketing import BracketingScores, bracket_counts, f1_of_counts
-from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
+from fairseq_struct.records.scoring import log_of, publish, scoring_options, training_of
 from fairseq_struct.structure.spans import Span, without_words
 
 LEAST, MOST = 7, 12  # operators; the last file of the test set has formulas with 12 or more
@@ -120,10 +120,7 @@ def record_of(run: Path, text: Path, experiment: str, kind: str) -> dict:
     for name in ("accuracy", "sharpness"):
         if name in log.splits["valid"][best]:
             metrics[f"{name}_valid"] = log.value("valid", best, name)
-    return {
-        "metrics": metrics, "seed": seed_of(run), "updates": log.updates,
-        "minutes": round(log.minutes, 1),
-    }  # fmt: skip
+    return {"metrics": metrics, **training_of(run)}
 
 
 def main():

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fairseq_struct.errors import report_plainly
-from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
+from fairseq_struct.records.scoring import log_of, publish, scoring_options, training_of
 
 
 def record_of(run: Path) -> dict:
@@ -14,10 +14,7 @@ def record_of(run: Path) -> dict:
         "accuracy": log.value("test", best, "accuracy"),
         "accuracy_valid": log.value("valid", best, "accuracy"),
     }
-    return {
-        "metrics": metrics, "seed": seed_of(run), "updates": log.updates,
-        "minutes": round(log.minutes, 1),
-    }  # fmt: skip
+    return {"metrics": metrics, **training_of(run)}
 
 
 def main():

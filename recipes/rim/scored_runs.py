@@ -8,7 +8,7 @@ from test_part import TestPart
 
 import fairseq_struct
 from fairseq_struct.errors import report_plainly
-from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
+from fairseq_struct.records.scoring import log_of, publish, scoring_options, training_of
 
 
 def publish_runs(
@@ -33,8 +33,5 @@ def publish_runs(
     records = []
     for run in args.runs:
         log, tool = log_of(run), fairseq_struct.load(run / "checkpoint_last.pt")
-        records.append({
-            "metrics": metrics_of(tool, log, test), "seed": seed_of(run), "updates": log.updates,
-            "minutes": round(log.minutes, 1),
-        })  # fmt: skip
+        records.append({"metrics": metrics_of(tool, log, test), **training_of(run)})
     publish(args, records, folder=Path(__file__).parent)

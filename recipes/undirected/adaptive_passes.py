@@ -10,7 +10,7 @@ from images import accuracy_of, data_of, load
 
 from fairseq_struct.data.readers.idx import read_images
 from fairseq_struct.errors import report_plainly
-from fairseq_struct.records.scoring import log_of, publish, scoring_options
+from fairseq_struct.records.scoring import publish, scoring_options, training_of
 
 ROUNDS, FIRST, DRAWN, CONVERGE = 3, "k1", "random_k", "converge"
 
@@ -51,11 +51,8 @@ def main():
     for seed in args.seeds:
         runs = {name: Path(folder) / f"seed_{seed}" for name, folder in args.runs}
         for name, metrics in measured(runs, test).items():
-            log = log_of(runs[DRAWN if name == CONVERGE else name])
-            rows.setdefault(name, []).append({
-                "metrics": metrics, "seed": seed, "updates": log.updates,
-                "minutes": round(log.minutes, 1),
-            })  # fmt: skip
+            about = training_of(runs[DRAWN if name == CONVERGE else name])
+            rows.setdefault(name, []).append({"metrics": metrics, **about})
     for name, records in rows.items():
         args.variant = f"mnist, {name}"
         publish(args, records, folder=Path(__file__).parent)

@@ -18,7 +18,7 @@ from fairseq_struct.data.prepared.manifest import MANIFEST
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.modules.undirected.attention import INFERRED
 from fairseq_struct.modules.undirected.orders import forward_backward
-from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
+from fairseq_struct.records.scoring import log_of, publish, scoring_options, training_of
 
 BATCH = 4096
 UPDATES = {"forward_backward": len(forward_backward(INFERRED)), "random": len(INFERRED)}
@@ -50,10 +50,7 @@ def record_of(run: Path, prepared: Path) -> dict:
     metrics = scores_of(tool.model, HiddenSymbols(part))
     best = log.best_epoch("valid", "accuracy", highest=True)
     metrics["accuracy_valid"] = log.value("valid", best, "accuracy")
-    return {
-        "metrics": metrics, "seed": seed_of(run), "updates": log.updates,
-        "minutes": round(log.minutes, 1),
-    }  # fmt: skip
+    return {"metrics": metrics, **training_of(run)}
 
 
 def main():

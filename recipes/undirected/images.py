@@ -8,7 +8,7 @@ from pathlib import Path
 import fairseq_struct
 from fairseq_struct.data.readers.idx import read_images, read_labels
 from fairseq_struct.errors import report_plainly
-from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
+from fairseq_struct.records.scoring import log_of, publish, scoring_options, training_of
 
 
 def load(run: Path, **options):
@@ -43,10 +43,7 @@ def record_of(run: Path, test, beside: list, **options) -> dict:
         metrics["accuracy_valid"] = log.value("valid", best, "accuracy")
     if not model.both_ways:  # table 5.4
         metrics["parameters"] = sum(one.numel() for one in model.model.parameters())
-    return {
-        "metrics": metrics, "seed": seed_of(run), "updates": log.updates,
-        "minutes": round(log.minutes, 1),
-    }  # fmt: skip
+    return {"metrics": metrics, **training_of(run)}
 
 
 def main():

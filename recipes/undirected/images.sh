@@ -7,15 +7,11 @@
 #   EPOCHS    epochs of a run (default: 50, with SIZE=cpu 10)
 #   CHANNELS  channels of the second layer (default: 64)
 #
-# K is the number of passes, 1 to 5; or random_k: drawn from 1 to 5 in training, 3 at test; or
-# converge: the networks of random_k, whose passes at test end by convergence.
+# K is explained in passes.sh.
 # DATA is the folder with the four idx files of MNIST; 10,000 training images are held out. All
 # numbers are those of the epoch with the best validation accuracy.
 
-source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
-
-# shellcheck disable=SC2034 # for the recipes
-ways=(1 2 3 4 5 random_k converge)
+source "$(dirname "${BASH_SOURCE[0]}")/passes.sh"
 
 # settings_of DATA : check DATA and set $data, $size, $epochs, $channels and $seeds.
 settings_of() {
@@ -31,14 +27,6 @@ settings_of() {
     fi
     numbers EPOCHS CHANNELS
     run_seeds 1 2 3
-}
-
-# variant_of K : print the row of the tables.
-variant_of() {
-    case "$1" in
-        [1-9]) echo "k$1" ;;
-        *) echo "$1" ;;
-    esac
 }
 
 # train_images KIND K INITIALISATION : train with all seeds, and set $folders, the folder of each

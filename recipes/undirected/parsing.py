@@ -17,7 +17,7 @@ from fairseq_struct.data.readers.conllu import UNKNOWN_HEAD, Sentence, read_conl
 from fairseq_struct.data.readers.treebank_folder import treebank_file
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.metrics.attachment import AttachmentScores
-from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
+from fairseq_struct.records.scoring import publish, scoring_options, training_of
 
 SCORES = ("uas", "modifier_list", "modifier_count", "exact_match")
 ROUNDS, FIRST, DRAWN, CONVERGE = 3, "k1", "random_k", "converge"
@@ -86,9 +86,7 @@ def compared(runs: dict[str, Path], gold: Sequence[Sentence]) -> dict[str, dict[
 
 def record_of(run: Path, metrics: dict[str, float]) -> dict:
     """Fields of the record of a run."""
-    log = log_of(run)
-    minutes = round(log.minutes, 1)
-    return {"metrics": metrics, "seed": seed_of(run), "updates": log.updates, "minutes": minutes}
+    return {"metrics": metrics, **training_of(run)}
 
 
 def main():

@@ -15,7 +15,7 @@ from images import load
 
 from fairseq_struct.data.readers.idx import read_images
 from fairseq_struct.errors import report_plainly
-from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
+from fairseq_struct.records.scoring import publish, scoring_options, training_of
 
 GREY = 127.5
 
@@ -52,11 +52,7 @@ def main():
     args.data = "prototypes of the ten labels of MNIST, judged by a plain network"
     rows, test = [], read_images(args.images, "test")
     for run, judge in zip(args.runs, args.judges, strict=True):
-        log = log_of(run)
-        rows.append({
-            "metrics": metrics_of(run, judge, test), "seed": seed_of(run),
-            "updates": log.updates, "minutes": round(log.minutes, 1),
-        })  # fmt: skip
+        rows.append({"metrics": metrics_of(run, judge, test), **training_of(run)})
     publish(args, rows, folder=Path(__file__).parent)
 
 

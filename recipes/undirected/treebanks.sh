@@ -5,24 +5,21 @@
 # Environment of these recipes, beside that of ../common.sh; SEEDS are 1 2 3, for K above 3 and
 # random_k 1:
 #   SIZE     paper (the default): fine-tunes the encoder in ENCODER with the thesis's settings; or
-#            cpu: a BiLSTM over word vectors from scratch, tens of points below multilingual BERT
+#            cpu: a BiLSTM over word vectors from scratch, tens of points below multilingual BERT but
+#            on Telugu
 #   ENCODER  SIZE=paper: local folder of a Hugging Face encoder, bert-base-multilingual-cased in the
 #            thesis
 #   EPOCHS   epochs of a run (default: 50, with SIZE=cpu 25)
 #   LR       highest learning rate (default: 0.00005, with SIZE=cpu 0.005)
 #   HIDDEN   size of the vectors of heads and modifiers (default: 400)
 #
-# K is the number of passes, 1 to 5; or random_k: drawn from 1 to 5 in training, 3 at test; or
-# converge: the parsers of random_k, whose passes at test end by convergence.
+# K is explained in passes.sh.
 # TREEBANK is the prefix of the files of a treebank, such as af_afribooms, and DATA the folder with
 # the treebanks' folders, of Universal Dependencies 2.7. All numbers are those of the epoch with the
 # best validation UAS. Trees of training have one root, best trees several, as in the published
 # code. The learning rate rises for 20 updates, then falls linearly to zero.
 
-source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
-
-# shellcheck disable=SC2034 # for the recipes
-ways=(1 2 3 4 5 random_k converge)
+source "$(dirname "${BASH_SOURCE[0]}")/passes.sh"
 
 # settings_of TREEBANK DATA SEED… : check the arguments, and set $folder, $size, $epochs, $lr,
 # $hidden, $encoder and $seeds.
@@ -50,14 +47,6 @@ settings_of() {
     numbers EPOCHS HIDDEN
     setting LR
     run_seeds "$@"
-}
-
-# variant_of K : print the row of the tables.
-variant_of() {
-    case "$1" in
-        [1-9]) echo "k$1" ;;
-        *) echo "$1" ;;
-    esac
 }
 
 # train_parsers TREEBANK K : train with all seeds, and set $folders, the folder of each run, and

@@ -180,6 +180,7 @@ def test_networks_that_cannot_be_built(options, message):
         (["--passes=0"], "--passes must be 1, 2, … or converge, not 0"),
         (["--criterion=cross_entropy"], "this task needs --criterion sequence_completion"),
         (["--valid-subset=dev"], "there is no part 'dev'"),
+        (["--passes=2", "--memory-efficient-fp16"], "--fp16: values of undirected attention grow"),
     ],
 )
 def test_bad_options_end_in_one_sentence(data, tmp_path, options, message):

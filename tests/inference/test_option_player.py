@@ -69,6 +69,15 @@ def test_worlds_that_the_policy_was_not_made_for_are_refused(player):
                 verb(**world)
 
 
+@pytest.mark.parametrize("name", ["bot", "random"])
+def test_an_episode_does_not_depend_on_how_many_there_are(name):
+    world = CraftOptions("ACBD", size=8)
+    few, many = (rollout_of(name, world, episodes) for episodes in (80, 90))
+    for ours, theirs in zip(few, many, strict=True):
+        assert np.array_equal(ours, theirs[:80])
+    assert name == "random" or many.successes.all()
+
+
 def test_numbers_out_of_range_are_refused(player):
     for verb, given in (
         (player.rollout, {"seed": -1}), (player.option_success, {"seed": -1}),

@@ -3,6 +3,7 @@
 import os
 import shlex
 import subprocess
+import sysconfig
 
 import pytest
 from fairseq_commands import ROOT
@@ -51,7 +52,7 @@ def recipe(tmp_path):
 
     def run(*arguments, **settings):
         settings["OUT"] = str(tmp_path / "out")
-        settings["PATH"] = f"{programs}:{os.environ['PATH']}"
+        settings["PATH"] = f"{programs}:{sysconfig.get_path('scripts')}:{os.environ['PATH']}"
         done = subprocess.run(
             ["bash", tmp_path / "system" / "toy.sh", *arguments],
             capture_output=True, text=True, env=settings,

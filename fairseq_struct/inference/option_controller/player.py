@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_struct.environments.craft_bot import best_actions, draw_actions
+from fairseq_struct.environments.craft_bot import best_actions
 from fairseq_struct.environments.craft_picture import draw_picture
 from fairseq_struct.environments.craft_rules import CraftOptions
 from fairseq_struct.environments.craft_worlds import CraftWorlds
@@ -187,15 +187,14 @@ def rollout_of(name: str, options: CraftOptions, episodes: int = 1000, seed: int
     if name not in makers:
         raise InputError(unknown_name("policy", name, makers))
     _check_numbers(seed=seed)
-    make, generator = makers[name], np.random.default_rng(seed)
-    return _played(options, lambda worlds: make(worlds, generator), episodes, seed)
+    return _played(options, makers[name], episodes, seed)
 
 
 class _Random:
     """Random actions; each is a call of its own."""
 
-    def __init__(self, worlds: CraftWorlds, generator: np.random.Generator):
-        self.worlds, self.generator = worlds, generator
+    def __init__(self, worlds: CraftWorlds):
+        self.worlds = worlds
 
     def ends(self, observations: np.ndarray) -> np.ndarray:
         return np.zeros(len(observations))
@@ -211,7 +210,9 @@ class _Bot(_Random):
     """Shortest ways to the next object, ties at random."""
 
     def actions(self, observations: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        return draw_actions(best_actions(self.worlds, self.worlds.goals), self.generator)
+        best = best_actions(self.worlds, self.worlds.goals)
+        drawn = (noise * best.sum(1)).astype(np.int64)  # a place among the best
+        return (best & (best.cumsum(1) - 1 == drawn[:, None])).argmax(1)
 
 
 def _played(

@@ -78,6 +78,25 @@ class UndirectedAttentionModel(BaseFairseqModel):
         except ValueError as error:
             raise InputError(str(error)) from None
 
+    def check_format(self, common) -> None:
+        """Refuse, before training, 16 bits that cannot hold the values of several passes.
+
+        Args:
+            common: fairseq's option group ``common``.
+
+        Raises:
+            InputError: training in fp16, by ``--fp16`` or ``--amp``, with more than one pass.
+        """
+        passes = getattr(self.network, "passes", None)
+        if passes is None or passes.training == 1:
+            return
+        for name in ("fp16", "amp"):
+            if getattr(common, name, False):
+                raise InputError(
+                    f"--{name}: values of undirected attention grow from pass to pass, beyond what "
+                    "fp16 holds; leave it out, or use --passes 1"
+                )
+
     def forward(self, tokens: Tensor, lengths: Tensor, places: Tensor) -> Completion:
         """Logits of hidden symbols: see :meth:`.Completer.read`."""
         return self.network(tokens, lengths, places)

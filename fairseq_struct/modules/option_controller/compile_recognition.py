@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fairseq_struct.modules.precision import in_full_precision
+
 
 class Segments(NamedTuple):
     """What was recognised in demonstrations; S segments, K latents, ``places`` = steps + 1.
@@ -80,10 +82,10 @@ class Recognition(nn.Module):
                 scores = self.boundary(encoded).squeeze(-1).masked_fill(never, -torch.inf)
                 boundary = self._draw(scores)
                 boundaries.append(boundary)
-                boundary_logs.append(_exact(scores).log_softmax(-1))
+                boundary_logs.append(in_full_precision(scores).log_softmax(-1))
             scores = self.latent((boundary[:, 1:, None] * encoded[:, :-1]).sum(1))
             latents.append(self._draw(scores))
-            latent_logs.append(_exact(scores).log_softmax(-1))
+            latent_logs.append(in_full_precision(scores).log_softmax(-1))
             ended = boundary.cumsum(1)
             masks.append(reached * (1 - ended))
             reached = reached * ended
@@ -102,12 +104,9 @@ class Recognition(nn.Module):
     def _draw(self, scores: Tensor) -> Tensor:
         if self.training:
             # In half precision, noise may be infinite.
-            return functional.gumbel_softmax(_exact(scores), self.temperature).to(scores.dtype)
+            drawn = functional.gumbel_softmax(in_full_precision(scores), self.temperature)
+            return drawn.to(scores.dtype)
         return functional.one_hot(scores.argmax(-1), scores.size(-1)).to(scores.dtype)
-
-
-def _exact(scores: Tensor) -> Tensor:
-    return scores.to(torch.promote_types(scores.dtype, torch.float32))
 
 
 def poisson_logs(lengths: Tensor, places: int, rate: float) -> Tensor:

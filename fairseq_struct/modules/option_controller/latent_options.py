@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from fairseq_struct.modules.option_controller.cell import CellSizes
+from fairseq_struct.modules.precision import in_full_precision
 
 
 class LatentOptions(nn.Module):
@@ -44,11 +45,11 @@ class LatentOptions(nn.Module):
             observations: (.., observation) x.
             latents: (.., K) z, one-hot or relaxed; leading axes of length 1 are broadcast.
         """
-        return _exact(_run(self.policy, observations, latents)).log_softmax(-1)
+        return in_full_precision(_run(self.policy, observations, latents)).log_softmax(-1)
 
     def end_scores(self, observations: Tensor, latents: Tensor) -> Tensor:
         """Scores (..,) whose sigmoid is the probability of the end; arguments as above."""
-        return _exact(_run(self.termination, observations, latents).squeeze(-1))
+        return in_full_precision(_run(self.termination, observations, latents).squeeze(-1))
 
     def start(self, observations: Tensor, chosen: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The first step of options: probabilities, and states.
@@ -158,7 +159,3 @@ def _run(layers: nn.Sequential, observations: Tensor, latents: Tensor) -> Tensor
     for layer in layers[1:]:
         hidden = layer(hidden)
     return hidden
-
-
-def _exact(scores: Tensor) -> Tensor:
-    return scores.to(torch.promote_types(scores.dtype, torch.float32))

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fairseq_struct.modules.option_controller.imitation import Imitation, real_steps
+from fairseq_struct.modules.precision import in_full_precision
 
 # The least probability of ending, as in the published code; at the first step it is this.
 _LEAST = 1e-9
@@ -210,7 +211,7 @@ class OrderedMemoryPolicy(nn.Module):
     def _scores(self, context: Tensor, memory: Tensor, candidates: Tensor) -> Tensor:
         repeated = context[:, None].expand(-1, self.slots, -1)
         scores = self.score(torch.cat([repeated, memory, candidates], -1)).squeeze(-1)
-        return scores.to(torch.promote_types(scores.dtype, torch.float32))
+        return in_full_precision(scores)
 
     def _expand(
         self, memory: Tensor, candidates: Tensor, expansion: Tensor, context: Tensor

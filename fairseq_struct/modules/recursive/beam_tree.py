@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from fairseq_struct.modules.precision import in_full_precision
 from fairseq_struct.modules.recursive.beam_states import (
     Choice,
     States,
@@ -135,7 +136,7 @@ class BeamTree(nn.Module):
     def _score(self, nodes: Tensor) -> Tensor:
         """Scores (..) of nodes (.., state), in float32 or better."""
         scores = self.scorer(self.cell.vector(nodes)).squeeze(-1)
-        return scores.to(torch.promote_types(scores.dtype, torch.float32))
+        return in_full_precision(scores)
 
     def _choose(self, states: States) -> Choice:
         """The best next states of each sentence; all that are proposed, if some will be mixed."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fairseq_struct.modules.precision import in_full_precision
 from fairseq_struct.modules.undirected.factors import Bilinear, Convolution
 from fairseq_struct.modules.undirected.graph import FactorGraph
 from fairseq_struct.modules.undirected.images import (
@@ -14,7 +15,6 @@ from fairseq_struct.modules.undirected.images import (
     ImageNetwork,
 )
 from fairseq_struct.modules.undirected.passes import Passes
-from fairseq_struct.modules.undirected.regularisers import in_full_precision
 from fairseq_struct.modules.undirected.variables import Variable
 
 # Channels, kernels and stride of the thesis.

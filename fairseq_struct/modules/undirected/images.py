@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fairseq_struct.modules.precision import in_full_precision
 from fairseq_struct.modules.undirected.graph import FactorGraph
 from fairseq_struct.modules.undirected.passes import Passes
-from fairseq_struct.modules.undirected.regularisers import in_full_precision
 
 IMAGE, LABEL = "X", "Y"
 INITIALISATIONS = ("zero", "random", "uniform")

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.modules.precision import in_full_precision
 
 # Values this far outside of a domain count as inside: sums of float32 probabilities are not exact,
 # and those of lower precision are off by a few units in the last place.
@@ -209,11 +210,6 @@ def diverged(what: str) -> InputError:
         f"{what} not finite: the energy of this network has no lower bound, and its minimisation "
         "has diverged; use fewer passes or smaller weights (a lower learning rate)"
     )
-
-
-def in_full_precision(numbers: Tensor) -> Tensor:
-    """Numbers of half precision as float32, others as they are."""
-    return numbers.to(torch.promote_types(numbers.dtype, torch.float32))
 
 
 REGULARISERS = {

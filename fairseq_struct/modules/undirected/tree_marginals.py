@@ -5,10 +5,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from fairseq_struct.modules.precision import in_full_precision
 from fairseq_struct.modules.undirected.regularisers import (
     Regulariser,
     diverged,
-    in_full_precision,
 )
 from fairseq_struct.structure.dependency import DependencyTrees
 
