@@ -50,6 +50,7 @@ class Lines(Iterator[str]):
         self._lines: deque[str] = deque()
         self._begun: list[str] = []  # parts of an unfinished line
         self._at_start, self._ended = True, False
+        self._count = 0  # ends of lines so far
 
     def __next__(self) -> str:
         """Wait for the next line and return it.
@@ -83,7 +84,8 @@ class Lines(Iterator[str]):
             text = self._decoder.decode(chunk, final=self._ended)
             text.encode()  # with some locales, Python decodes invalid bytes without an error
         except UnicodeError as error:
-            raise _no_text(error) from None
+            raise _no_text(error, self._count) from None
+        self._count += text.count("\n")
         if self._at_start and text:
             text, self._at_start = text.removeprefix(_MARK), False
         part, *others = text.split("\n")
@@ -118,8 +120,13 @@ def _plain(stream: Iterable[str]) -> Iterator[str]:
             line = line if number else line.removeprefix(_MARK)
             yield line.removesuffix("\n").removesuffix("\r")
     except UnicodeError as error:
-        raise _no_text(error) from None
+        raise _no_text(error, number) from None
 
 
-def _no_text(error: UnicodeError) -> InputError:
-    return InputError(f"the input is not {error.encoding}: {error.reason}")
+def _no_text(error: UnicodeDecodeError | UnicodeEncodeError, before: int) -> InputError:
+    """The error for text that is not in the encoding, after some lines."""
+    given, start = error.object, error.start
+    line = before + given[:start].count("\n" if isinstance(given, str) else b"\n") + 1
+    # Python keeps a byte that it cannot decode in the last eight bits of a character.
+    byte = ord(given[start]) & 0xFF if isinstance(given, str) else given[start]
+    return InputError(f"line {line} of the input is not {error.encoding} (byte 0x{byte:02x})")

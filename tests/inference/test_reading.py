@@ -74,9 +74,9 @@ def test_lines_are_those_of_training_data(tmp_path):
 def test_bytes_that_are_no_text(pipe, tmp_path):
     pipe.writer.write(b"good\nbad \xff\n")
     pipe.writer.close()
-    with pytest.raises(InputError, match="the input is not utf-8: invalid start byte"):
+    with pytest.raises(InputError, match=r"line 2 of the input is not utf-8 \(byte 0xff\)"):
         list(read_lines(pipe.reader))
-    with pytest.raises(InputError, match="the input is not utf-8"):
+    with pytest.raises(InputError, match=r"line 1 of the input is not utf-8 \(byte 0xff\)"):
         list(read_lines(["\udcff"]))
     with pytest.raises(InputError, match="standard input is closed"):
         read_lines(None)

@@ -1,5 +1,6 @@
 """Checks that the paths of a command can be read or written, before heavy packages are imported."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -44,13 +45,18 @@ def require_room(*paths: Path | None):
     """Check that files can be written at paths; None stands for an option that is not given.
 
     Raises:
-        InputError: a path is a folder, or its folder does not exist.
+        InputError: a path is a folder, or its folder does not exist or cannot be written.
     """
     for path in filter(None, paths):
         if path.is_dir():
             raise InputError(f"{path}: is a folder, not a file to write")
         if not path.absolute().parent.is_dir():
             raise InputError(f"{path.parent}: no such folder")
+        # A device or a pipe is written in place, a file by a new one beside it.
+        real = Path(os.path.realpath(path))
+        place = real if real.exists() and not real.is_file() else real.parent
+        if not os.access(place, os.W_OK):
+            raise InputError(f"{path}: cannot be written (no permission)")
 
 
 def require_or_one_of(path: str | Path, names: Iterable[str]):

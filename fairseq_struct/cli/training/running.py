@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import logging
 import os
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from fairseq_struct import presets
+from fairseq_struct.cli.training import kept_settings
 from fairseq_struct.cli.training.captured_output import CapturedOutput, lines_as_written
 from fairseq_struct.errors import InputError, plain_message, suggestion
 from fairseq_struct.presets import Preset
@@ -37,6 +39,7 @@ class Training:
         self.log = self.folder / LOG
         self.goes_on = (self.folder / LAST).is_file()
         self.metric = presets.value_of("best-checkpoint-metric", arguments) or "loss"
+        self.settings: dict[str, str] = {}
         self.progress = Progress()
 
     def run(self) -> int:
@@ -49,7 +52,9 @@ class Training:
             InputError: an option, or what it names, cannot be used.
         """
         with CapturedOutput() as screen:
-            self._check()
+            self.settings = kept_settings.settings_of(self._check())
+            if self.goes_on and not _starts_elsewhere(self.arguments):
+                kept_settings.refuse_others(self.folder, self.settings)
             if not _is_first(self.arguments):  # the first process speaks for all
                 return self._train(screen)
             print(presets.command("fairseq-train", self.arguments), file=screen.out, flush=True)
@@ -63,7 +68,7 @@ class Training:
                 status = INTERRUPTED
             except Exception as error:
                 if self.progress.update is None and plain_message(error) is not None:
-                    _take_away(self.log, new)
+                    _take_away([self.log, self.folder / kept_settings.FILE], new)
                 if isinstance(error, InputError):
                     raise
                 print(f"error: {self._reason(error)}", file=screen.errors, flush=True)
@@ -72,8 +77,11 @@ class Training:
                 print(words, file=screen.out, flush=True)
         return status
 
-    def _check(self) -> None:
+    def _check(self) -> argparse.Namespace:
         """Refuse options that fairseq does not know, before anything is written.
+
+        Returns:
+            What fairseq understands.
 
         Raises:
             InputError: there is one, or a value is impossible.
@@ -88,13 +96,15 @@ class Training:
 
         sys.argv[:] = ["fairseq-train", *self.arguments]
         parser = options.get_training_parser()
-        options.parse_args_and_arch(parser, modify_parser=let_it_raise)
+        return options.parse_args_and_arch(parser, modify_parser=let_it_raise)
 
     def _train(self, screen: CapturedOutput) -> int:
         """Run fairseq-train, its output in the log."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             screen.log_to(self.log)
+            if not self.goes_on and _is_first(self.arguments):
+                kept_settings.keep(self.folder, self.settings)
         except OSError as error:
             raise InputError(f"--save-dir: {plain_message(error) or error}") from None
         import fairseq_cli.train
@@ -242,6 +252,14 @@ def _is_first(arguments: Sequence[str]) -> bool:
     return rank == "0"
 
 
+def _starts_elsewhere(arguments: Sequence[str]) -> bool:
+    """Whether options say what the training begins with, or what it forgets."""
+    return any(
+        name == "restore-file" or name.startswith("reset-")
+        for name, _ in presets.options_in(arguments)
+    )
+
+
 def _refuse(message: str, known: Iterable[str]) -> None:
     """Raise argparse's message as bad input, with the option that may have been meant."""
     unknown = re.match(r"unrecognized arguments: (--?[\w-]+)", message)
@@ -258,11 +276,12 @@ def _missing(folder: Path) -> list[Path]:
     return [one for one in (folder, *folder.parents) if not one.exists()]
 
 
-def _take_away(log: Path, folders: Sequence[Path]) -> None:
+def _take_away(files: Sequence[Path], folders: Sequence[Path]) -> None:
     """Remove what was made for a training that did not begin."""
     if not folders:
         return
     with contextlib.suppress(OSError):  # something else is in it
-        log.unlink(missing_ok=True)
+        for file in files:
+            file.unlink(missing_ok=True)
         for folder in folders:
             folder.rmdir()

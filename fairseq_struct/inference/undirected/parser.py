@@ -105,9 +105,10 @@ class TreeParser(DependencyParser):
         for sentence in sentences:
             roots = sentence.heads.count(0)
             if roots > 1 and (single or self.model.single_root):
+                why = "was trained with --roots single" if self.model.single_root else "finds one"
                 raise InputError(
                     f"{sentence.place}: {roots} words are known to be modifiers of the root, but "
-                    "the parser finds trees with one"
+                    f"the parser {why}"
                 )
             yield sentence
 

@@ -113,6 +113,8 @@ def read_imitation(path: str, option: str) -> tuple[Mapping[str, Tensor], dict]:
     Raises:
         InputError: it does not exist, is not of a model that imitates, or has diverged.
     """
+    if Path(path).is_dir():
+        raise InputError(f"{path}: is a folder, not a file ({option})")
     if not Path(path).is_file():
         raise InputError(f"{path or repr(path)}: no such file ({option})")
     try:

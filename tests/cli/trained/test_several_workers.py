@@ -102,7 +102,8 @@ def test_text_that_is_not_utf_8(call, tmp_path):
     bad.write_bytes(b"one two\n" * 9 + b"\xff\n")
     for options in ([], ["--workers=2"]):
         status, _, error = call("parse", f"--input={bad}", *options)
-        assert status == 2 and error.startswith(f"error: {bad}: the input is not utf-8")
+        told = f"error: {bad}: line 10 of the input is not utf-8 (byte 0xff)"
+        assert status == 2 and error.startswith(told)
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz"])
@@ -119,7 +120,7 @@ def test_compressed_text(call, ending, tmp_path):
         assert plain == unpacked and plain[0] == 0 and plain[1]
     packed.write_bytes(module.compress(text + b"\xff\n"))
     status, _, error = call("parse", f"--input={packed}")
-    assert status == 2 and error.startswith(f"error: {packed}: the input is not utf-8")
+    assert status == 2 and error.startswith(f"error: {packed}: line 10 of the input is not utf-8")
     packed.write_bytes(module.compress(text)[:-9])
     status, _, error = call("parse", f"--input={packed}", "--workers=2")
     assert status == 2 and error.startswith(f"error: {packed}: cannot be decompressed (")

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import signal
 import sys
 import time
@@ -101,6 +102,28 @@ def test_the_same_command_goes_on(trained):
     status, said = train(*again)
     assert status == 0 and "\ndone: nothing was left to train, by --max-update" in said
     assert all(torch.equal(before[name], value) for name, value in weights(folder).items())
+
+
+def test_another_training_does_not_go_on_there(trained, trees, tmp_path):
+    folder, command, _ = trained
+    held = f"error: {folder} holds a training with "
+    for others, message in (
+        (["--embed-dim=16"], "--embed-dim 8 (now 16): name another --save-dir"),
+        (["--layers=2", "--valid-draws=3"], "--layers 1 (now 2), --valid-draws 1 (now 3): name"),
+    ):
+        before = (folder / "train.log").read_text()
+        status, said = train(*command, *others)
+        assert status == 2 and said.startswith(held + message) and said.count("\n") == 1, said
+        assert (folder / "train.log").read_text() == before
+    for data in (tmp_path / "copy", tmp_path / "moved"):
+        shutil.copytree(trees, data)
+    status, said = train(tmp_path / "copy", *command[1:])
+    assert status == 2 and f"the data {trees}/data-bin (now {tmp_path}/copy/data-bin)" in said
+    run_there = [tmp_path / "moved", *command[1:], "--save-dir", tmp_path / "run"]
+    assert train(*run_there)[0] == 0
+    (tmp_path / "moved").rename(tmp_path / "elsewhere")  # the same data, and their treebank
+    status, said = train(tmp_path / "elsewhere", *run_there[1:], "--lr=0.1", "--layers=1")
+    assert status == 0 and "nothing was left to train" in said, said
 
 
 def test_what_to_do_next_can_be_pasted(trees, tmp_path):
