@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DEFAULT = compat.fairseq_requirement()
 OTHER = next(one for one in compat.FAIRSEQ_BUILDS.values() if one != DEFAULT)
 
-# The second line starts Python where the shell reads it, and is a string where Python does: the first
-# line of a script cannot name an interpreter with a space in its path.
+# The second line starts Python where the shell reads it, and is a string where Python does: the
+# first line of a script cannot name an interpreter with a space in its path.
 INTERPRETER = """\
 #!/bin/sh
 "exec" "{python}" "-S" "$0" "$@"
