@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-maximize-best-checkpoint-metric; --epoch-checkpoints keeps those of all epochs.\n\n"
         "fairseq-struct presets lists the presets. The options that an architecture, a task and a\n"
         "criterion have are shown by\n"
-        "  fairseq-train --user-dir $(fairseq-struct user-dir) --arch … --task … --criterion … "
+        '  fairseq-train --user-dir "$(fairseq-struct user-dir)" --arch … --task … --criterion … '
         "--help"
     )
     parser.add_argument(

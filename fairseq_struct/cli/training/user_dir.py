@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the directory with which fairseq finds this package's models, tasks and criterions.
 
-    ``fairseq-train DATA --user-dir $(fairseq-struct user-dir) …`` works both in a checkout and
+    ``fairseq-train DATA --user-dir "$(fairseq-struct user-dir)" …`` works both in a checkout and
     after an installation.
 
     Args:

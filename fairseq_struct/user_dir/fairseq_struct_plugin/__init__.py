@@ -1,4 +1,4 @@
-"""The user directory for fairseq: ``fairseq-train … --user-dir $(fairseq-struct user-dir)``."""
+"""The user directory for fairseq: ``fairseq-train … --user-dir "$(fairseq-struct user-dir)"``."""
 
 from fairseq_struct import errors, plugin
 
