@@ -38,19 +38,26 @@ class Experiment:
     command: str
 
     def row(self, recipes: str | Path) -> Row | None:
-        """Last recorded row of :attr:`variant`; None if the experiment has no record.
+        """Last recorded row of :attr:`variant`; None if it has no record.
 
         Raises:
-            InputError: there are records, but none of this variant and metric.
+            InputError: there are records of it, but none has the metric.
         """
-        results = results_of(self.system, self.experiment, recipes)
-        rows = [row for row in rows_of(results) if row.variant == self.variant]
-        if results and not (rows and rows[-1].ours(self.metric)):
+        rows = [row for row in self._rows(recipes) if row.variant == self.variant]
+        if rows and not rows[-1].ours(self.metric):
             raise InputError(
                 f"{Path(recipes) / LIST}: {self.system}/{self.experiment} has no record of "
                 f"{self.metric} of {self.variant}"
             )
         return rows[-1] if rows else None
+
+    def has_others(self, recipes: str | Path) -> bool:
+        """Whether variants are recorded, but not :attr:`variant`."""
+        rows = self._rows(recipes)
+        return bool(rows) and all(row.variant != self.variant for row in rows)
+
+    def _rows(self, recipes: str | Path) -> list[Row]:
+        return rows_of(results_of(self.system, self.experiment, recipes))
 
     @property
     def measure(self) -> str:
@@ -109,6 +116,8 @@ def _not_run(experiments: Iterable[Experiment], recipes: str | Path) -> str:
             known = paper_values(Path(recipes) / one.system, one.experiment, one.variant)
             if one.metric in known:
                 line += f"; the paper's {one.measure}: {known[one.metric]:.2f}"
+            if one.has_others(recipes):
+                line += f"; only other rows than `{one.variant}` are recorded"
             lines.append(line)
     if not lines:
         return "Every experiment has a record.\n"
