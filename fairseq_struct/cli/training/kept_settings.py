@@ -62,13 +62,13 @@ def refuse_others(folder: Path, settings: dict[str, str]) -> None:
         InputError: a setting differs.
     """
     try:
-        kept = json.loads((folder / FILE).read_text())
-    except (OSError, ValueError):
+        kept = dict(json.loads((folder / FILE).read_text()))
+    except (OSError, ValueError, TypeError):
         return
     differ = [
         f"{name} {kept[name] or 'not given'} (now {value or 'not given'})"
         for name, value in settings.items()
-        if name in kept and kept[name] != value and not _moved(kept[name], value)
+        if name in kept and not _same(kept[name], value)
     ]
     if differ:
         further = [f"{len(differ) - MOST} more"] if len(differ) > MOST else []
@@ -88,6 +88,14 @@ def _text(value: Any) -> str:
     if isinstance(value, Iterable) and not isinstance(value, str):
         return " ".join(map(_text, value))
     return str(value)
+
+
+def _same(old: str, new: str) -> bool:
+    """Whether values, or lists of paths, are equal but for paths that were moved since."""
+    if old == new:
+        return True
+    pairs = list(zip(old.split(":"), new.split(":"), strict=False))
+    return old.count(":") == new.count(":") and all(a == b or _moved(a, b) for a, b in pairs)
 
 
 def _moved(old: str, new: str) -> bool:
