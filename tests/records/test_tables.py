@@ -270,9 +270,7 @@ def test_the_index_has_a_number_of_each_experiment_and_lists_the_others(tmp_path
     assert table_of("index", tmp_path) == index.replace(
         line, f"{line[:-1]}; only other rows than `top_k` are recorded\n"
     )
-    append_result(
-        system / "results.jsonl", result("top_k", experiment="new", metrics={"accuracy": 1.0})
-    )
+    append_result(system / "results.jsonl", result(experiment="new", metrics={"accuracy": 1.0}))
     with pytest.raises(InputError, match="system/new has no record of bleu_test of top_k"):
         table_of("index", tmp_path)
     (tmp_path / "experiments.tsv").write_text("system\texperiment\na\tb\n")
