@@ -24,7 +24,9 @@ draw_prototypes() {
     checkpoints+=("${folders[0]}/checkpoint_best.pt")
     train_images forward_only 1 zero
     checkpoints+=("${folders[0]}/checkpoint_best.pt")
-    fairseq-struct draw "${checkpoints[@]}" --what prototypes --output "$here/figure_5_3.png"
+    # The titles are the paths.
+    (cd "$out" && fairseq-struct draw "${checkpoints[@]#"$out"/}" --what prototypes \
+        --output "$here/figure_5_3.png")
 }
 
 # draw_completion : draw accuracy by training updates, and by updates of variables.
