@@ -163,7 +163,11 @@ class Biaffine(Factor):
         return (y, m) if name in (h, self.root) else super().needs(name)
 
     def message(self, name: str, values: Values) -> Tensor:
-        """H V M^T, Y M V^T or Y^T H V (eqs. 5.19 and 5.20, with words as rows)."""
+        """H V M^T, Y M V^T or Y^T H V (eqs. 5.19 and 5.20, with words as rows).
+
+        With ``root``, these are the products with the row of the root in H and in Y: V M^T y_0 goes
+        to h_0, y_0 (batch, n) being the diagonal of Y, which H is then not sent.
+        """
         return self.messages(name, values)[name]
 
     def messages(self, name: str, values: Values, kept: dict | None = None) -> dict[str, Tensor]:
