@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from fairseq_struct.modules.option_controller.controller import Controller
 from fairseq_struct.modules.option_controller.imitation import Imitation, log_of, real_steps
 from fairseq_struct.modules.option_controller.options import OptionPool
+from fairseq_struct.modules.recurrent.steps_of_batch import StepsOfBatch
 
 
 class MixtureOfExperts(nn.Module):
@@ -33,21 +34,18 @@ class MixtureOfExperts(nn.Module):
 
     def forward(self, observations: Tensor, lengths: Tensor, tasks: Tensor) -> Imitation:
         """Probabilities of actions; ``ends`` are 1. Arguments as for :class:`.OptionController`."""
-        real = real_steps(lengths, observations.shape[1])
-        given = observations.masked_fill(~real[..., None], 0)
-        cells, states = self.controller.stacked(), self.controller.begin(tasks)[None]
+        batch = StepsOfBatch(observations, lengths)
+        cells = self.controller.stacked()
+        states = self.controller.begin(batch.sorted(tasks))[None]
         choices = []
-        for observed in cells.observe(given).unbind(-2):
-            found = cells.run(observed, states)
+        for observed in cells.observe(batch.given).split(batch.rows, 1):
+            found = cells.run(observed, states[:, : observed.size(1)])
             states = found.states
             choices.append(found.probabilities[0])
-        options = torch.stack(choices, 1)
-        actions = self._actions(given, options)
-        padding = ~real[..., None]
-        return Imitation(
-            log_of(actions).masked_fill(padding, 0), real.to(actions.dtype),
-            options.masked_fill(padding, 0),
-        )  # fmt: skip
+        actions = self._actions(batch.given, torch.cat(choices))
+        ends = real_steps(lengths, observations.size(1)).to(actions.dtype)
+        logs = log_of(actions).split(batch.rows)
+        return Imitation(batch.padded(logs), ends, batch.padded(choices))
 
     def begin(self, count: int, tasks: Tensor) -> dict[str, Tensor]:
         """The state of ``count`` actors before their first step; tasks (count,)."""
@@ -62,6 +60,4 @@ class MixtureOfExperts(nn.Module):
         }
 
     def _actions(self, observations: Tensor, options: Tensor) -> Tensor:
-        flat = observations.flatten(0, -2)
-        found = (options.flatten(0, -2)[..., None] * self.options.start(flat)[0]).sum(1)
-        return found.unflatten(0, observations.shape[:-1])
+        return (options[..., None] * self.options.start(observations)[0]).sum(1)

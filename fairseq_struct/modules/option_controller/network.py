@@ -7,9 +7,10 @@ from torch import Tensor, nn
 
 from fairseq_struct.modules.option_controller.cell import StackedCells
 from fairseq_struct.modules.option_controller.controller import Controller
-from fairseq_struct.modules.option_controller.imitation import Imitation, log_of, real_steps
+from fairseq_struct.modules.option_controller.imitation import Imitation, log_of
 from fairseq_struct.modules.option_controller.options import OptionPool
 from fairseq_struct.modules.option_controller.recursion import Recursion, State
+from fairseq_struct.modules.recurrent.steps_of_batch import StepsOfBatch
 
 
 class OptionController(nn.Module):
@@ -19,7 +20,8 @@ class OptionController(nn.Module):
     the probability that the last subtask is done. If so, the controller makes a step and chooses
     again, and options start anew (eqs. 5.2.14 to 5.2.16); else all go on (eq. 5.2.13). States and
     probabilities are the mixture of both by e_t (eq. 5.2.17), where e_1 = 1. All options are
-    computed in one product; what does not depend on the past is computed for all steps at once.
+    computed in one product; what does not depend on the past is computed for all steps at once, and
+    demonstrations that are at their end take no part any more.
 
     Where the equations are loose: eq. 5.2.16 sums with p_t'^c, because p_t^c is not known before
     eq. 5.2.17; and h_t^o of all options is set back in proportion to e_t, although the options that
@@ -75,20 +77,18 @@ class OptionController(nn.Module):
             lengths: (batch,) steps; what lies beyond is padding, on the right.
             tasks: (batch,) numbers of tasks.
         """
-        real = real_steps(lengths, observations.shape[1])
-        given = observations.masked_fill(~real[..., None], 0).transpose(0, 1)
+        batch = StepsOfBatch(observations, lengths)
         recursion = self._recursion()
-        (observed, begun), *later = recursion.prepare(given)
-        steps = [recursion.first(observed, begun, self.controller.begin(tasks)[None])]
+        (observed, begun), *later = recursion.prepare(batch.given, batch.rows)
+        first = self.controller.begin(batch.sorted(tasks))
+        steps = [recursion.first(observed, begun, first[None])]
         for observed, begun in later:
             steps.append(recursion.next(observed, begun, steps[-1].state))
         _, actions, ends, options = zip(*steps, strict=True)
-        padding = ~real[..., None]
         return Imitation(
-            log_of(torch.stack(actions, 1)).masked_fill(padding, 0),
-            torch.stack(ends, 1).masked_fill(~real, 0),
-            torch.stack(options, 1).masked_fill(padding, 0),
-        )
+            batch.padded([log_of(part) for part in actions]), batch.padded(ends),
+            batch.padded(options),
+        )  # fmt: skip
 
     def begin(self, count: int, tasks: Tensor) -> dict[str, Tensor]:
         """The state of ``count`` actors before their first step; tasks (count,).
@@ -118,7 +118,7 @@ class OptionController(nn.Module):
             The same as :meth:`forward`, without the axis of steps; and the next state.
         """
         recursion = self._recursion()
-        ((observed, begun),) = recursion.prepare(observations[None])
+        ((observed, begun),) = recursion.prepare(observations, [len(observations)])
         before, anew = _of_rows(state), ~state["begun"]
         after, actions, ends, options = recursion.next(observed, begun, before, anew)
         rows = _as_rows(after) | {"begun": torch.ones_like(anew)}

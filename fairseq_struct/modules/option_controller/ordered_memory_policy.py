@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fairseq_struct.modules.option_controller.imitation import Imitation, real_steps
+from fairseq_struct.modules.option_controller.imitation import Imitation
 from fairseq_struct.modules.precision import in_full_precision
+from fairseq_struct.modules.recurrent.steps_of_batch import StepsOfBatch
 
 # The least probability of ending, as in the published code; at the first step it is this.
 _LEAST = 1e-9
@@ -147,15 +148,15 @@ class OrderedMemoryPolicy(nn.Module):
             lengths: (batch,) numbers of steps.
             tasks: (batch,) indices.
         """
-        state = self.begin(len(tasks), tasks)
+        batch = StepsOfBatch(observations, lengths)
+        state = self.begin(len(tasks), batch.sorted(tasks))
         steps = []
-        for read in self._read(observations).unbind(1):
-            step, state = self._step(read, state)
+        for read in self._read(batch.given).split(batch.rows):
+            going_on = {name: part[: len(read)] for name, part in state.items()}
+            step, state = self._step(read, going_on)
             steps.append(step)
-        outside = ~real_steps(lengths, len(steps))
-        logs = torch.stack([one.log_probabilities for one in steps], 1)
-        ends = torch.stack([one.ends for one in steps], 1)
-        return Imitation(logs.masked_fill(outside[..., None], 0.0), ends.masked_fill(outside, 0.0))
+        logs, ends, *_ = zip(*steps, strict=True)
+        return Imitation(batch.padded(logs), batch.padded(ends))
 
     def begin(self, count: int, tasks: Tensor) -> dict[str, Tensor]:
         """The state before the first step.

@@ -21,6 +21,13 @@ class State(NamedTuple):
     hidden: list[Tensor]
     choices: list[Tensor]
 
+    def of_first(self, rows: int) -> "State":
+        """Of the first rows of the batch alone."""
+        if self.choices[0].size(-1) == rows:
+            return self
+        hidden = [part[..., :rows, :] for part in self.hidden]
+        return State(hidden, [part[..., :rows] for part in self.choices])
+
 
 class Begun(NamedTuple):
     """How a level starts anew: (K, .., actions) p_t'^a, and the states up to its own."""
@@ -61,8 +68,14 @@ class Recursion:
     def __init__(self, levels: Sequence[StackedCells]):
         self.levels = levels
 
-    def prepare(self, observations: Tensor) -> list[tuple[list[Tensor], list[Begun]]]:
-        """What does not depend on the past, of observations (steps, batch, size).
+    def prepare(
+        self, observations: Tensor, rows: Sequence[int]
+    ) -> list[tuple[list[Tensor], list[Begun]]]:
+        """What does not depend on the past.
+
+        Args:
+            observations: (total, size), of one step after the other.
+            rows: of each step.
 
         Returns:
             For each step, the first layers of all levels, and how each level but the last would
@@ -70,8 +83,8 @@ class Recursion:
         """
         observed = [cells.observe(observations) for cells in self.levels]
         started = [cells.run(own) for cells, own in zip(self.levels[:-1], observed, strict=False)]
-        layers = zip(*(own.unbind(1) for own in observed), strict=True)
-        starts = zip(*(zip(*(part.unbind(1) for part in own[:2]), strict=True)
+        layers = zip(*(own.split(rows, 1) for own in observed), strict=True)
+        starts = zip(*(zip(*(part.split(rows, 1) for part in own[:2]), strict=True)
                        for own in started), strict=True)  # fmt: skip
         above = range(len(self.levels) - 1, -1, -1)
         prepared = []
@@ -107,9 +120,10 @@ class Recursion:
         Args:
             observed: first layers of all levels.
             begun: how each level but the last would start anew.
-            state: of step t - 1.
+            state: of step t - 1; what it has of further rows is left out.
             anew: (batch,) rows whose first step this is, so that e_t is 1.
         """
+        state = state.of_first(observed[0].size(-2))
         found = self.levels[0].run(observed[0], state.hidden[0])  # 5.2.11
         actions, done, now, ends = found.probabilities, found.ends, State([found.states], []), []
         for level, fresh in enumerate(begun, 1):
