@@ -3,9 +3,10 @@
 A row per network: attention (batches of 64 sequences of 25, size 256, 3 hidden symbols each)
 against plain self-attention; convolutions (128 images of 28 x 28) against the same layers in
 ``nn.Sequential``; and the dependency parser (32 sentences of 30 words, vectors and layers of 400,
-without encoder) against its own first pass, which is the biaffine parser. Losses are those of
-training, gradients those of all weights. No dropout. The kinds alternate; each number is a median
-of steps that follow an untimed one.
+without encoder, V drawn at random) against its own first pass, which is the biaffine parser:
+``parser`` has a learned head for the root, as the presets have, ``parser_word`` has not. Losses are
+those of training, gradients those of all weights. No dropout. The kinds alternate; each number is a
+median of steps that follow an untimed one.
 
     python recipes/benchmarks/undirected.py [--threads 1] [--append]
 """
@@ -73,7 +74,7 @@ def convolution() -> dict[str, Callable[[], Tensor]]:
     return _losses({"directed": plain, **kinds}, loss)
 
 
-def parser() -> dict[str, Callable[[], Tensor]]:
+def parser(root_head: str = "learned") -> dict[str, Callable[[], Tensor]]:
     """Negative log-likelihoods of trees, by the kind of network."""
     words, lengths = torch.randn(SENTENCES, WORDS, LAYER), torch.full((SENTENCES,), WORDS)
     gold = torch.arange(WORDS).expand(SENTENCES, -1)  # every word depends on the one before it
@@ -81,10 +82,18 @@ def parser() -> dict[str, Callable[[], Tensor]]:
     def loss(network: nn.Module) -> Tensor:
         return -network.infer(words, lengths).trees.log_prob(gold).mean()
 
-    kinds = {
-        f"k{k}": UndirectedParser(Vectors(), LAYER, dropout=0.0, passes=Passes(k)) for k in PASSES
-    }
+    kinds = {}
+    for k in PASSES:
+        kinds[f"k{k}"] = network = UndirectedParser(
+            Vectors(), LAYER, dropout=0.0, passes=Passes(k), root_head=root_head
+        )
+        nn.init.normal_(network.graph.factors["arcs"].weight, std=0.01)
     return _losses(kinds, loss)
+
+
+def parser_word() -> dict[str, Callable[[], Tensor]]:
+    """As :func:`parser`; a word's own vector stands for the root, as in the thesis's equations."""
+    return parser("word")
 
 
 def _losses(networks: dict[str, nn.Module], loss: Callable) -> dict[str, Callable[[], Tensor]]:
@@ -126,7 +135,7 @@ def main():
     if min(setting.repeats, setting.threads) < 1:
         options.error("all numbers must be 1 or more")
     torch.set_num_threads(setting.threads)
-    for make in (attention, convolution, parser):
+    for make in (attention, convolution, parser, parser_word):
         torch.manual_seed(1)
         metrics = metrics_of(milliseconds(make(), setting.repeats))
         print(make.__name__, metrics, flush=True)

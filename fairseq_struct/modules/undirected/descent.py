@@ -18,7 +18,7 @@ class Descent:
     """Values of the variables between updates.
 
     A message is computed again only if a variable it depends on has changed. So terms of observed
-    variables are computed once.
+    variables are computed once, and added once.
 
     Args:
         graph: the factor graph.
@@ -32,10 +32,11 @@ class Descent:
         self, graph: FactorGraph, observed: Mapping[str, Tensor], start: Mapping[str, Tensor],
         supports: Mapping, clamped: Mapping[str, Tensor], dropout: bool = True,
     ):  # fmt: skip
-        self.graph, self.values = graph, {**start, **observed}
+        self.graph, self.values, self._observed = graph, {**start, **observed}, set(observed)
         self._dropout = dropout and graph.training
         self._start, self._supports, self._clamped = dict(start), dict(supports), dict(clamped)
         self._messages: dict[tuple[str, str], tuple[tuple[Tensor, ...], Tensor]] = {}
+        self._constants: dict[str, Tensor | None] = {}
         self._kept: dict[str, dict] = {key: {} for key in graph.factors}
         self._masks: dict[str, Tensor] = {}
 
@@ -67,17 +68,27 @@ class Descent:
         Raises:
             ValueError: no factor of the variable has all the values it needs.
         """
-        terms = [
-            self._message(key, factor, name)
-            for key, factor in self.graph.factors.items()
-            if name in factor.names and all(other in self.values for other in factor.needs(name))
-        ]
-        if not terms:
+        terms: tuple[list[Tensor], list[Tensor]] = ([], [])
+        for key, factor in self.graph.factors.items():
+            needed = factor.needs(name) if name in factor.names else ()
+            if needed and all(other in self.values for other in needed):
+                moves = not self._observed.issuperset(needed)
+                terms[moves].append(self._message(key, factor, name))
+        constant, moving = terms
+        if not constant and not moving:
             raise ValueError(
                 f"{name} is updated before its neighbours have values; give some of them a start"
             )
-        bias = self.graph.variables[name].bias
-        return sum(terms[1:], terms[0]) if bias is None else sum(terms, bias)
+        first = self._constant(name, constant)
+        return sum(moving[1:], moving[0]) if first is None else sum(moving, first)
+
+    def _constant(self, name: str, terms: Sequence[Tensor]) -> Tensor | None:
+        """b + sum of messages from observed variables, added once; None if there is neither."""
+        if name not in self._constants:
+            bias = self.graph.variables[name].bias
+            both = [*terms] if bias is None else [bias, *terms]
+            self._constants[name] = sum(both[1:], both[0]) if both else None
+        return self._constants[name]
 
     def _message(self, key: str, factor, name: str) -> Tensor:
         inputs = tuple(self.values[other] for other in factor.needs(name))
@@ -96,6 +107,7 @@ class Descent:
                 if not isinstance(value, Tensor) or value.dim() == sizes.get(name, value.dim()):
                     group[name] = _rows(value, which)
         self._messages.clear()
+        self._constants.clear()
         self._kept = {key: {} for key in self._kept}
 
 

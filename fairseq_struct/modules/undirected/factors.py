@@ -6,7 +6,7 @@ terms of the pre-activation in eq. C.2.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -165,51 +165,63 @@ class Biaffine(Factor):
     def message(self, name: str, values: Values) -> Tensor:
         """H V M^T, Y M V^T or Y^T H V (eqs. 5.19 and 5.20, with words as rows).
 
-        With ``root``, these are the products with the row of the root in H and in Y: V M^T y_0 goes
-        to h_0, y_0 (batch, n) being the diagonal of Y, which H is then not sent.
+        With ``root``, h_0 is one more row of H, and y_0, the diagonal of Y, one more row of the
+        rest of Y: V M^T y_0 goes to h_0.
         """
         return self.messages(name, values)[name]
 
     def messages(self, name: str, values: Values, kept: dict | None = None) -> dict[str, Tensor]:
-        """As :meth:`message`; H V and M V^T, of which two messages need each, are kept."""
+        """As :meth:`message`; products with V, of which two messages need each, are kept."""
         y, h, *_, m = self.names
         kept = {} if kept is None else kept
         if name == y:
             return {name: self._scores(values, kept)}
-        arcs = values[y]
-        from_root = arcs.diagonal(dim1=1, dim2=2)
-        if self.root is not None:
-            arcs = arcs - torch.diag_embed(from_root)
-        if name == h:
-            made = arcs @ self._product(m, values[m], kept)
-        elif name == self.root:
-            made = (from_root.unsqueeze(1) @ self._product(m, values[m], kept)).squeeze(1)
-        else:
-            made = arcs.transpose(1, 2) @ self._product(h, values[h], kept)
-            if self.root is not None:
-                of_root = values[self.root] @ self.weight
-                made = made + from_root.unsqueeze(2) * of_root.unsqueeze(1)
-        return {name: made}
+        arcs = self._arcs(values[y], kept)
+        if name == m:
+            return {name: arcs.transpose(1, 2) @ self._heads(values, kept)}
+        made = arcs @ self._modifiers(values, kept)
+        if self.root is None:
+            return {name: made}
+        of_root, others = made.split([1, made.size(1) - 1], 1)
+        return {self.root: of_root.squeeze(1), h: others}
 
     def _scores(self, values: Values, kept: dict) -> Tensor:
         """H V M^T, the scores of arcs."""
-        _, h, *_, m = self.names
-        if h in kept and kept[h][0] is values[h]:
-            made = kept[h][1] @ values[m].transpose(1, 2)
+        h, m = self.names[1], self.names[-1]
+        if h in kept and kept[h][0][0] is values[h]:
+            made = self._heads(values, kept) @ values[m].transpose(1, 2)
         else:
-            made = values[h] @ self._product(m, values[m], kept).transpose(1, 2)
+            made = self._rows(values) @ self._modifiers(values, kept).transpose(1, 2)
         if self.root is None:
             return made
-        from_root = values[m] @ (values[self.root] @ self.weight).unsqueeze(2)
-        diagonal = torch.eye(made.size(1), dtype=torch.bool, device=made.device)
-        return torch.where(diagonal, from_root, made)
+        of_root, others = made.split([1, made.size(1) - 1], 1)
+        return torch.where(_diagonal(others), of_root, others)
 
-    def _product(self, name: str, value: Tensor, kept: dict) -> Tensor:
-        """H V or M V^T, once for each value."""
-        if name not in kept or kept[name][0] is not value:
-            weight = self.weight if name == self.names[1] else self.weight.t()
-            kept[name] = value, value @ weight
-        return kept[name][1]
+    def _rows(self, values: Values) -> Tensor:
+        """H, with h_0 above it."""
+        h = values[self.names[1]]
+        return h if self.root is None else torch.cat([values[self.root].unsqueeze(1), h], 1)
+
+    def _heads(self, values: Values, kept: dict) -> Tensor:
+        """H V, once for each value of H and h_0."""
+        given = tuple(values[name] for name in self.names[1:-1])
+        return _once(kept, self.names[1], given, lambda: self._rows(values) @ self.weight)
+
+    def _modifiers(self, values: Values, kept: dict) -> Tensor:
+        """M V^T, once for each value of M."""
+        m = self.names[-1]
+        return _once(kept, m, (values[m],), lambda: values[m] @ self.weight.t())
+
+    def _arcs(self, arcs: Tensor, kept: dict) -> Tensor:
+        """Y, or its diagonal above the rest of it, once for each value."""
+        if self.root is None:
+            return arcs
+
+        def above() -> Tensor:
+            from_root = arcs.diagonal(dim1=1, dim2=2).unsqueeze(1)
+            return torch.cat([from_root, arcs.masked_fill(_diagonal(arcs), 0)], 1)
+
+        return _once(kept, self.names[0], (arcs,), above)
 
 
 class Convolution(Factor):
@@ -244,3 +256,16 @@ class Convolution(Factor):
         return functional.conv_transpose2d(
             values[h], self.weight, output_padding=self.left_over, **self.options
         )
+
+
+def _once(kept: dict, name: str, given: tuple[Tensor, ...], make: Callable[[], Tensor]) -> Tensor:
+    """What is made of values of variables, kept until they have others."""
+    before = kept.get(name)
+    if before is None or any(one is not other for one, other in zip(before[0], given, strict=True)):
+        before = kept[name] = given, make()
+    return before[1]
+
+
+def _diagonal(arcs: Tensor) -> Tensor:
+    """(n, n) booleans, for arcs (batch, n, n)."""
+    return torch.eye(arcs.size(1), dtype=torch.bool, device=arcs.device)
