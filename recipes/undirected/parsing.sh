@@ -20,7 +20,7 @@ train_parsers "$treebank" "$k"
 variant=$(variant_of "$k")
 tested=()
 [ "$k" != converge ] || tested=(--test-passes converge)
-about=(--treebank "$folder" --runs "${folders[@]}")
+about=(--treebank "$folder" --encoder "$encoder" --runs "${folders[@]}")
 score "$here/parsing.py" "$treebank $k DATA" --experiment "parsing_$treebank" \
     --variant "$variant" "${about[@]}" "${tested[@]}"
 case "$k" in

@@ -18,4 +18,4 @@ for k in 1 3 5 random_k; do
     runs+=(--compared "$(variant_of "$k")" "$parent")
 done
 score "$here/parsing.py" "$treebank DATA" --experiment adaptive_passes --variant "$treebank" \
-    --treebank "$folder" --seeds "${seeds[@]}" "${runs[@]}"
+    --treebank "$folder" --encoder "$encoder" --seeds "${seeds[@]}" "${runs[@]}"

@@ -10,7 +10,8 @@
 #   ENCODER  SIZE=paper: local folder of a Hugging Face encoder, bert-base-multilingual-cased in the
 #            thesis
 #   EPOCHS   epochs of a run (default: 50, with SIZE=cpu 25)
-#   LR       highest learning rate (default: 0.00005, with SIZE=cpu 0.005)
+#   LR       highest learning rate (default: 0.00005, for it_isdt 0.00001, with SIZE=cpu 0.005; the
+#            thesis chose from 0.000001, 0.000005, 0.00001, 0.00005 and 0.0001)
 #   HIDDEN   size of the vectors of heads and modifiers (default: 400)
 #
 # K is explained in passes.sh.
@@ -36,6 +37,7 @@ settings_of() {
     size=${SIZE:-paper}
     one_of SIZE "$size" paper cpu
     epochs=50 lr=0.00005 hidden=400 encoder=${ENCODER:-}
+    [ "$treebank" != it_isdt ] || lr=0.00001
     if [ "$size" = cpu ]; then
         remember SIZE cpu
         epochs=25 lr=0.005 scale=reduced

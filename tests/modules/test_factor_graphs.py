@@ -258,6 +258,8 @@ def minimise(graph=None, observed="x", order="hy", **options):
             lambda: FactorGraph({"x": Variable("relu")}, {"xh": Bilinear("x", "h", 1, 1)}),
             "factor xh: unknown variable 'h'",
         ),
+        (lambda: FactorGraph({"type": Variable("relu")}, {}), "cannot be named 'type'"),
+        (lambda: FactorGraph({"a.b": Variable("relu")}, {}), r"cannot be named 'a\.b'"),
         (lambda: minimise(order="hz"), "the order: unknown variable 'z'"),
         (lambda: minimise(order="h"), "leaves out y"),
         (lambda: minimise(order="hyx"), "updates x, which is observed"),
@@ -276,6 +278,14 @@ def minimise(graph=None, observed="x", order="hy", **options):
 def test_bad_arguments(make, what):
     with pytest.raises(ValueError, match=what):
         make()
+
+
+def test_distributions_need_values():
+    graph = FactorGraph(
+        {"a": Variable("identity"), "b": Variable("softmax")}, {"ab": Contraction("ab", "b,b")}
+    )
+    with pytest.raises(ValueError, match=r"a distribution needs \(batch, \.\.\., values\)"):
+        graph.minimise({"a": torch.ones(2)}, "b")
 
 
 def test_trees_need_square_scores():

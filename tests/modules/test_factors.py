@@ -7,6 +7,7 @@ from torch import nn
 from torch.autograd import gradcheck
 
 from fairseq_struct.modules.undirected import (
+    Biaffine,
     Bilinear,
     Contraction,
     Convolution,
@@ -108,11 +109,16 @@ def test_the_output_of_a_directed_function_has_half_of_its_squared_norm():
         (lambda: Contraction("xy", "bi,bj", torch.ones(1, 1)), "come together"),
         (lambda: Contraction("xy", "bi,bij"), "index j"),
         (lambda: Convolution("x", "y", 1, 1, 5, size=4), "kernel of 5"),
+        (lambda: Convolution("x", "y", 1, 0, 5, size=9), "must be 1 or more"),
+        (lambda: Convolution("x", "y", 1, 1, 5, size=9, stride=0), "must be 1 or more"),
+        (lambda: Biaffine("y", "h", "m", 0), "its size must be 1 or more"),
         (lambda: Linear("x", "h", torch.relu, (3,)), NOT_LINEAR),
         (lambda: Linear("x", "h", lambda x: x + 1, (3,)), NOT_LINEAR),
         (lambda: Linear("x", "h", lambda x: 2 * x, (3,), lambda h: h), "<y, A"),
         (lambda: Linear("x", "h", lambda x: x, (3,), lambda h: (1 + 1e-6) * h), "<y, A"),
         (lambda: Linear("x", "h", lambda x: x[:, :2], (3,), lambda h: h), "the adjoint makes"),
+        (lambda: Linear("x", "h", torch.detach, (3,)), "cannot be derived; give it"),
+        (lambda: Linear("x", "h", torch.sum, (3,)), r"must make \(batch, \.\.\.\)"),
     ],
 )
 def test_bad_arguments(make, what):

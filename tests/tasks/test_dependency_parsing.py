@@ -153,7 +153,8 @@ def test_known_heads_are_kept(treebank, trained, command, tmp_path):
     gold, path = gold_of(treebank, "test"), tmp_path / "partial.conllu"
     known = [range(1, len(tree.words) + 1, 2) for tree in gold]
     text = "".join(partial_of(tree, own) for tree, own in zip(gold, known, strict=True))
-    path.write_text("# a comment\n1-2\tab\t" + "\t".join("_" * 8) + "\n" + text)
+    left_out = "".join("\t".join([place, "ab", *"_" * 8]) + "\n" for place in ("0.1", "1-2"))
+    path.write_text("# a comment\n" + left_out + text)
     for passes in ("1", "3"):
         status, out, _ = command("parse", checkpoint, "--known", path, "--test-passes", passes)
         assert status == 0

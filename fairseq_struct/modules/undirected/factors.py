@@ -149,10 +149,15 @@ class Biaffine(Factor):
         y, h, m: names.
         size: d.
         root: name of h_0.
+
+    Raises:
+        ValueError: as for :class:`Factor`, or a size below 1.
     """
 
     def __init__(self, y: str, h: str, m: str, size: int, root: str | None = None):
         super().__init__((y, h, m) if root is None else (y, h, root, m))
+        if size < 1:
+            raise ValueError(f"factor of {y}, {h} and {m}: its size must be 1 or more")
         self.root = root
         self.weight = nn.Parameter(torch.empty(size, size))
         nn.init.xavier_uniform_(self.weight)
@@ -233,7 +238,7 @@ class Convolution(Factor):
         size: height and width of x.
 
     Raises:
-        ValueError: the kernel does not fit into the image.
+        ValueError: a number out of range, or the kernel does not fit into the image.
     """
 
     def __init__(
@@ -241,6 +246,11 @@ class Convolution(Factor):
         stride: int = 1, padding: int = 0,
     ):  # fmt: skip
         super().__init__((x, h))
+        if min(in_channels, out_channels, kernel, size, stride) < 1 or padding < 0:
+            raise ValueError(
+                f"factor of {x} and {h}: channels, sizes and stride must be 1 or more, and the "
+                "padding 0 or more"
+            )
         if kernel > size + 2 * padding:
             raise ValueError(f"factor of {x} and {h}: a kernel of {kernel} in images of {size}")
         layer = nn.Conv2d(in_channels, out_channels, kernel, bias=False)

@@ -51,13 +51,17 @@ class FactorGraph(nn.Module):
         factors: by name.
 
     Raises:
-        ValueError: no variables, or a factor joins unknown ones or such that do not fit it.
+        ValueError: no variables, a name that torch's modules cannot have, or a factor joins
+            unknown variables or such that do not fit it.
     """
 
     def __init__(self, variables: Mapping[str, Variable], factors: Mapping[str, Factor]):
         super().__init__()
         if not variables:
             raise ValueError("a factor graph needs variables")
+        for name in (*variables, *factors):
+            if not name or "." in name or hasattr(nn.ModuleDict, name):
+                raise ValueError(f"variables and factors cannot be named {name!r}")
         self.variables, self.factors = nn.ModuleDict(variables), nn.ModuleDict(factors)
         for name, factor in factors.items():
             self._known(factor.names, f"factor {name}")

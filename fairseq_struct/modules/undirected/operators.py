@@ -23,7 +23,8 @@ class Linear(Factor):
         adjoint: A^T; derived from A by differentiation if not given.
 
     Raises:
-        ValueError: A is not linear, or <y, A(x)> differs from <A^T(y), x> for random x and y.
+        ValueError: A is not linear, or does not make (batch, ...); its adjoint cannot be derived;
+            or <y, A(x)> differs from <A^T(y), x> for random x and y.
     """
 
     def __init__(
@@ -59,13 +60,22 @@ class Linear(Factor):
 
         first, other = draw(2, *self.shape), draw(2, *self.shape)
         made = self.operator(first)
+        if not isinstance(made, Tensor) or made.shape[:1] != first.shape[:1]:
+            raise ValueError(f"factor of {x} and {y}: the operator must make (batch, ...)")
         second = draw(*made.shape)
         joined = self.operator(2 * first + other) - 2 * made - self.operator(other)
         scale = made.abs().max() + 1
         slack = torch.finfo(weight.dtype).eps ** 0.5
         if joined.abs().max() > slack * scale:
             raise ValueError(f"factor of {x} and {y}: the operator is not linear")
-        back = self.message(x, {y: second})
+        try:
+            back = self.message(x, {y: second})
+        except RuntimeError as error:
+            if self.adjoint is not None:
+                raise
+            raise ValueError(
+                f"factor of {x} and {y}: the operator's adjoint cannot be derived; give it ({error})"
+            ) from error
         if back.shape != first.shape:
             raise ValueError(
                 f"factor of {x} and {y}: the adjoint makes {tuple(back.shape[1:])} of "

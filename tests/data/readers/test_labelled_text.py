@@ -196,7 +196,9 @@ def test_the_real_corpora_have_their_sizes():
 
 def test_conllu_there_and_back(tmp_path):
     text = to_conllu(("a", "b", "c"), (2, 0, 2), ("sent_id = 1",)) + "\n"
-    text += "1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\n" + to_conllu(("a", "b"), (0, 1))
+    empty = "1.1\tc\t_\t_\t_\t_\t_\t_\t0:root\t_\n"
+    first, second = to_conllu(("a", "b"), (0, 1)).splitlines(keepends=True)[:2]
+    text += "1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\n" + first + empty + second + "\n"
     found = list(read_conllu(write(tmp_path / "x.conllu", text)))
     assert [s.words for s in found] == [("a", "b", "c"), ("a", "b")]
     assert [s.heads for s in found] == [(2, 0, 2), (0, 1)] and found[0].line == 2
