@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command line."""
-    parser.add_argument("kind", metavar=GENERATE, choices=[GENERATE], help="draw the images")
+    parser.add_argument("kind", metavar=GENERATE, type=_kind, help="draw the images")
     parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
     parser.add_argument(
         "--images", nargs=2, type=at_least(LEAST_IMAGES), default=(6000, 1000),
@@ -67,3 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=at_least(0), default=1, metavar="N", help="seed of all draws (default: 1)"
     )
     parser.add_argument("--overwrite", action="store_true", help="replace OUT")
+
+
+def _kind(word: str) -> str:
+    if word != GENERATE:
+        raise argparse.ArgumentTypeError(
+            f"{word!r} is no kind: images are drawn ({GENERATE}); MNIST needs no preparation, give "
+            "its folder to fairseq-struct train"
+        )
+    return word

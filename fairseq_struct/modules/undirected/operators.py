@@ -74,7 +74,8 @@ class Linear(Factor):
             if self.adjoint is not None:
                 raise
             raise ValueError(
-                f"factor of {x} and {y}: the operator's adjoint cannot be derived; give it ({error})"
+                f"factor of {x} and {y}: the adjoint of the operator cannot be derived; give it "
+                f"({error})"
             ) from error
         if back.shape != first.shape:
             raise ValueError(

@@ -40,3 +40,10 @@ def test_the_folder_has_files_of_mnists_names(tmp_path, capsys):
     assert not any(np.array_equal(a, b) for a in splits["train"] for b in splits["test"])
     assert main([*command, str(tmp_path / "one"), "--images", "30", "10"]) == 2
     assert "was prepared with other inputs or options" in capsys.readouterr().err
+
+
+def test_mnist_is_not_prepared(tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["prepare", "image_classification", "mnist", str(tmp_path / "out")])
+    assert stop.value.code == 2
+    assert "MNIST needs no preparation" in capsys.readouterr().err
