@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 from undirected_parsers import Vectors, biaffine, packed, parser, unpacked, weights_of
 
 from fairseq_struct.errors import InputError
@@ -14,7 +13,6 @@ from fairseq_struct.modules.undirected import CONVERGE, Passes, TreeMarginals, T
 from fairseq_struct.modules.undirected.parser import ROOT_HEADS, UndirectedParser
 from fairseq_struct.structure.dependency import DependencyTrees, heads_of, is_tree
 from fairseq_struct.structure.dependency.heads import arcs_that_fit
-from fairseq_struct.structure.dependency.nonprojective import inference
 
 
 @pytest.fixture
@@ -73,47 +71,6 @@ def test_the_second_pass_by_hand(batch, order, root_head):
     expected = packed(new @ v @ modifiers.mT)
     found = network(words, lengths).trees
     assert (found.scores - expected).masked_fill(~found.within, 0).abs().max() < 1e-12
-
-
-class ProductsWith(TorchDispatchMode):
-    """Counts the matrix products with a weight."""
-
-    def __init__(self, weight):
-        super().__init__()
-        self.place, self.count = weight.data_ptr(), 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        if function is torch.ops.aten.mm.default:
-            self.count += any(given.data_ptr() == self.place for given in args)
-        return function(*args, **(kwargs or {}))
-
-
-@ROOTS
-@pytest.mark.parametrize("order", ["sequential", "simultaneous"])
-def test_h_v_and_m_v_are_computed_once_for_each_value(batch, order, root_head):
-    for passes in (1, 2, 3):
-        network = parser(passes, order=order, root_head=root_head)
-        with torch.no_grad(), ProductsWith(network.graph.factors["arcs"].weight) as products:
-            network(*batch)
-        # One for the first scores. Then H needs M V^T, and M needs H V: the scores need none.
-        assert products.count <= 2 * passes - 1
-        assert order == "simultaneous" or products.count <= max(2 * passes - 2, 1)
-
-
-@pytest.mark.parametrize("passes", [1, 2, 3])
-def test_the_matrix_tree_theorem_is_used_once_a_pass(batch, passes, monkeypatch):
-    original, calls = inference.log_partition_and_marginals, []
-
-    def counted(*arguments):
-        calls.append(arguments)
-        return original(*arguments)
-
-    monkeypatch.setattr(inference, "log_partition_and_marginals", counted)
-    trees = parser(passes)(*batch).trees
-    (-trees.log_prob(trees.heads)).sum().backward()
-    assert trees.marginals.isfinite().all()
-    # The last use is for the update of Y and for the likelihood.
-    assert len(calls) == passes
 
 
 @pytest.mark.parametrize("single", [True, False])
