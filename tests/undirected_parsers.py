@@ -16,6 +16,14 @@ class Vectors(nn.Module):
         return tokens
 
 
+def words_and_lengths():
+    torch.manual_seed(4)
+    lengths = torch.tensor([4, 2, 5, 1])
+    words = torch.randn(4, 5, 6, dtype=torch.float64)
+    words[torch.arange(5) >= lengths[:, None]] = 0
+    return words, lengths
+
+
 def parser(passes=1, weight=0.4, **options):
     torch.manual_seed(3)
     made = UndirectedParser(Vectors(), 5, passes=Passes(passes, test=passes), **options).double()

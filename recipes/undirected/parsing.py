@@ -93,7 +93,7 @@ def main():
     report_plainly()
     parser = scoring_options(__doc__)
     parser.add_argument("--treebank", type=Path, required=True, help="folder of its files")
-    parser.add_argument("--encoder", type=Path, help="its folder (default: a BiLSTM)")
+    parser.add_argument("--encoder", help="its folder; none, or nothing, for a BiLSTM")
     parser.add_argument("--runs", type=Path, nargs="+", help="folder of each seed")
     parser.add_argument("--test-passes", help="passes at test (default: as trained)")
     parser.add_argument("--known", type=int, nargs="+", help="percentages of known heads")
@@ -104,7 +104,7 @@ def main():
     )  # fmt: skip
     args = parser.parse_args()
     gold = list(read_conllu(treebank_file(args.treebank, "test")))
-    encoder = args.encoder.name if args.encoder else "BiLSTM over word vectors from scratch"
+    encoder = Path(args.encoder).name if args.encoder else "BiLSTM over word vectors from scratch"
     args.data = f"{args.treebank.name} (UD 2.7), {len(gold)} sentences; {encoder}"
     rows: dict[str, list[dict]] = {}
     if args.compared:

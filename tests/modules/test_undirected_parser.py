@@ -6,7 +6,15 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import nn
-from undirected_parsers import Vectors, biaffine, packed, parser, unpacked, weights_of
+from undirected_parsers import (
+    Vectors,
+    biaffine,
+    packed,
+    parser,
+    unpacked,
+    weights_of,
+    words_and_lengths,
+)
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.undirected import CONVERGE, Passes, TreeMarginals, TreeSupport
@@ -17,11 +25,7 @@ from fairseq_struct.structure.dependency.heads import arcs_that_fit
 
 @pytest.fixture
 def batch():
-    torch.manual_seed(4)
-    lengths = torch.tensor([4, 2, 5, 1])
-    words = torch.randn(4, 5, 6, dtype=torch.float64)
-    words[torch.arange(5) >= lengths[:, None]] = 0
-    return words, lengths
+    return words_and_lengths()
 
 
 ROOTS = pytest.mark.parametrize("root_head", ROOT_HEADS)

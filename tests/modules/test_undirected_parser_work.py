@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from undirected_parsers import parser
+from undirected_parsers import parser, words_and_lengths
 
 from fairseq_struct.modules.undirected.parser import ROOT_HEADS
 from fairseq_struct.structure.dependency.nonprojective import inference
@@ -11,11 +11,7 @@ from fairseq_struct.structure.dependency.nonprojective import inference
 
 @pytest.fixture
 def batch():
-    torch.manual_seed(4)
-    lengths = torch.tensor([4, 2, 5, 1])
-    words = torch.randn(4, 5, 6, dtype=torch.float64)
-    words[torch.arange(5) >= lengths[:, None]] = 0
-    return words, lengths
+    return words_and_lengths()
 
 
 class ProductsWith(TorchDispatchMode):
