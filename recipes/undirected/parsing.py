@@ -89,6 +89,12 @@ def record_of(run: Path, metrics: dict[str, float]) -> dict:
     return {"metrics": metrics, **training_of(run)}
 
 
+def data_of(treebank: Path, sentences: int, encoder: str | None) -> str:
+    """The data of a record in words; without a folder of an encoder, it is the BiLSTM."""
+    name = Path(encoder).name if encoder else "BiLSTM over word vectors from scratch"
+    return f"{treebank.name} (UD 2.7), {sentences} sentences; {name}"
+
+
 def main():
     report_plainly()
     parser = scoring_options(__doc__)
@@ -104,8 +110,7 @@ def main():
     )  # fmt: skip
     args = parser.parse_args()
     gold = list(read_conllu(treebank_file(args.treebank, "test")))
-    encoder = Path(args.encoder).name if args.encoder else "BiLSTM over word vectors from scratch"
-    args.data = f"{args.treebank.name} (UD 2.7), {len(gold)} sentences; {encoder}"
+    args.data = data_of(args.treebank, len(gold), args.encoder)
     rows: dict[str, list[dict]] = {}
     if args.compared:
         for seed in args.seeds:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from pathlib import Path
 
 import pytest
 from fairseq_commands import ROOT, start
@@ -63,10 +64,25 @@ def test_passes_that_end_by_convergence_beside_fixed_ones(tmp_path):
     assert [passes for _, passes in rows[:4]] == ["1.00", "3.00", "5.00", "3.00"]
 
 
-def test_half_of_the_heads_include_a_quarter_of_them():
+@pytest.fixture(scope="module")
+def parsing():
+    """The scoring script as a module."""
     spec = importlib.util.spec_from_file_location("parsing", RECIPES / "parsing.py")
-    parsing = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(parsing)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+@pytest.mark.parametrize("none", ["", None])
+def test_records_name_the_treebank_and_the_encoder(parsing, none):
+    bilstm = "UD_Toy (UD 2.7), 4 sentences; BiLSTM over word vectors from scratch"
+    assert parsing.data_of(Path("data/UD_Toy"), 4, none) == bilstm
+    assert parsing.data_of(Path("UD_Toy"), 4, "a/small-bert/") == (
+        "UD_Toy (UD 2.7), 4 sentences; small-bert"
+    )
+
+
+def test_half_of_the_heads_include_a_quarter_of_them(parsing):
     gold = [Sentence(("w",) * n, tuple(range(n))) for n in (400, 7)]
     every = {share: parsing.known_part(gold, share) for share in (0, 25, 50, 100)}
     assert every[0][0].heads == (UNKNOWN_HEAD,) * 400 and every[100] == gold
