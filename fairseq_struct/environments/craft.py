@@ -40,6 +40,7 @@ class CraftEnv(gymnasium.Env):
         self.worlds = CraftWorlds(self.options, 1)
         self.observation_space = observation_space(self.options)
         self.action_space = action_space(self.options)
+        self._begun = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -58,6 +59,7 @@ class CraftEnv(gymnasium.Env):
         """
         super().reset(seed=seed)
         self.worlds.reset(np.zeros(1, np.int64), [self.np_random])
+        self._begun = True
         return self.worlds.observe()[0], self._info()
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -71,8 +73,10 @@ class CraftEnv(gymnasium.Env):
             limit has, and the information.
 
         Raises:
-            ValueError: no such action.
+            ValueError: no such action, or no episode has begun.
         """
+        if not self._begun:
+            raise ValueError("the world must be reset before its first step")
         rewards, terminated, truncated = self.worlds.step(np.array([action]))
         ends = bool(terminated[0]), bool(truncated[0])
         return self.worlds.observe()[0], float(rewards[0]), *ends, self._info()

@@ -1,11 +1,13 @@
 """Boundaries of subtasks that a policy found in demonstrations, against the true ones.
 
-The measures are those of the code of Ordered Memory Policy Networks (Lu et al., 2021). A boundary
-is the last step of a subtask. An end e_t says that a subtask ended at t - 1, so e_1 says nothing,
-and the end of the last subtask is the end of the demonstration, which needs no prediction: it is a
-boundary among the predicted ones and among the true ones, so that F1 is at least 1 / n where n
-subtasks are told. :func:`inner_boundaries` are those without it. If a step follows it, the action
-``done``, that step is not looked at.
+The measures are like those of the code of Ordered Memory Policy Networks (Lu et al., 2021), which
+counts other steps as boundaries (``docs/departures.md``). A boundary is the last step of a subtask.
+An end e_t says that a subtask ended at t - 1, so e_1 says nothing, and the end of the last subtask
+is the end of the demonstration, which needs no prediction: it is a boundary among the predicted
+ones and among the true ones. So F1 is at least 1 / n where the number n of subtasks is told; where
+it is not (:func:`boundaries_above`), a policy that sees no end has an F1 of 2 / (n + 1).
+:func:`inner_boundaries` are those without it. If a step follows it, the action ``done``, that step
+is not looked at.
 """
 
 import torch

@@ -30,7 +30,7 @@ OF_ROLLOUTS = (
 
 @dataclass
 class CraftReinforcementConfig(FairseqDataclass):
-    """Options of the task. Shen's thesis gives 1024 decisions an iteration, and no other value."""
+    """Options of the task. Shen's thesis gives a batch of 1024, and no other value."""
 
     subtasks: str = field(
         default="DCA", metadata={"help": "the task: its subtasks in order, such as DCA"}

@@ -15,10 +15,11 @@
 #
 # Fine-tuning makes 1024 decisions an iteration (64 actors, 16 decisions each) and learns from them
 # in 16 updates (4 epochs, minibatches of 256): preset option_policy_craft. So that all policies act
-# for STEPS steps, there are
+# for about STEPS steps, there are
 #   updates = 16 * (STEPS / (1024 * LENGTH)),
-# LENGTH being the steps of a decision: 1 for moe and ppo, and about 5 for options that end by
-# themselves. The records have the number that was reached, environment_steps.
+# LENGTH being the steps of a decision: 1 for moe and ppo, and taken to be 5 for options that end by
+# themselves, which is not known before. The records have the number that was reached,
+# environment_steps, and, to compare policies, return_halfway, when there were STEPS / 2.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
@@ -113,9 +114,10 @@ fine_tune() {
     shift 3
     fine_tuning_of "$variant" "$task" "$reward"
     local updates=$fine_tuning_updates
-    # Plain PPO has no use for the temperature of controllers.
+    # Plain PPO has actions in place of options, and no temperature, which is the controllers'.
     local without=()
     [ "$variant" != ppo ] || without=(--no-options-from --temperature 1)
+    [ "$variant" != ocn_t1 ] || without=(--temperature 1)
     for seed in "${seeds[@]}"; do
         options=""
         for folder in "$@"; do
@@ -164,7 +166,7 @@ transfer() {
     local trained=()
     if [[ $variant != bot && $variant != random ]]; then
         fine_tune "$variant" "$task" "$reward" "${folders[@]}"
-        trained=(--model "$parent")
+        trained=(--model "$parent" --halfway $((steps / 2)))
     fi
     score "$here/fine_tuning.py" "$variant $task $reward" --experiment \
         "${group}_${task,,}_$reward" --variant "$variant" --seeds "${seeds[@]}" "${trained[@]}" \

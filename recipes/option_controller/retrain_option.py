@@ -2,6 +2,7 @@
 
 ``option_before``, ``option_broken`` and ``option_repaired`` are how often (%) the option alone does
 its own subtask; ``task_before``, … how often (%) the network does its tasks, the mean over them.
+``broken`` is one more draw, not the one that retraining began with.
 """
 
 from pathlib import Path

@@ -7,6 +7,7 @@ import torch
 from fairseq_commands import USER_DIR, run
 from small_options import skills_of
 
+import fairseq_struct
 from fairseq_struct import compat
 from fairseq_struct.cli.main import main
 from fairseq_struct.environments.craft_rules import CraftOptions
@@ -31,6 +32,11 @@ def test_the_only_reward_is_at_the_end_of_the_task(tmp_path):
     assert own == set(taught)
     state["model"] |= taught
     torch.save(state, tmp_path / "taught.pt")
+    # Table 13: rows are options, columns the subtasks as they are asked for.
+    tool = fairseq_struct.load(tmp_path / "taught.pt", ability="rollout")
+    (takes_c, takes_a), (does_c, does_a) = tool.option_success("CA", 200)
+    assert takes_a >= 0.9 and does_c >= 0.9 and takes_c <= 0.3 and does_a <= 0.3
+    assert tool.option_success("A", 200).tolist() == [[takes_a], [does_a]]
     log = run("train", *COMMON, "--task=craft_reinforcement", "--criterion=craft_reinforcement",
               "--arch=option_policy", "--hidden-size=8", "--mlp-size=12", "--temperature=1",
               "--subtasks=CA", "--reward=sparse", "--map-size=5", "--kinds=AC", "--time-limit=20",

@@ -250,10 +250,12 @@ def test_tasks_out_of_range_are_refused(changes, message):
         CraftReinforcementTask(config).load_dataset("train")
 
 
-def test_bad_input_is_refused_before_training(skills, trained, tmp_path):
+def test_bad_input_is_refused_before_training(skills, experts, trained, tmp_path):
     state = compat.load_state(skills)
     state["model"]["network.options.1.act.bias"][0] = torch.nan
     torch.save(state, diverged := tmp_path / "diverged")
+    state["model"] = {"about": state["model"]["about"]}  # as of OMPN, which has none
+    torch.save(state, tmp_path / "none")
     cases = [
         (["--subtasks=CB"], r"no subtask 'B'"),
         (["--batch-size=16"], "divide --actors times --decisions, 24"),
@@ -261,7 +263,9 @@ def test_bad_input_is_refused_before_training(skills, trained, tmp_path):
         (["--temperature=0"], "--temperature must be above 0"),
         ([f"--options-from={diverged}"], "options.1.act.bias is not finite"),
         (["--options-from=none.pt"], "none.pt: no such file"),
-        ([f"--options-from={trained[0]}"], "no model that imitates"),
+        ([f"--options-from={trained[0]}"], "name the checkpoints that its options are from"),
+        ([f"--options-from={tmp_path}/none"], "none: no options"),
+        ([f"--options-from={skills},{experts}"], "option 2 has hidden 0, not 6; ends False, not"),
         ([f"--options-from={skills}", "--kinds=CA"], "demonstrations with kinds AC"),
         ([f"--options-from={skills}", "--done-action"], "with actions 5"),
         (["--criterion=craft_imitation"], "needs --criterion craft_reinforcement"),

@@ -29,6 +29,14 @@ def test_gymnasium_finds_no_fault(render_mode, options):
     check_env(gymnasium.make(NAME, render_mode=render_mode, **options).unwrapped)
 
 
+def test_no_step_comes_before_an_episode():
+    env = CraftEnv(task="A")
+    with pytest.raises(ValueError, match="must be reset before its first step"):
+        env.step(0)
+    env.reset(seed=1)
+    assert len(env.step(0)) == 5
+
+
 @pytest.mark.filterwarnings("error")
 def test_both_are_made_by_name():
     single = gymnasium.make(NAME, task="DCA", size=8)

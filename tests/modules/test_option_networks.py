@@ -234,10 +234,10 @@ def test_new_parameters_are_drawn_as_torch_draws_layers():
 
 def test_parts_that_do_not_fit():
     pool, controller = OptionPool.of(3, sizes()), Controller(sizes(3), 1)
-    with pytest.raises(ValueError, match="equal sizes; option 1 has"):
-        merge([OptionPool.of(1, sizes()), OptionPool.of(1, sizes(mlp=7))])
-    with pytest.raises(ValueError, match="equal sizes; option 1 has"):
-        merge([OptionPool.of(1, sizes()), OptionPool.of(1, replace(sizes(), observation=9))])
+    for changed in ({"mlp": 7}, {"observation": 9}, {"hidden": 0, "ends": False}):
+        told = "; ".join(rf"{name} {value}, not \w+" for name, value in changed.items())
+        with pytest.raises(ValueError, match=f"option 1 has {told} as option 0"):
+            merge([OptionPool.of(1, sizes()), OptionPool.of(1, replace(sizes(), **changed))])
     with pytest.raises(ValueError, match="needs an option"):
         merge([])
     with pytest.raises(TypeError, match="such as model.options; not OptionController"):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -146,3 +147,15 @@ def test_the_tables_have_the_numbers_of_the_thesis():
     assert paper_values(RECIPES, "s1_imitation", "ocn") == {"nmi_is_1": 80}
     assert paper_values(RECIPES, "s1_options_count", "k2") == {"nmi": 40}
     assert paper_values(RECIPES, "s1_cad_sparse", "ocn") == {"return": 0.7}
+
+
+def test_policies_are_compared_after_equal_numbers_of_steps(monkeypatch):
+    monkeypatch.syspath_prepend(str(RECIPES))
+    fine_tuning = module_of("fine_tuning")
+    epochs = {
+        2: {"environment_steps": 900.0, "return": 0.5}, 1: {"environment_steps": 400.0},
+        3: {"environment_steps": 1200.0, "return": 0.75},
+    }  # fmt: skip
+    log = SimpleNamespace(splits={"train": epochs})
+    found = [fine_tuning.return_at(log, steps) for steps in (300, 900, 901, 1201)]
+    assert found == [0.5, 0.5, 0.75, None]

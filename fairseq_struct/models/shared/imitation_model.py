@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.option_controller import Imitation
 from fairseq_struct.modules.option_controller.imitating import ImitatingPolicy, SingleOption
+from fairseq_struct.modules.option_controller.stored_options import has_options
 
 ABOUT = "about"
 
@@ -96,7 +97,8 @@ def about_of(parameters: Mapping[str, Tensor]) -> dict:
         InputError: the parameters are not of a model that imitates, or they are damaged.
     """
     if ABOUT not in parameters:
-        raise InputError("it is no model that imitates demonstrations")
+        more = "; name the checkpoints that its options are from" if has_options(parameters) else ""
+        raise InputError(f"it is no model that imitates demonstrations{more}")
     try:
         return dict(json.loads(bytes(parameters[ABOUT].tolist())))
     except (ValueError, TypeError, AttributeError, RecursionError):

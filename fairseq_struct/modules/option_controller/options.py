@@ -31,9 +31,12 @@ class OptionPool(nn.ModuleList):
             raise ValueError("a pool needs an option")
         for number, cell in enumerate(self):
             if cell.sizes != self[0].sizes:
+                ours, others = vars(self[0].sizes), vars(cell.sizes)
+                told = [f"{name} {others[name]}, not {ours[name]}"
+                        for name in ours if ours[name] != others[name]]  # fmt: skip
                 raise ValueError(
-                    f"options of one pool have equal sizes; option {number} has {cell.sizes}, "
-                    f"option 0 {self[0].sizes}"
+                    "options of one pool have equal sizes and the same kind; option "
+                    f"{number} has {'; '.join(told)} as option 0"
                 )
 
     @classmethod
