@@ -34,7 +34,7 @@ from fairseq_struct.errors import InputError, unknown_name
 #   channels: the tool has ``arcs(trees)`` and ``names``.
 ABILITIES = {
     "parse": "infers no trees",
-    "classify": "is not a classifier, so it gives no labels",
+    "classify": "is not a classifier of sentences, so it gives no labels",
     "translate": "is not a translation model",
     "score": "is not a language model that reads from left to right",
     "complete": "completes no sequences",

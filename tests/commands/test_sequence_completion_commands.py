@@ -72,7 +72,7 @@ def test_a_trained_network_completes(trained, monkeypatch, capsys):
     assert [" ".join(each.symbols) for each in one] == [line.split("\t")[0] for line in two]
 
 
-def test_passes_can_be_chosen_for_a_trained_network(trained, monkeypatch, capsys):
+def test_passes_can_be_chosen_for_a_trained_network(trained, monkeypatch, capsys, caplog):
     lines, pages = ["3 4 _ 6 7 8 9 10 11"], {}
     for passes in ("1", "3", "converge"):
         tool = fairseq_struct.load(trained[0], test_passes=passes)
@@ -81,6 +81,10 @@ def test_passes_can_be_chosen_for_a_trained_network(trained, monkeypatch, capsys
         assert len(steps.weights) == {"1": 1, "3": 3, "converge": 10}[passes]
     assert pages["1"] == fairseq_struct.load(trained[0]).complete(lines)[0].probabilities[2]
     assert pages["1"] != pages["3"]
+    warned = [record.getMessage() for record in caplog.records if "no minimum" in record.message]
+    assert [re.search(r"trained with 1 passes and used with (\w+)", one)[1] for one in warned] == [
+        "3", "converge",
+    ]  # fmt: skip
     command = "complete", trained[0], "--test-passes"
     status, said, _ = say(monkeypatch, capsys, *command, "3", lines=lines)
     assert status == 0 and said.split("=")[1] == f"{pages['3']:.4f}\n"

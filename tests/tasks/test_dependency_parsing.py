@@ -186,9 +186,15 @@ def test_known_heads_are_kept(treebank, trained, command, tmp_path):
 )
 def test_known_heads_that_no_tree_has(trained, command, tmp_path, heads, options, message, capsys):
     path = tmp_path / "partial"
-    path.write_text("".join(
+    some = "".join(
         f"{place}\tw\t_\t_\t_\t_\t{head}\t_\t_\t_\n" for place, head in enumerate(heads.split(), 1)
-    ))  # fmt: skip
+    )
+    # Nothing is written before all sentences are known to be good.
+    path.write_text(some and some + "\n" + "1\tw\t_\t_\t_\t_\t0\t_\t_\t_\n\n" * 600)
+    last = tmp_path / "last"
+    last.write_text("1\tw\t_\t_\t_\t_\t0\t_\t_\t_\n\n" * 600 + some)
+    if some and not options:
+        assert command("parse", trained[0], "--known", last)[:2] == (2, "")
     try:
         status, out, said = command("parse", trained[0], "--known", path, *options)
     except SystemExit as stop:  # argparse

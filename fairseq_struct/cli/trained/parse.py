@@ -139,6 +139,8 @@ class Trees(Answers):
         """
         from fairseq_struct.inference.results.of_tools import parse_of
 
+        if self.args.known:
+            self.model.refuse_given(lines)
         trees = (self.model.trees_given if self.args.known else self.model.trees)(lines)
         pairs = zip(trees, self.gold or repeat(None), strict=bool(self.gold))
         for number, (tree, right) in enumerate(pairs, getattr(lines, "first", 1)):

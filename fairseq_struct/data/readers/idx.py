@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import struct
 import zlib
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ FILES = {
     "test": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
 }
 GZIP, UNSIGNED_BYTES = b"\x1f\x8b", 8
+PIECE = 1 << 24
 
 
 def image_size(folder: str | Path, split: str) -> tuple[int, int]:
@@ -31,8 +33,10 @@ def image_size(folder: str | Path, split: str) -> tuple[int, int]:
     """
     path = _path(folder, FILES[split][0])
     with _opened(path) as file:
-        _, height, width = _head(file, path, 3)
-    return height, width
+        shape = _head(file, path, 3)
+        if not isinstance(file, gzip.GzipFile):
+            _check_length(path, path.stat().st_size - file.tell(), shape)
+    return shape[1:]
 
 
 def read_images(folder: str | Path, split: str) -> tuple[np.ndarray, np.ndarray]:
@@ -79,11 +83,11 @@ def read_idx(path: Path, dimensions: int) -> np.ndarray:
     """
     with _opened(path) as file:
         shape = _head(file, path, dimensions)
-        wanted = int(np.prod(shape, dtype=object))
-        content = file.read(wanted + 1)
-    if len(content) != wanted:
-        how = "truncated: it" if len(content) < wanted else "longer than it says: it"
-        raise InputError(f"{path}: {how} should have {wanted} bytes after its head")
+        wanted, content = math.prod(shape), bytearray()
+        # In pieces: a damaged head may ask for more than there is memory.
+        while piece := file.read(min(PIECE, wanted + 1 - len(content))):
+            content += piece
+    _check_length(path, len(content), shape)
     return np.frombuffer(content, np.uint8).reshape(shape)
 
 
@@ -112,6 +116,13 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise InputError(f"{path}: truncated") from None
     except zlib.error as error:
         raise InputError(f"{path}: damaged ({error})") from None
+
+
+def _check_length(path: Path, length: int, shape: tuple[int, ...]):
+    wanted = math.prod(shape)
+    if length != wanted:
+        how = "truncated: it" if length < wanted else "longer than it says: it"
+        raise InputError(f"{path}: {how} should have {wanted} bytes after its head")
 
 
 def _head(file: BinaryIO, path: Path, dimensions: int) -> tuple[int, ...]:

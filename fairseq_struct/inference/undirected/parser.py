@@ -58,6 +58,7 @@ class TreeParser(DependencyParser):
         longest: int = LONGEST, batch_words: int = BATCH_WORDS,
     ):  # fmt: skip
         super().__init__(model, longest, batch_words)
+        self.longest = longest
         self.single_root = None if roots is None else roots == "single"
         set_test_passes(model.network, test_passes)
         self._sentences = partial(
@@ -108,9 +109,14 @@ class TreeParser(DependencyParser):
                 why = "was trained with --roots single" if self.model.single_root else "finds one"
                 raise InputError(
                     f"{sentence.place}: {roots} words are known to be modifiers of the root, but "
-                    f"the parser {why}"
+                    f"the parser {why} (its best trees have one with --roots single)"
                 )
             yield sentence
+
+    def refuse_given(self, sentences: Iterable[Sentence]) -> None:
+        """Raise what :meth:`trees_given` would, before the first tree."""
+        for number, sentence in enumerate(self._checked(sentences)):
+            _known_words(number, sentence, self.longest)
 
     @torch.inference_mode()
     def _given(self, sentences: list[Sentence]) -> list[Analysis]:

@@ -27,3 +27,5 @@ def set_test_passes(network, passes: str | int | None):
         network.passes = replace(network.passes, test=own)
     except ValueError:
         raise InputError(f"--test-passes must be 1, 2, … or converge, not {passes}") from None
+    if hasattr(network, "warn_of_passes"):
+        network.warn_of_passes()

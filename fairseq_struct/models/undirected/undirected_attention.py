@@ -65,9 +65,11 @@ class UndirectedAttentionModel(BaseFairseqModel):
         passes = passes_of(cfg)
         try:
             if not cfg.self_attention:
-                return cls(UndirectedAttention(
+                network = UndirectedAttention(
                     len(task.symbols), cfg.hidden_size, cfg.order, passes, cfg.dropout
-                ))  # fmt: skip
+                )
+                network.warn_of_passes()
+                return cls(network)
             plain = UndirectedAttentionConfig()
             own = [one.name for one in fields(UndirectedConfig) if not one.name.startswith("_")]
             for name in ("order", *own):

@@ -17,9 +17,11 @@ the hidden rows of X are updated. They are a variable of their own here, ``hidde
 the others send is computed once, and no row of X is computed in vain.
 
 Updates decrease the energy, but it has no minimum: over Q and K alone, it is bounded only if no
-singular value of S is above 1, and S has one of 1 or more. So passes do not converge.
+singular value of S is above 1, and S has one of 1 or more. So passes do not converge, and more of
+them than in training spoil what was learned (:meth:`UndirectedAttention.warn_of_passes`).
 """
 
+import logging
 from typing import NamedTuple
 
 import torch
@@ -41,6 +43,8 @@ from fairseq_struct.modules.undirected.orders import Order, RandomOrder, forward
 from fairseq_struct.modules.undirected.passes import Passes
 from fairseq_struct.modules.undirected.regularisers import Softmax
 from fairseq_struct.modules.undirected.variables import Variable
+
+logger = logging.getLogger(__name__)
 
 INFERRED = (*PROJECTED, "S", "H")
 ORDERS = ("forward_backward", "random")
@@ -124,6 +128,16 @@ class SelfAttention(Completer):
         passes = torch.ones_like(lengths)
         return Completion(self.logits(rows.transpose(1, 2) @ found), passes)
 
+    def warn_of_passes(self) -> None:
+        """Warn of passes at test that end by convergence, or are more than in training."""
+        test, training = self.passes.test, self.passes.training
+        if self.passes.converge or int(test) > training:
+            logger.warning(
+                f"undirected attention, trained with {training} passes and used with {test}: its "
+                "energy has no minimum, so that passes do not converge, and more of them than in "
+                "training spoil its answers"
+            )
+
     @torch.no_grad()
     def attentions(self, tokens: Tensor, places: Tensor) -> list[list[Tensor]]:
         """S (n, n) of one sequence, as of :meth:`UndirectedAttention.attentions`."""
@@ -198,6 +212,16 @@ class UndirectedAttention(Completer):
         if self.passes.converge and not self.training:
             energy = self.graph.energy(values, given["supports"])
         return Completion(self.logits(values[HIDDEN]), passes, energy)
+
+    def warn_of_passes(self) -> None:
+        """Warn of passes at test that end by convergence, or are more than in training."""
+        test, training = self.passes.test, self.passes.training
+        if self.passes.converge or int(test) > training:
+            logger.warning(
+                f"undirected attention, trained with {training} passes and used with {test}: its "
+                "energy has no minimum, so that passes do not converge, and more of them than in "
+                "training spoil its answers"
+            )
 
     @torch.no_grad()
     def attentions(self, tokens: Tensor, places: Tensor) -> list[list[Tensor]]:

@@ -54,6 +54,11 @@ class Descent:
         variable.check(name, field)
         variable.regulariser.check(name, field)
         value = variable.regulariser.gradient(field, support)
+        if value.shape != field.shape:
+            raise ValueError(
+                f"the regulariser of variable {name} makes {tuple(value.shape)} of a "
+                f"pre-activation {tuple(field.shape)}"
+            )
         if variable.dropout and self._dropout:
             if name not in self._masks:
                 self._masks[name] = _mask(value, 1 - variable.dropout)
@@ -80,7 +85,14 @@ class Descent:
                 f"{name} is updated before its neighbours have values; give some of them a start"
             )
         first = self._constant(name, constant)
-        return sum(moving[1:], moving[0]) if first is None else sum(moving, first)
+        found = sum(moving[1:], moving[0]) if first is None else sum(moving, first)
+        count = len(next(iter(self.values.values())))
+        if len(found) != count:
+            raise ValueError(
+                f"the factors of variable {name} send messages of {len(found)} instances, not of "
+                f"{count}"
+            )
+        return found
 
     def _constant(self, name: str, terms: Sequence[Tensor]) -> Tensor | None:
         """b + sum of messages from observed variables, added once; None if there is neither."""

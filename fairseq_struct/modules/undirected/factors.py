@@ -5,6 +5,7 @@ E_f = -<W_f, x_1 (x) x_2 (x) ...> (eq. 5.3). Its message to a variable is -dE_f 
 terms of the pre-activation in eq. C.2.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
@@ -67,7 +68,7 @@ class Bilinear(Factor):
         shape: of x without batch, if x is to be flattened, as in eq. 5.11.
 
     Raises:
-        ValueError: as for :class:`Factor`, or a size below 1.
+        ValueError: as for :class:`Factor`, a size below 1, or a shape of other size.
     """
 
     def __init__(
@@ -77,6 +78,8 @@ class Bilinear(Factor):
         if min(x_size, y_size) < 1:
             raise ValueError(f"factor of {x} and {y}: sizes must be 1 or more")
         self.shape = None if shape is None else tuple(shape)
+        if self.shape is not None and math.prod(self.shape) != x_size:
+            raise ValueError(f"factor of {x} and {y}: {self.shape} are not {x_size} numbers")
         self.weight = nn.Parameter(nn.Linear(x_size, y_size, bias=False).weight.detach())
 
     def message(self, name: str, values: Values) -> Tensor:
@@ -120,6 +123,11 @@ class Contraction(Factor):
             )
         if (weight is None) != (not weight_indices):
             raise ValueError("a weight and its indices come together")
+        for part in [*parts, weight_indices] if weight_indices else parts:
+            if not part.isalpha() or len(set(part)) < len(part):
+                raise ValueError(f"{part!r} must be different letters, an index each")
+        if weight is not None and weight.dim() != len(weight_indices):
+            raise ValueError(f"a weight {tuple(weight.shape)} has not indices {weight_indices}")
         every = "".join(parts) + weight_indices
         for index in sorted(set(every)):
             if every.count(index) < 2:

@@ -15,11 +15,12 @@ from fairseq_struct.modules.undirected.orders import (
     Order,
     RandomOrder,
     Step,
+    check_passes,
     names_of,
     steps_of,
 )
 from fairseq_struct.modules.undirected.regularisers import diverged, total
-from fairseq_struct.modules.undirected.variables import Variable
+from fairseq_struct.modules.undirected.variables import Variable, equal_batches, told_of_input
 
 
 @dataclass(frozen=True)
@@ -130,15 +131,15 @@ class FactorGraph(nn.Module):
         Raises:
             ValueError: unknown, missing, or observed variables in the order, no passes, or values
                 of other shapes than their variables.
-            InputError: outside of training, if values are not finite at the end. (In training, the
-                loss tells.)
+            InputError: outside of training, if values are not finite at the end, or given ones are
+                not. (In training, the loss tells.)
         """
+        check_passes(passes)
         descent = self.descent(observed, order, start, supports, clamped, dropout)
-        if passes < 1:
-            raise ValueError(f"the number of passes must be 1 or more, not {passes}")
-        for number in range(passes):
-            descent.run(self._steps(order, number, observed))
-        self._finite(descent.values, observed)
+        with told_of_input(observed, start):
+            for number in range(passes):
+                descent.run(self._steps(order, number, observed))
+            self._finite(descent.values, observed)
         return descent.values
 
     def descent(
@@ -158,6 +159,7 @@ class FactorGraph(nn.Module):
         ):  # fmt: skip
             self._known(given, what)
         self._fit({**start, **observed})
+        equal_batches({**start, **observed})
         self._check_order(order, observed, start)
         for name in clamped:
             if name not in start:
@@ -189,8 +191,9 @@ class FactorGraph(nn.Module):
                 observed and no variable has a start.
             InputError: as for :meth:`minimise`.
         """
-        if not tolerance > 0 or most_passes < 1:
-            raise ValueError("the tolerance must be above 0 and the passes 1 or more")
+        if not tolerance > 0:
+            raise ValueError("the tolerance must be above 0")
+        check_passes(most_passes)
         descent = self.descent(observed, order, start, supports, clamped)
         if not descent.values:
             raise ValueError("nothing is observed, and no variable has a start")
@@ -201,7 +204,8 @@ class FactorGraph(nn.Module):
         moved, found = moved.to(device), {}
         for number in range(most_passes):
             before = dict(descent.values)
-            descent.run(self._steps(order, number, observed))
+            with told_of_input(observed, start):
+                descent.run(self._steps(order, number, observed))
             change = _largest_change(before, descent.values)
             taken[left], moved[left] = number + 1, change.to(moved.dtype)
             done = (change <= tolerance) | (number + 1 == most_passes)
@@ -212,7 +216,8 @@ class FactorGraph(nn.Module):
                 break
             descent.keep(~done)
         values = {name: _in_order(parts) for name, parts in found.items()}
-        self._finite(values, observed)
+        with told_of_input(observed, start):
+            self._finite(values, observed)
         return Converged(values, taken, moved)
 
     def field(

@@ -53,3 +53,9 @@ def names_of(steps: Sequence[Step]) -> list[str]:
 def drawn_passes(most: int, generator: torch.Generator | None = None) -> int:
     """A number of passes from 1 to ``most``, for training with a random number of them."""
     return 1 + int(torch.randint(most, (), generator=generator))
+
+
+def check_passes(passes: int) -> None:
+    """Raise a ValueError unless it is a number of passes."""
+    if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
+        raise ValueError(f"the number of passes must be a whole number, 1 or more, not {passes!r}")

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.modules.undirected.graph import FactorGraph
-from fairseq_struct.modules.undirected.orders import Order, drawn_passes
+from fairseq_struct.modules.undirected.orders import Order, check_passes, drawn_passes
 
 CONVERGE = "converge"
 
@@ -37,9 +37,8 @@ class Passes:
     def __post_init__(self):
         if isinstance(self.test, str) and self.test != CONVERGE:
             raise ValueError(f"passes are a number or {CONVERGE!r}, not {self.test!r}")
-        counts = [self.training, self.most] + ([] if self.test == CONVERGE else [self.test])
-        if min(counts) < 1:
-            raise ValueError(f"the number of passes must be 1 or more, not {min(counts)}")
+        for count in (self.training, self.most, *([] if self.converge else [self.test])):
+            check_passes(count)
         if not self.tolerance > 0:
             raise ValueError(f"the tolerance must be above 0, not {self.tolerance}")
 

@@ -3,11 +3,13 @@
 Source: T. Mihaylova's thesis, section 5.2.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
+from fairseq_struct.errors import InputError
 from fairseq_struct.modules.undirected.regularisers import REGULARISERS, Regulariser
 
 
@@ -70,3 +72,28 @@ def _broadcasts(bias: Sequence[int], shape: Sequence[int | None]) -> bool:
     return len(bias) <= len(shape) and all(
         one == 1 or one == size for one, size in zip(bias, last, strict=True)
     )
+
+
+def equal_batches(values: Mapping[str, Tensor]) -> None:
+    """Raise a ValueError unless all values are of equally many instances."""
+    sizes = {name: len(value) for name, value in values.items()}
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{size} of {name}" for name, size in sizes.items())
+        raise ValueError(f"all variables must have values of equally many instances, not {told}")
+
+
+@contextmanager
+def told_of_input(*given: Mapping[str, Tensor] | None) -> Iterator[None]:
+    """Where values are not finite because given ones were not, the error names those."""
+    try:
+        yield
+    except InputError:
+        for values in given:
+            for name, value in (values or {}).items():
+                wrong = ~value.isfinite().flatten(1).all(1)
+                if wrong.any():
+                    instance = int(wrong.nonzero()[0])
+                    raise InputError(
+                        f"the given values of variable {name} are not finite (instance {instance})"
+                    ) from None
+        raise

@@ -71,6 +71,18 @@ def test_a_bad_file_is_one_error(folder, damage, message):
     assert message in str(error.value) and str(folder) in str(error.value)
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_head_of_more_than_there_is_memory_for(folder, packed):
+    """4e18 bytes; neither is asked for."""
+    damaged = (folder / IMAGES).read_bytes()[:4] + b"\xff" * 12 + b"\0" * 24
+    (folder / IMAGES).write_bytes(gzip.compress(damaged) if packed else damaged)
+    with pytest.raises(InputError, match=f"truncated: it should have {(2**32 - 1) ** 3} bytes"):
+        read_images(folder, "train")
+    if not packed:  # before a network of such images is made
+        with pytest.raises(InputError, match="truncated: it should have"):
+            image_size(folder, "train")
+
+
 @pytest.mark.skipif(not MNIST.is_dir(), reason="DATA names no folder that holds mnist")
 def test_mnist():
     for split, count in (("train", 60_000), ("test", 10_000)):
