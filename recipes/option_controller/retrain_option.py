@@ -15,6 +15,9 @@ from policies import player, policy_options, runs_in
 from fairseq_struct.errors import InputError, report_plainly
 from fairseq_struct.records.scoring import publish, seed_of, training_of
 
+# First states of the controller, a row for each task.
+INITIAL = "controller.initial.weight"
+
 
 def successes(tool, option: int, subtask: str, tasks: list[str], episodes: int) -> list[float]:
     """Successes in percent of the option at its subtask, and of the network at its tasks."""
@@ -26,21 +29,27 @@ def successes(tool, option: int, subtask: str, tasks: list[str], episodes: int) 
 def refuse_changes(old, new, option: int, run: Path):
     """Refuse a run in which anything but the option has changed.
 
+    Args:
+        old, new: tools of both networks; the new one has some of the old one's tasks.
+        option: its number.
+        run: folder of the new one.
+
     Raises:
         InputError: an option or the controller has.
     """
-    before, after = (model.network.state_dict() for model in (old, new))
+    before, after = (tool.model.network.state_dict() for tool in (old, new))
+    shared = [old.tasks.index(task) for task in new.tasks]
+    before[INITIAL] = before[INITIAL][shared]
     own = f"options.{option}."
     for name, value in before.items():
-        # The initial states are those of fewer tasks.
-        if not name.startswith((own, "controller.initial")) and not value.equal(after[name]):
+        if not name.startswith(own) and not value.equal(after[name]):
             raise InputError(f"{run}: {name} has changed, but only option {option} was to learn")
 
 
 def record_of(old: Path, new: Path, option: int, episodes: int) -> dict:
     """Fields of the record of a retraining."""
     before, after = player(old), player(new)
-    refuse_changes(before.model, after.model, option, new)
+    refuse_changes(before, after, option, new)
     subtask, tasks = subtask_of(before, option, episodes), after.tasks
     scores = {"before": successes(before, option, subtask, tasks, episodes)}
     torch.manual_seed(seed_of(old))
