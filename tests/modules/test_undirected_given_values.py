@@ -43,6 +43,15 @@ def test_trees_name_them_too():
         graph.minimise({"s": scores}, ("y",), supports=support)
 
 
+def test_numbers_without_a_dimension_are_named_too():
+    graph = FactorGraph(
+        {"x": Variable("identity"), "y": Variable("identity")},
+        {"xy": Contraction(("x", "y"), "b,b")},
+    ).eval()
+    with pytest.raises(InputError, match=r"given values of variable x .*\(instance 1\)"):
+        graph.minimise({"x": torch.tensor([1.0, math.nan])}, ("y",))
+
+
 def test_a_minimisation_that_diverges_still_says_so():
     """Two vectors that drive each other on."""
     graph = FactorGraph(

@@ -128,16 +128,6 @@ class SelfAttention(Completer):
         passes = torch.ones_like(lengths)
         return Completion(self.logits(rows.transpose(1, 2) @ found), passes)
 
-    def warn_of_passes(self) -> None:
-        """Warn of passes at test that end by convergence, or are more than in training."""
-        test, training = self.passes.test, self.passes.training
-        if self.passes.converge or int(test) > training:
-            logger.warning(
-                f"undirected attention, trained with {training} passes and used with {test}: its "
-                "energy has no minimum, so that passes do not converge, and more of them than in "
-                "training spoil its answers"
-            )
-
     @torch.no_grad()
     def attentions(self, tokens: Tensor, places: Tensor) -> list[list[Tensor]]:
         """S (n, n) of one sequence, as of :meth:`UndirectedAttention.attentions`."""

@@ -90,7 +90,7 @@ def told_of_input(*given: Mapping[str, Tensor] | None) -> Iterator[None]:
     except InputError:
         for values in given:
             for name, value in (values or {}).items():
-                wrong = ~value.isfinite().flatten(1).all(1)
+                wrong = ~value.isfinite().reshape(len(value), -1).all(1)
                 if wrong.any():
                     instance = int(wrong.nonzero()[0])
                     raise InputError(
