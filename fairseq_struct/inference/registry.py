@@ -43,6 +43,11 @@ ABILITIES = {
     "rollout": "is no policy that acts",
     "channels": "is not a masked language model",
 }
+# What a user calls for each ability, where that is not its name.
+METHODS = {
+    "score": ("score", "perplexity"), "images": ("classify_images",),
+    "rollout": ("rollout", "option_success", "trajectory"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -175,7 +180,16 @@ def tool_for(model: Any, abilities: Iterable[str]) -> Tool:
     for tool in reversed(TOOLS.values()):
         if set(abilities).intersection(tool.abilities) and tool.serves(model):
             return tool
-    raise InputError(f"{type(model).__name__} {ABILITIES[abilities[0]]}")
+    told = f"{type(model).__name__} {ABILITIES[abilities[0]]}"
+    purposes = dict.fromkeys(tool.abilities[0] for tool in TOOLS.values() if tool.serves(model))
+    if able := methods_of(purposes):
+        told += f"; it can {', '.join(able)}"
+    raise InputError(told)
+
+
+def methods_of(abilities: Iterable[str]) -> list[str]:
+    """What a user calls for abilities."""
+    return [name for one in abilities for name in METHODS.get(one, (one,))]
 
 
 def tools_for(model: Any, abilities: Iterable[str]) -> dict[str, Tool]:

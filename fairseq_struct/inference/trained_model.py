@@ -7,16 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.registry import ABILITIES, Tool
+from fairseq_struct.inference.registry import ABILITIES, Tool, methods_of
 from fairseq_struct.inference.results.of_tools import classification_of, parse_of
 from fairseq_struct.inference.results.sequence_of_results import Results
-
-# What a user calls for each ability.
-METHODS = {
-    "parse": ("parse",), "classify": ("classify",), "translate": ("translate",),
-    "score": ("score", "perplexity"), "images": ("classify_images",), "complete": ("complete",),
-    "rollout": ("rollout", "option_success", "trajectory"),
-}  # fmt: skip
 
 
 class TrainedModel:
@@ -128,7 +121,7 @@ class TrainedModel:
 
     @property
     def _methods(self) -> str:
-        return ", ".join(name for one in self.abilities for name in METHODS.get(one, (one,)))
+        return ", ".join(methods_of(self.abilities))
 
     def __getattr__(self, name: str):
         # Only called for names that this class lacks; before __init__ ends there is no tool.

@@ -29,6 +29,7 @@ class Preset:
         prepare: arguments of ``fairseq-struct prepare`` that make such a folder.
         watch: names of the numbers of a validation that matter, beside the loss.
         next: what to type after the training; ``{save-dir}`` is its folder.
+        next_needs: an option without which, or with 0 for which, ``next`` is not possible.
         remarks: what else to know.
         needs: options that the user has to give, to what they are.
         from_data: options to files of a prepared folder; given if the file is there.
@@ -43,6 +44,7 @@ class Preset:
     prepare: str = ""
     watch: tuple[str, ...] = ()
     next: str = ""
+    next_needs: str = ""
     remarks: str = ""
     needs: dict[str, str] | None = None
     from_data: dict[str, str] | None = None

@@ -61,8 +61,8 @@ def test_a_trained_network_completes(trained, monkeypatch, capsys):
     assert float(last["test_accuracy"]) > 60 and float(last["test_exact_match"]) > 50
     assert last["test_passes_mean"] == "1"
     lines = ["3 4 _ 6 7 8 9 10 11", "9 8 7 6 5 _ 3 2"]
-    status, said, _ = say(monkeypatch, capsys, "complete", checkpoint, lines=lines)
-    assert status == 0
+    status, said, err = say(monkeypatch, capsys, "complete", checkpoint, lines=lines)
+    assert (status, err) == (0, "2 sequences completed\n")
     assert re.fullmatch(
         r"3 4 5 6 7 8 9 10 11\t5=[01]\.\d{4}\n9 8 7 6 5 4 3 2\t4=[01]\.\d{4}\n", said
     )
@@ -70,6 +70,27 @@ def test_a_trained_network_completes(trained, monkeypatch, capsys):
     assert found[0].symbols[:2] == ("3", "4") and list(found[0].probabilities) == [2, 8]
     one, two = fairseq_struct.load(checkpoint, batch_words=1).complete(lines), said.splitlines()
     assert [" ".join(each.symbols) for each in one] == [line.split("\t")[0] for line in two]
+
+
+@pytest.mark.parametrize("workers", [[], ["--workers=2"]])
+def test_sequences_are_read_from_files_and_written_as_json(
+    trained, tmp_path, monkeypatch, capsys, workers
+):
+    (tmp_path / "sequences").write_text("3 4 _ 6 7 8 9 10 _\n9 8 _ 6\n")
+    found, command = tmp_path / "found", ["complete", trained[0], *workers]
+    options = [f"--input={tmp_path}/sequences", f"--output={found}", "--json"]
+    status, said, err = say(monkeypatch, capsys, *command, *options, lines=[])
+    assert (status, said) == (0, "") and err.endswith("2 sequences completed\n")
+    one, two = map(json.loads, found.read_text().splitlines())
+    expected = fairseq_struct.load(trained[0]).complete(["3 4 _ 6 7 8 9 10 _"])[0]
+    assert tuple(one["symbols"]) == expected.symbols and len(two["symbols"]) == 4
+    chances = {int(place): chance for place, chance in one["probabilities"].items()}
+    assert chances == pytest.approx(expected.probabilities, rel=1e-5)
+    before = found.read_bytes()
+    (tmp_path / "sequences").write_text("1 _ 3\n1 2 3\n")
+    status, _, err = say(monkeypatch, capsys, *command, *options, lines=[])
+    assert status == 2 and f"{tmp_path}/sequences: line 2: no symbol is hidden" in err
+    assert found.read_bytes() == before
 
 
 def test_passes_can_be_chosen_for_a_trained_network(trained, monkeypatch, capsys, caplog):

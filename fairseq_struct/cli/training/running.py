@@ -176,10 +176,14 @@ class Training:
         if kept is None:
             return [told]
         lines = [told, f"  {self.folder / kept}"]
-        if self.preset.next:
+        if self.preset.next and self._next_is_possible():
             following = re.sub(f"{BEST}|{LAST}", kept, self.preset.next)
             lines += [f"next: {following.replace('{save-dir}', shlex.quote(str(self.folder)))}"]
         return lines
+
+    def _next_is_possible(self) -> bool:
+        needed = self.preset.next_needs
+        return not needed or float(presets.value_of(needed, self.arguments) or 0) != 0
 
     def _kept(self) -> str | None:
         """The checkpoint to go on with: the preset's, or another if that was not written.
