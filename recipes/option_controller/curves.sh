@@ -3,8 +3,9 @@
 #   recipes/option_controller/curves.sh FIGURE [FILE]
 # FIGURE is 16_dense, 16_sparse, 17_dense or 17_sparse: return by steps of the environment, S1 and
 # S2; 19: F1, alignment and NMI by updates; 20: the same, and 21: action accuracy, and returns at the
-# end (of the records), by the number of options. FILE is figure_FIGURE.png beside this recipe by default. Runs are those of the settings
-# in the environment, which policies.sh explains; all their seeds are drawn.
+# end (of the records), by the number of options. FILE is figure_FIGURE.png beside this recipe by
+# default. Runs are those of the settings in the environment, which policies.sh explains; all their
+# seeds are drawn.
 
 source "$(dirname "${BASH_SOURCE[0]}")/policies.sh"
 
@@ -24,7 +25,7 @@ returns() {
     local reward=$1 task variant
     shift
     for task in "$@"; do
-        for variant in ocn moe compile ppo; do
+        for variant in ocn ocn_selected moe moe_selected compile ppo; do
             fine_tuning_of "$variant" "$task" "$reward"
             curve "$task, $reward" return "$variant"
         done

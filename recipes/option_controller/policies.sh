@@ -5,6 +5,9 @@
 # Environment of these recipes, beside that of ../common.sh:
 #   SEEDS          1 2 3 4 5 for imitation in s1.sh and s2.sh, else 1 2 3; fine-tuning with seed S
 #                  takes the options of the imitation with seed S, whatever it found
+#   IMITATIONS     of ocn_selected and moe_selected: fine-tuning with any seed takes the options of
+#                  the imitation with the lowest validation loss among seeds 1 to IMITATIONS
+#                  (default: 5)
 #   SIZE           paper (the default; for a GPU) or cpu: a smaller network, fewer updates and steps
 #   DEMONSTRATIONS of each task, a fifth of them held out (default: 6000)
 #   BATCH          demonstrations of an update of imitation (default: 512)
@@ -24,7 +27,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
 imitating=(ocn ocn_t1 moe ompn compile)
-fine_tuned=(ocn ocn_t1 moe compile ppo bot random)
+fine_tuned=(ocn ocn_selected ocn_t1 moe moe_selected compile ppo bot random)
 iteration=1024 updates_of_iteration=16
 
 # settings_of SEED… : set the settings; SEEDs are the recipe's own.
@@ -32,11 +35,12 @@ settings_of() {
     size=${SIZE:-paper}
     one_of SIZE "$size" paper cpu
     demonstrations=6000 batch=512 updates=10000 steps=5000000 hidden=128 episodes=1000
+    imitations=5
     if [ "$size" = cpu ]; then
         remember SIZE cpu
         updates=3000 steps=1000000 hidden=64 scale=reduced
     fi
-    numbers DEMONSTRATIONS BATCH UPDATES STEPS HIDDEN EPISODES
+    numbers DEMONSTRATIONS BATCH UPDATES STEPS HIDDEN EPISODES IMITATIONS
     run_seeds "$@"
 }
 
@@ -103,12 +107,14 @@ fine_tuning_of() {
     local iterations=$((steps / (iteration * length)))
     fine_tuning_updates=$((iterations * updates_of_iteration))
     parent=$out/fine_tuning/${2,,}_$3/$1.steps_$steps
+    [[ $1 != *_selected ]] || parent+=.of_$imitations
     [ "$1" = ppo ] || parent+=.updates_$updates.batch_$batch.demonstrations_$demonstrations
     [ "$hidden" = 128 ] || parent+=.hidden_$hidden
 }
 
 # fine_tune VARIANT TASK REWARD FOLDER… : train a new controller with all seeds over the options of
-# the imitations of the same seed in FOLDERs (none for ppo), and set $parent.
+# FOLDERs, which are runs if they were selected, or have the run of the same seed (none for ppo),
+# and set $parent.
 fine_tune() {
     local variant=$1 task=$2 reward=$3 seed folder options
     shift 3
@@ -121,7 +127,8 @@ fine_tune() {
     for seed in "${seeds[@]}"; do
         options=""
         for folder in "$@"; do
-            options+=${options:+,}$folder/seed_$seed/checkpoint_last.pt
+            [[ $variant = *_selected ]] || folder+=/seed_$seed
+            options+=${options:+,}$folder/checkpoint_last.pt
         done
         train "$parent/seed_$seed" "" --preset option_policy_craft --subtasks "$task" \
             --reward "$reward" --hidden-size "$hidden" --mlp-size "$hidden" "${without[@]}" \
@@ -153,11 +160,17 @@ transfer() {
         [[ $variant = bot || $variant = random ]] || fine_tuning_of "$variant" "$task" "$reward"
     fi
     case "$variant" in ppo | bot | random) sets=() ;; esac
+    local own=("${seeds[@]}")
+    [[ $variant != *_selected ]] || read -ra seeds <<<"$(seq -s " " "$imitations")"
     for one in "${sets[@]}"; do
-        imitate "$variant" "$k" "$one"
-        folders+=("$parent") models+=(--model "$parent")
+        imitate "${variant%_selected}" "$k" "$one"
+        models+=(--model "$parent")
         [ ${#sets[@]} = 1 ] || models+=("$(tr , _ <<<"${one,,}")")
+        [[ $variant != *_selected ]] ||
+            parent=$(python "$here/selected.py" "$parent" --seeds "${seeds[@]}")
+        folders+=("$parent")
     done
+    seeds=("${own[@]}")
     if [ -z "$task" ]; then
         score "$here/imitation.py" "$variant" --experiment "${group}_imitation" \
             --variant "$variant" --seeds "${seeds[@]}" "${models[@]}" --episodes "$episodes"

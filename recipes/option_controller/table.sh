@@ -23,7 +23,7 @@ case "$experiment" in
     s1_retrained_option) "$here/retrain_option.sh" ;;
     *)
         IFS=_ read -r group task reward <<<"$experiment"
-        for variant in ocn moe compile ppo bot random; do
+        for variant in ocn ocn_selected moe moe_selected compile ppo bot random; do
             # The seeds are those of trained policies.
             if [[ $variant = bot || $variant = random ]]; then unset SEEDS SEED; fi
             "$here/$group.sh" "$variant" "${task^^}" "$reward"

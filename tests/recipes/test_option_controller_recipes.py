@@ -36,6 +36,7 @@ def run(out, recipe, *arguments, **settings):
         ("s1", ["ocn", "BADC", "sparse"], {}, "unknown task 'BADC'; choose one of: ADC CAD DCA"),
         ("s2", ["ocn", "BADC"], {}, "usage: s2.sh VARIANT [TASK REWARD]"),
         ("s2", ["ocn", "BADC", "rich"], {}, "unknown reward 'rich'; choose one of: sparse dense"),
+        ("s1", ["ocn_selected"], {}, "unknown variant of imitation 'ocn_selected'"),
         ("s1", ["moe"], {"BATCH": "0"}, "BATCH must be a whole number above 0, not '0'"),
         ("s1", ["ocn", "DCA", "dense"], {"STEPS": "5119"}, "STEPS must be 5120 or more, one"),
         ("s1", ["ppo", "DCA", "dense"], {"STEPS": "1023"}, "STEPS must be 1024 or more, one"),
@@ -83,6 +84,18 @@ def test_options_are_learned_once_reused_tried_alone_and_repaired(tmp_path):
     changed = {name for name in before if not before[name].equal(after[name])}
     assert changed >= {name for name in before if ".options.2." in name}
     assert not any(".options.0." in name or ".options.1." in name for name in changed)
+
+    status, said = run(
+        out, "s1", "ocn_selected", "DCA", "sparse", STEPS=str(ITERATION), IMITATIONS="2", **TINY
+    )
+    assert status == 0 and "s1_dca_sparse ocn_selected: return " in said, said
+    losses = {
+        float(re.findall(r'"valid_loss": "([\d.]+)"', log.read_text())[-1]): log.parent.name
+        for log in imitation.glob("seed_*/train.log")
+    }
+    (tuned,) = out.glob("fine_tuning/dca_sparse/ocn_selected.*.of_2.*/seed_1")
+    assert len(losses) == 2
+    assert f"/{losses[min(losses)]}/checkpoint_last" in (tuned / "options").read_text()
 
     for figure, settings in (("16_sparse", {"STEPS": str(ITERATION)}), ("19", {})):
         path = tmp_path / f"{figure}.png"
