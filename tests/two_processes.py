@@ -22,6 +22,9 @@ WARM = ["torch._dynamo", "fairseq_cli.train", "fairseq_struct.models.on_lstm_lm"
         "fairseq_struct.models.recurrent_mechanisms.rim_composer"]  # fmt: skip
 
 
+AT_A_SHELL = multiprocessing.get_all_start_methods()[0]  # the platform's default
+
+
 class Trained(NamedTuple):
     """The results of a worker.
 
@@ -116,6 +119,9 @@ def _free_port() -> int:
 def _work(folder: Path, rank: int, arguments: list[str], place: dict[str, str]):
     """The body of a worker."""
     os.environ.update(place)
+    # Workers of data loaders begin as in a process from a shell. A forked process would take over
+    # this file's way of starting, and make all imports again for each of them.
+    multiprocessing.set_start_method(AT_A_SHELL, force=True)
     log = folder / f"{rank}.log"
     log.write_text("")
     try:
