@@ -10,11 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/treebanks.sh"
 treebank=${1:-} k=${2:-}
 usage="parsing.sh TREEBANK K DATA"
 one_of K "$k" "${ways[@]}"
-case "$k" in
-    [1-3]) own_seeds=(1 2 3) ;;
-    *) own_seeds=(1) ;;
-esac
-settings_of "$treebank" "${3:-}" "${own_seeds[@]}"
+settings_of "$treebank" "${3:-}" 1 2 3
 
 train_parsers "$treebank" "$k"
 variant=$(variant_of "$k")
