@@ -10,6 +10,7 @@ from fairseq_struct import compat
 from fairseq_struct.hooks import (
     before_training,
     diverged_training,
+    ended_epochs,
     help_of_parts,
     hydra_configs,
     one_tracked_run,
@@ -39,6 +40,7 @@ def load() -> list[str]:
     save_folder.install()
     one_tracked_run.install()
     diverged_training.install()
+    ended_epochs.install()
     several_processes.install()
     trained_words.install()
     help_of_parts.install(importlib.import_module("fairseq.options"))

@@ -116,7 +116,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
             dataset=dataset, collate_fn=dataset.collater,
             batch_sampler=[[i] for i in range(len(dataset))], seed=seed, num_shards=num_shards,
             shard_id=shard_id, num_workers=num_workers, epoch=epoch, buffer_size=data_buffer_size,
-            disable_shuffling=True,
+            disable_shuffling=True, persistent_workers=False,
         )  # fmt: skip
 
     def build_generator(self, *_, **__):
