@@ -12,8 +12,9 @@ import matplotlib.pyplot as plt  # noqa: E402
 from summarise import (  # noqa: E402
     METRICS,
     Validation,
+    best_runs,
     median_and_error,
-    runs_with_best_rate,
+    settings_of,
     validations_of,
 )
 
@@ -31,7 +32,6 @@ COLOURS = dict(zip(LABELS, ("#7f7f7f", "#1b6ca8", "#c44536", "#2a8c4a", "#8a5fbf
 CURVES = ("softmax", "spigot", "ste_identity", "spigot_ce")
 PULLED_BACK = ("ste_identity", "spigot", "spigot_ce", "spigot_eg")
 STEPS = (1, 2, 3, 5)
-STEP_SIZES = ("0.00002", "0.0002", "0.0004")
 AXES = {"accuracy": "accuracy (%)", "v_measure": "V-measure"}
 
 
@@ -41,14 +41,25 @@ class Runs:
 
     folder: Path
     learning_rates: list[str]
+    step_sizes: list[str]
     updates: int
     seeds: list[int]
 
-    def of(self, name: str) -> list[list[Validation]]:
-        """Validations of each seed's run, with the learning rate that is best for these runs."""
-        folder = self.folder / "clusters_10" / name
-        logs = runs_with_best_rate(folder, self.learning_rates, self.updates, self.seeds)[1]
-        return [validations_of(log) for log in logs]
+    def of(self, method: str) -> list[list[Validation]]:
+        """Validations of each seed's run of a row of table 4.1, with its best setting."""
+        settings = settings_of(method, self.learning_rates, self.step_sizes)
+        return self._best([one.folder(method) for one in settings])
+
+    def with_steps(self, method: str, steps: int) -> list[list[Validation]]:
+        """The same with a number of steps, and the step size and learning rate best for them."""
+        return self._best(
+            [f"{method}.steps_{steps}.size_{size}/rate_{rate}"
+             for size in self.step_sizes for rate in self.learning_rates]
+        )  # fmt: skip
+
+    def _best(self, names: list[str]) -> list[list[Validation]]:
+        folders = [self.folder / "clusters_10" / name for name in names]
+        return [validations_of(log) for log in best_runs(folders, self.updates, self.seeds)[1]]
 
 
 def draw_curves(panels, runs: Runs):
@@ -73,13 +84,7 @@ def draw_steps(panels, runs: Runs):
     The best step size has the highest median validation accuracy after the last update.
     """
     for method in PULLED_BACK:
-        chosen = []
-        for steps in STEPS:
-            candidates = [
-                [run[-1] for run in runs.of(f"{method}.steps_{steps}.size_{size}")]
-                for size in STEP_SIZES
-            ]
-            chosen.append(max(candidates, key=_validation_accuracy))
+        chosen = [[run[-1] for run in runs.with_steps(method, steps)] for steps in STEPS]
         for metric, panel in zip(METRICS, panels, strict=True):
             points = [median_and_error([last.test[metric] for last in best]) for best in chosen]
             medians, errors = zip(*points, strict=True)
@@ -90,17 +95,15 @@ def draw_steps(panels, runs: Runs):
             panel.set_ylabel(f"test {AXES[metric]}")
 
 
-def _validation_accuracy(runs: list[Validation]) -> float:
-    return statistics.median(run.valid["accuracy"] for run in runs)
-
-
 def main():
     report_plainly()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("figure", choices=("4.2", "4.3"), help="which figure")
     parser.add_argument("--runs", type=Path, required=True, help="the recipe's folder OUT")
-    parser.add_argument("--learning-rates", nargs="+", default=["0.001", "0.002"],
+    parser.add_argument("--learning-rates", nargs="+", default=["0.0001", "0.001", "0.002"],
                         help="learning rates to choose from by validation accuracy")  # fmt: skip
+    parser.add_argument("--step-sizes", nargs="+", default=["0.00002", "0.0002", "0.0004"],
+                        help="the same for step sizes")  # fmt: skip
     parser.add_argument("--updates", type=int, default=10_000, help="updates of the runs")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4], help="runs' seeds")
     parser.add_argument("--output", type=Path, required=True, help="PNG file to write")
@@ -108,7 +111,7 @@ def main():
 
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
     draw = draw_curves if args.figure == "4.2" else draw_steps
-    draw(panels, Runs(args.runs, args.learning_rates, args.updates, args.seeds))
+    draw(panels, Runs(args.runs, args.learning_rates, args.step_sizes, args.updates, args.seeds))
     for panel in panels:
         panel.grid(alpha=0.3)
     panels[1].legend(frameon=False)

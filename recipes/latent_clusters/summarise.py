@@ -1,6 +1,7 @@
 """One row of table 4.1 of Mihaylova's thesis: medians and standard errors over seeds.
 
-They are those of the best learning rate.
+They are those of the setting, a learning rate and for the SPIGOTs a step size, that is best on the
+validation set.
 """
 
 import statistics
@@ -13,6 +14,9 @@ from fairseq_struct.records.scoring import log_of, publish, scoring_options
 from fairseq_struct.records.training_log import TrainingLog
 
 METRICS = ("accuracy", "v_measure")
+TRAINING_INSTANCES = 5000
+# The other methods have no step size, or train the same with every one (see methods.sh).
+WITH_STEP_SIZE = ("spigot", "spigot_ce", "spigot_eg")
 DATA = "generated: 5,000 / 1,000 / 1,000 instances, dimension 100"
 
 
@@ -33,33 +37,61 @@ def validations_of(log: TrainingLog) -> list[Validation]:
     ]
 
 
-def runs_with_best_rate(
-    folder: Path, learning_rates: list[str], updates: int, seeds: list[int]
-) -> tuple[str, list[TrainingLog]]:
-    """Choose the learning rate with the highest median validation accuracy after the last update.
+@dataclass(frozen=True)
+class Setting:
+    """What validation accuracy chooses, as the recipe writes it in the names of folders.
+
+    Attributes:
+        rate: the learning rate.
+        step_size: that of the pullback; None for methods without one.
+    """
+
+    rate: str
+    step_size: str | None = None
+
+    def folder(self, method: str) -> str:
+        """Where the runs of a row with this setting are, below those of its clusters."""
+        name = method if self.step_size is None else f"{method}.steps_1.size_{self.step_size}"
+        return f"{name}/rate_{self.rate}"
+
+    def chosen(self) -> dict[str, float]:
+        """The setting as metrics; ``eta`` is the step size in table A.1's convention."""
+        found = {"learning_rate_thousandths": float(self.rate) * 1000}
+        if self.step_size is not None:
+            found["eta"] = round(float(self.step_size) * TRAINING_INSTANCES, 6)
+        return found
+
+
+def settings_of(method: str, rates: list[str], step_sizes: list[str]) -> list[Setting]:
+    """All settings of a row."""
+    sizes = step_sizes if method in WITH_STEP_SIZE else [None]
+    return [Setting(rate, size) for size in sizes for rate in rates]
+
+
+def best_runs(
+    folders: list[Path], updates: int, seeds: list[int]
+) -> tuple[int, list[TrainingLog]]:
+    """Choose the runs with the highest median validation accuracy after the last update.
 
     Args:
-        folder: folder of the runs of one row.
-        learning_rates: as in the names of the folders below.
+        folders: folder of the runs of each setting.
         updates, seeds: updates and seeds of the runs.
 
     Returns:
-        The learning rate (the first one if several are equal), and the log of each seed.
+        The index of the folder (of the first one if several are equal), and the log of each seed.
 
     Raises:
         InputError: a run does not exist, or its training did not end.
     """
-    candidates = {
-        rate: [log_of(folder / f"rate_{rate}" / f"updates_{updates}" / f"seed_{seed}")
-               for seed in seeds]
-        for rate in learning_rates
-    }  # fmt: skip
-
-    def validation_accuracy(rate: str) -> float:
-        logs = candidates[rate]
-        return statistics.median(validations_of(log)[-1].valid["accuracy"] for log in logs)
-
-    best = max(candidates, key=validation_accuracy)
+    candidates = [
+        [log_of(folder / f"updates_{updates}" / f"seed_{seed}") for seed in seeds]
+        for folder in folders
+    ]
+    accuracies = [
+        statistics.median(validations_of(log)[-1].valid["accuracy"] for log in logs)
+        for logs in candidates
+    ]
+    best = accuracies.index(max(accuracies))
     return best, candidates[best]
 
 
@@ -74,13 +106,14 @@ def main():
     parser = scoring_options(__doc__)
     parser.add_argument("--runs", type=Path, required=True, help="the recipe's folder OUT")
     parser.add_argument("--learning-rates", nargs="+", required=True, help="rates to choose from")
+    parser.add_argument("--step-sizes", nargs="+", required=True, help="step sizes to choose from")
     parser.add_argument("--seeds", type=int, nargs="+", required=True, help="seeds of the runs")
     parser.add_argument("--updates", type=int, required=True, help="updates of each run")
     args = parser.parse_args()
 
-    rate, logs = runs_with_best_rate(
-        args.runs / args.experiment / args.variant, args.learning_rates, args.updates, args.seeds
-    )
+    settings = settings_of(args.variant, args.learning_rates, args.step_sizes)
+    folders = [args.runs / args.experiment / one.folder(args.variant) for one in settings]
+    best, logs = best_runs(folders, args.updates, args.seeds)
     last = [validations_of(log)[-1].test for log in logs]
     metrics = {}
     for name in METRICS:
@@ -88,7 +121,7 @@ def main():
     seeds = " ".join(map(str, args.seeds))
     args.data = f"{DATA}; test set; medians and standard errors over seeds {seeds}"
     publish(args, [{
-        "metrics": metrics | {"learning_rate_thousandths": float(rate) * 1000},
+        "metrics": metrics | settings[best].chosen(),
         "seed": args.seeds[0],
         "updates": args.updates,
         "minutes": round(sum(log.minutes for log in logs), 1),

@@ -2,8 +2,9 @@
 # Test accuracy and V-measure on generated data with 3 and 10 clusters (Mihaylova's thesis, table
 # 4.1).
 #   recipes/latent_clusters/table.sh [METHOD …]
-# Without METHODs it runs all 13 rows, each with every learning rate. As in the thesis, the rate
-# with the highest validation accuracy counts. Methods and environment are explained in methods.sh.
+# Without METHODs it runs all 13 rows, each with every learning rate, and the SPIGOTs also with every
+# step size. As in the thesis, the setting with the highest validation accuracy counts. Methods and
+# environment are explained in methods.sh. CLUSTERS=3 or CLUSTERS=10 makes one half of the table.
 
 source "$(dirname "${BASH_SOURCE[0]}")/methods.sh"
 
@@ -13,17 +14,23 @@ for method in "$@"; do
     one_of method "$method" "${methods[@]}"
 done
 settings_of_clusters
+read -ra halves <<<"${CLUSTERS:-3 10}"
+for clusters in "${halves[@]}"; do
+    one_of "number of clusters" "$clusters" 3 10
+done
 
-for clusters in 3 10; do
+for clusters in "${halves[@]}"; do
     for method in "$@"; do
-        for rate in "${rates[@]}"; do
-            for seed in "${seeds[@]}"; do
-                in_parallel train_clusters "$clusters" "$method" "$seed" "$rate"
+        for step_size in $(step_sizes_of "$method"); do
+            for rate in "${rates[@]}"; do
+                for seed in "${seeds[@]}"; do
+                    in_parallel train_clusters "$clusters" "$method" "$seed" "$rate" 1 "$step_size"
+                done
             done
         done
         wait_for_all
         score "$here/summarise.py" "$method" --experiment "clusters_$clusters" \
             --variant "$method" --runs "$out" --learning-rates "${rates[@]}" \
-            --seeds "${seeds[@]}" --updates "$updates"
+            --step-sizes "${sizes[@]}" --seeds "${seeds[@]}" --updates "$updates"
     done
 done

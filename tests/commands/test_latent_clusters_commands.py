@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 
 import pytest
@@ -12,6 +13,7 @@ from fairseq_struct import compat
 from fairseq_struct.errors import InputError
 from fairseq_struct.records.scoring import log_of
 
+SIZES = ("0.00002", "0.0002", "0.0004")
 SMALL = [
     f"--user-dir={USER_DIR}",
     "--task=latent_clusters",
@@ -90,8 +92,14 @@ def test_bad_options_end_in_one_sentence(option, message, tmp_path):
 
 def test_recipe_makes_summarises_and_keeps_runs(tmp_path):
     environment = {"OUT": str(tmp_path), "UPDATES": "2", "SEEDS": "1", "RECORD": "0"}
-    environment["LEARNING_RATES"] = ".001 0.01"
+    environment |= {"LEARNING_RATES": ".001 0.01", "STEP_SIZES": "0.1 .2"}
     command = ["bash", ROOT / "recipes/latent_clusters/table.sh"]
+    process = start(*command, "spigot", **environment, CLUSTERS="3")
+    output = process.communicate()[0]
+    assert process.returncode == 0 and "clusters_3 spigot: " in output, output
+    names = {path.parent.name for path in tmp_path.rglob("rate_*")}
+    assert names == {"spigot.steps_1.size_0.1", "spigot.steps_1.size_.2"}
+    shutil.rmtree(tmp_path / "clusters_3")
     process = start(*command, "gold", **environment)
     output = process.communicate()[0]
     assert process.returncode == 0, output
@@ -111,6 +119,8 @@ def test_recipe_makes_summarises_and_keeps_runs(tmp_path):
         ("spiggot", {}, "unknown method 'spiggot'"),
         ("gold", {"UPDATES": "many"}, "UPDATES must be a whole number above 0, not 'many'"),
         ("gold", {"LEARNING_RATES": "1e-3"}, "LEARNING_RATES must be numbers between 0 and 1"),
+        ("gold", {"STEP_SIZES": "0"}, "STEP_SIZES must be numbers between 0 and 1"),
+        ("gold", {"CLUSTERS": "4"}, "unknown number of clusters '4'"),
         ("gold", {"SEEDS": "1 2 1"}, "SEEDS has a seed twice: 1 2 1"),
         ("gold", {"SEEDS": "1 x"}, "SEEDS must be a whole number above 0, not 'x'"),
     ],
@@ -141,18 +151,32 @@ def write_run(folder, rate, seed, valid_accuracy):
     return folder / "train.log"
 
 
-def test_learning_rate_is_that_of_the_highest_median_validation_accuracy(tmp_path, monkeypatch):
+def test_the_setting_is_that_of_the_highest_median_validation_accuracy(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "recipes/latent_clusters"))
     import summarise
 
     for rate, accuracies in {"0.1": (50, 60, 99), "0.2": (61, 62, 63)}.items():
         for seed, accuracy in enumerate(accuracies):
             write_run(tmp_path, rate, seed, accuracy)
-    rate, logs = summarise.runs_with_best_rate(tmp_path, ["0.1", "0.2"], 200, [0, 1, 2])
+    folders = [tmp_path / "rate_0.1", tmp_path / "rate_0.2"]
+    best, logs = summarise.best_runs(folders, 200, [0, 1, 2])
     last = [summarise.validations_of(log)[-1] for log in logs]
-    assert rate == "0.2" and [one.valid["accuracy"] for one in last] == [61, 62, 63]
+    assert best == 1 and [one.valid["accuracy"] for one in last] == [61, 62, 63]
     with pytest.raises(InputError, match=r"rate_0\.3.*no such run"):
-        summarise.runs_with_best_rate(tmp_path, ["0.1", "0.3"], 200, [0, 1, 2])
+        summarise.best_runs([tmp_path / "rate_0.3"], 200, [0, 1, 2])
+
+
+def test_a_row_has_the_settings_of_table_a_1(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "recipes/latent_clusters"))
+    import summarise
+
+    grid = (["0.0001", "0.001", "0.002"], ["0.00002", "0.0002", "0.0004"])
+    assert len(summarise.settings_of("spigot_ce", *grid)) == 9
+    assert len(summarise.settings_of("ste_identity", *grid)) == 3
+    last = summarise.settings_of("spigot_ce", *grid)[-1]
+    assert last.folder("spigot_ce") == "spigot_ce.steps_1.size_0.0004/rate_0.002"
+    assert last.chosen() == {"learning_rate_thousandths": 2.0, "eta": 2.0}
+    assert summarise.Setting("0.001").chosen() == {"learning_rate_thousandths": 1.0}
 
 
 def test_figures_from_logs(tmp_path, monkeypatch):
@@ -162,7 +186,7 @@ def test_figures_from_logs(tmp_path, monkeypatch):
 
     names = list(figures.CURVES)
     names += [f"{method}.steps_{steps}.size_{size}" for method in figures.PULLED_BACK
-              for steps in figures.STEPS for size in figures.STEP_SIZES]  # fmt: skip
+              for steps in figures.STEPS for size in SIZES]  # fmt: skip
     for name in names:
         log = write_run(tmp_path / "clusters_10" / name, "0.002", 1, 55)
     read = log_of(log.parent)
@@ -172,7 +196,7 @@ def test_figures_from_logs(tmp_path, monkeypatch):
     for figure in ("4.2", "4.3"):
         picture = tmp_path / f"{figure}.png"
         arguments = ["--runs", tmp_path, "--updates", 200, "--seeds", 1, "--output", picture]
-        arguments += ["--learning-rates", "0.002"]
+        arguments += ["--learning-rates", "0.002", "--step-sizes", *SIZES]
         monkeypatch.setattr(sys, "argv", ["figures.py", figure, *map(str, arguments)])
         figures.main()
         assert picture.read_bytes().startswith(b"\x89PNG")

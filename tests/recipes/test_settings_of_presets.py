@@ -40,8 +40,8 @@ RUNS = [
      "scheduled_sampling_transformer_cpu", {"decoder-passes"}),
     # Its text has no byte pairs, and this recipe says so by empty options.
     ("scheduled_sampling/synthetic top_k", PAPER, "scheduled_sampling_transformer_tiny", set()),
-    ("latent_clusters/table spigot_ce", PAPER | {"LEARNING_RATES": "0.001"}, "latent_clusters",
-     set()),
+    ("latent_clusters/table spigot_ce",
+     PAPER | {"LEARNING_RATES": "0.001", "STEP_SIZES": "0.00002"}, "latent_clusters", set()),
     # The architecture sets these two.
     ("latent_tree/sst marginals .", PAPER | {"GLOVE": "FILE"}, "latent_tree_classifier_sst",
      {"pullback-step-size", "pullback-weight"}),
