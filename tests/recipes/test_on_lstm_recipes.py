@@ -1,9 +1,12 @@
 """The recipe of parsing with ON-LSTM: inputs that it refuses, and trivial trees."""
 
+import sys
+
 import pytest
 from fairseq_commands import ROOT, start
 
-from fairseq_struct.records.results import read_results
+from fairseq_struct.errors import InputError
+from fairseq_struct.records.results import Result, append_result, read_results
 
 RECIPES = ROOT / "recipes" / "on_lstm"
 TREES = [
@@ -48,3 +51,25 @@ def test_random_trees_are_drawn_five_times(tmp_path):
     kept = read_results(tmp_path / "results.jsonl")
     assert [one.seed for one in kept if one.variant == "random"] == [1, 2, 3, 4, 5]
     assert all(one.data == "2 sentences" and one.updates == 0 for one in kept)
+
+
+def test_figure_3_has_every_seed_of_a_cell(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(RECIPES))
+    import figure_3
+
+    records, picture = tmp_path / "results.jsonl", tmp_path / "figure.png"
+    for cell, seed, accuracy in (("lstm", 1, 60.0), ("lstm", 2, 70.0), ("on_lstm", 1, 80.0)):
+        append_result(records, Result(
+            experiment="logical_inference", variant=cell, seed=seed, scale="reduced", data="pairs",
+            metrics={"from_7": 50.0, "operators_0": 100.0, "operators_12": accuracy}, updates=9,
+            device="here", minutes=1, command="x",
+        ))  # fmt: skip
+    assert figure_3.curves(records) == {
+        "lstm": {0: [100.0, 100.0], 12: [60.0, 70.0]}, "on_lstm": {0: [100.0], 12: [80.0]},
+    }  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["figure_3.py", str(records), str(picture)])
+    figure_3.main()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    records.write_text("")
+    with pytest.raises(InputError, match="no record of logical_inference"):
+        figure_3.curves(records)
