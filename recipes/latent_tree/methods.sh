@@ -13,6 +13,7 @@
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
+trees="" # name of the trees that a training is given, if it is
 methods=(
     baseline marginals sparsemap perturb_and_map
     ste_marginals ste_identity spigot spigot_ce spigot_eg
@@ -21,43 +22,64 @@ methods=(
 # experiment NAME PRESET BATCH METHOD [DATA] : prepare, train and score. NAME is also the name of the
 # data's layout, PRESET that of the thesis's setting.
 experiment() {
-    local name=$1 preset=$2 batch=$3 method=${4:-} data=${5:-}
+    local name=$1 method=${4:-}
     usage="$name.sh METHOD [DATA]"
     one_of method "$method" "${methods[@]}"
-    local glove=${GLOVE:-} embeddings=learned options=() folder folders=()
-    local lr=0.001 step_size
-    step_size=$(step_size_of "$name" "$method" "$batch")
-    epochs=$([ "$name" = sick ] && echo 20 || echo 8)
-    scale=reduced
+    settings_of "$name"
+    train_method "$@"
+    score "$here/summarise.py" "$method DATA" --experiment "$name" --variant "$method" \
+        --runs "${folders[@]}" --data "$name, $embeddings embeddings, AdamW, learning rate $lr; \
+test set, epoch of the best validation accuracy"
+}
+
+# settings_of NAME : set $glove, $embeddings, $epochs and $seeds, which the methods share.
+settings_of() {
+    glove=${GLOVE:-} embeddings=learned scale=reduced
+    epochs=$([ "$1" = sick ] && echo 20 || echo 8)
     if [ -n "$glove" ]; then
         [ -f "$glove" ] || fail "$glove: no such file (GLOVE)"
         remember GLOVE "$glove"
-        embeddings=GloVe options=(--embed-path "$(realpath "$glove")")
-        lr=$(learning_rate_of "$name" "$method") epochs=40 scale=paper
+        embeddings=GloVe epochs=40 scale=paper
+    fi
+    numbers EPOCHS
+    run_seeds 1 2 3
+}
+
+# prepare_data NAME [DATA] : prepare the data, and set $prepared, their folder.
+prepare_data() {
+    prepared=$out/$1/data${glove:+.words_of_all_splits}
+    prepare "$prepared" labelled_text "$1" --lower ${glove:+--words-of-all-splits} "$2"
+}
+
+# train_method NAME PRESET BATCH METHOD [DATA] [OPTION…] : prepare and train, after settings_of. Set
+# $folders, the runs of the seeds, and $lr. With OPTIONs, $trees has to tell the runs from those
+# without.
+train_method() {
+    local name=$1 preset=$2 batch=$3 method=$4 options=("${@:6}") folder
+    local step_size steps
+    step_size=$(step_size_of "$name" "$method" "$batch")
+    lr=0.001
+    if [ -n "$glove" ]; then
+        options+=(--embed-path "$(realpath "$glove")")
+        lr=$(learning_rate_of "$name" "$method")
     else
         preset+=_cpu
     fi
-    numbers EPOCHS
     setting LR STEP_SIZE
-    run_seeds 1 2 3
-
-    local prepared=$out/$name/data${glove:+.words_of_all_splits}
-    prepare "$prepared" labelled_text "$name" --lower ${glove:+--words-of-all-splits} "$data"
-    local steps=eta_$step_size
+    prepare_data "$name" "${5:-}"
+    steps=eta_$step_size
     case "$method" in
         ste_identity | spigot*) steps+=.weight_$batch ;;
     esac
+    folders=()
     for seed in "${seeds[@]}"; do
         folder=$out/$name/$method/epochs_$epochs.lr_$lr.$steps${glove:+.$(basename "$glove")}
-        folder+=/seed_$seed
+        folder+=${trees:+.$trees}/seed_$seed
         folders+=("$folder")
         train "$folder" "$prepared/data-bin" --preset "$preset" --latent-method "$method" \
             --pullback-step-size "$step_size" --pullback-weight "$batch" "${options[@]}" \
             --lr "$lr" --valid-subset valid,test
     done
-    score "$here/summarise.py" "$method DATA" --experiment "$name" --variant "$method" \
-        --runs "${folders[@]}" --data "$name, $embeddings embeddings, AdamW, learning rate $lr; \
-test set, epoch of the best validation accuracy"
 }
 
 # learning_rate_of EXPERIMENT METHOD : print the learning rate of table A.1.
