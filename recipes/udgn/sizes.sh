@@ -51,18 +51,24 @@ train_masked() {
     train "$folder" "$data" --preset "$preset" --valid-subset valid,test "$@"
 }
 
-# trained_on [DATA TREES] : prepare the data and set $prepared and $trees, and $name_of_data and
-# $arguments for the record. The data are the Penn Treebank, or a generated corpus with SIZE=cpu.
-# The latter needs a still smaller model: options $small, $channels channels of size $channel_size.
+# settings_of_small UPDATES PTB_UPDATES [DATA TREES] : the settings of a model trained_on these, at size
+# cpu with UPDATES on the generated corpus or with PTB_UPDATES on the Penn Treebank.
+settings_of_small() {
+    settings_of "$([ $# -eq 2 ] && echo "$1" || echo "$2")"
+}
+
+# trained_on [DATA TREES] : prepare the data and set $prepared and $trees, and $name_of_data,
+# $arguments and $suffix for the record. The data are the Penn Treebank, or, at size cpu without DATA,
+# a generated corpus. The latter needs a still smaller model: options $small, $channels channels of
+# size $channel_size, $tokens tokens per update.
 # shellcheck disable=SC2034 # for the recipes
 trained_on() {
-    if [ "$size" = cpu ]; then
-        [ $# -eq 0 ] || fail "SIZE=cpu takes neither DATA nor TREES"
+    if [ "$size" = cpu ] && [ $# -eq 0 ]; then
         prepared=$out/generated/data
         prepare "$prepared" dependency_treebank generated
-        trees=$prepared/trees/test.conllu name_of_data="generated corpus" arguments=""
+        trees=$prepared/trees/test.conllu name_of_data="generated corpus" arguments="" suffix=""
         # Without the warm-up some parsers stay at their initial solution.
-        channels=4 channel_size=32
+        channels=4 channel_size=32 tokens=512
         small=(--embed-dim 64 --layers 3 --channels 4 --warmup-updates 250)
         return
     fi
@@ -70,6 +76,7 @@ trained_on() {
     [ -e "$2" ] || fail "$2: no such file or folder"
     prepared=$out/ptb_lm/data
     prepare "$prepared" penn_treebank lm "$1"
-    trees=$2 name_of_data="Penn Treebank" arguments=" DATA TREES"
-    channels=8 channel_size=128 small=()
+    trees=$2 name_of_data="Penn Treebank" arguments=" DATA TREES" suffix=""
+    channels=8 channel_size=128 tokens=1024 small=()
+    [ "$size" = paper ] || channel_size=32 suffix=_ptb
 }

@@ -27,7 +27,10 @@ def run(out, recipe, *arguments, **settings):
         ("ptb", ["udgn"], {"SIZE": "cpu", "UPDATES": "x"}, "UPDATES must be a whole number"),
         ("ablation", ["nothing"], {"SIZE": "cpu"}, "usage: ablation.sh ROW"),
         ("ablation", ["udgn"], {}, "name the folders DATA and TREES"),
-        ("ablation", ["udgn", "a", "b"], {"SIZE": "cpu"}, "SIZE=cpu takes neither DATA nor TREES"),
+        ("ablation", ["udgn", "a"], {"SIZE": "cpu"}, "name the folders DATA and TREES"),
+        ("ablation", ["udgn", "a", "b"], {"SIZE": "cpu"}, "b: no such file or folder"),
+        ("data_size", ["a"], {"SIZE": "cpu"}, "usage: data_size.sh DATA TREES"),
+        ("data_size", ["a", RECIPES], {"EIGHTHS": "1 9"}, "must be numbers from 1 to 8, not '9'"),
         ("mask_rate", [], {"SIZE": "cpu", "RATES": "0.3 1.5"}, "not as '1.5'"),
         ("mask_rate", [], {"SIZE": "cpu", "RATES": "0.0"}, "not as '0.0'"),
         ("wsj_sample", ["none.pt", "x"], {}, "none.pt: no such file"),
@@ -78,6 +81,33 @@ def test_mask_rates_from_training_to_the_figure(tmp_path):
     # The settings are not the recipe's own, so its own records stay as they are.
     after = (RECIPES / "results.jsonl").read_text() if (RECIPES / "results.jsonl").exists() else ""
     assert after == before
+
+
+@pytest.fixture
+def penn_treebank(tmp_path):
+    """Folders of a text like the Penn Treebank's, and of trees."""
+    text, trees = tmp_path / "text", tmp_path / "trees"
+    text.mkdir(), trees.mkdir()
+    for split, lines in (("train", 48), ("valid", 4), ("test", 4)):
+        (text / f"{split}.txt").write_text(" the cat sleeps \n" * lines)
+    (trees / "wsj_0001.dp").write_text("the\tDT\t2\ncat\tNN\t3\nsleeps\tVBZ\t0\n")
+    return text, trees
+
+
+def test_parts_of_a_text_from_training_to_the_figure(penn_treebank, tmp_path):
+    settings = {"SIZE": "cpu", "UPDATES": "2", "EIGHTHS": "1 8"}
+    status, said = run(tmp_path, "data_size", *penn_treebank, **settings)
+    assert status == 0, said
+    assert "data_size 0.125: ppl" in said and "data_size 1: ppl" in said
+    assert (tmp_path / "data_size" / "data_size.png").read_bytes()[:4] == b"\x89PNG"
+    logs = {path.parts[-5]: path.read_text() for path in tmp_path.rglob("seed_1/train.log")}
+    assert logs.keys() == {"1", "8"} and all("num_updates" in log for log in logs.values())
+
+
+def test_an_ablation_on_the_penn_treebank_has_its_own_table(penn_treebank, tmp_path):
+    settings = {"SIZE": "cpu", "UPDATES": "2", "RECORD": "0"}
+    status, said = run(tmp_path, "ablation", "no_gates", *penn_treebank, **settings)
+    assert status == 0 and "ablation_ptb no_gates: ppl" in said, said
 
 
 def dmv_records(tmp_path, name, **settings):

@@ -1,4 +1,7 @@
-"""Draw figure 12 of Shen's thesis, parsing by mask rate, from the records of ``mask_rate.sh``."""
+"""Draw parsing scores as curves, from the records of ``mask_rate.sh`` or ``data_size.sh``.
+
+The first is figure 12 of Shen's thesis, the second has the numbers of its table 10.
+"""
 
 import argparse
 from collections import defaultdict
@@ -15,18 +18,22 @@ from fairseq_struct.records.results import read_results  # noqa: E402
 
 CURVES = {"uuas": "UUAS", "uas": "UAS", "uas_argmax": "argmax",
           "uas_argmax_root": "argmax or root"}  # fmt: skip
+# What the rows of an experiment are.
+AXES = {"mask_rate": "mask rate of the training", "mask_rate_ptb": "mask rate of the training",
+        "data_size": "share of the training text"}  # fmt: skip
 COLOURS = dict(zip(CURVES, ("#1b6ca8", "#c44536", "#2a8c4a", "#8a6fae"), strict=True))
 
 
 def main():
     report_plainly()
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("experiment", choices=AXES, help="which records")
     parser.add_argument("records", type=Path, help="results.jsonl")
     parser.add_argument("figure", type=Path, help="PNG to write")
     args = parser.parse_args()
-    rows = [row for row in read_results(args.records) if row.experiment == "mask_rate"]
+    rows = [row for row in read_results(args.records) if row.experiment == args.experiment]
     if not rows:
-        raise InputError(f"{args.records}: no record of mask_rate")
+        raise InputError(f"{args.records}: no record of {args.experiment}")
     # Only runs with the scale, updates and data of the last one.
     setting_of = attrgetter("scale", "updates", "data")
     rows = [row for row in rows if setting_of(row) == setting_of(rows[-1])]
@@ -43,7 +50,7 @@ def main():
         axes.plot(rates, means, marker="o", label=label, color=COLOURS[name])
         lowest, highest = ([pick(found[rate]) for rate in rates] for pick in (min, max))
         axes.fill_between(rates, lowest, highest, alpha=0.2, color=COLOURS[name], linewidth=0)
-    axes.set_xlabel("mask rate of the training")
+    axes.set_xlabel(AXES[args.experiment])
     axes.set_ylabel("attachment score (%)")
     seeds = {row.seed for row in rows}
     axes.set_title(f"{rows[0].data.split(';')[0]}, {len(seeds)} seed{'s' * (len(seeds) > 1)}",
