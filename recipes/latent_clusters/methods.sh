@@ -18,6 +18,7 @@ methods=(
 )
 
 # Set $seeds, $updates, $rates, $sizes and $jobs.
+# shellcheck disable=SC2034 # for the recipes
 settings_of_clusters() {
     local learning_rates="0.0001 0.001 0.002" step_sizes="0.00002 0.0002 0.0004"
     updates=10000

@@ -94,7 +94,8 @@ def test_recipe_makes_summarises_and_keeps_runs(tmp_path):
     environment = {"OUT": str(tmp_path), "UPDATES": "2", "SEEDS": "1", "RECORD": "0"}
     environment |= {"LEARNING_RATES": ".001 0.01", "STEP_SIZES": "0.1 .2"}
     command = ["bash", ROOT / "recipes/latent_clusters/table.sh"]
-    process = start(*command, "spigot", **environment, CLUSTERS="3")
+    one_rate = environment | {"LEARNING_RATES": "0.01", "CLUSTERS": "3"}
+    process = start(*command, "spigot", **one_rate)
     output = process.communicate()[0]
     assert process.returncode == 0 and "clusters_3 spigot: " in output, output
     names = {path.parent.name for path in tmp_path.rglob("rate_*")}

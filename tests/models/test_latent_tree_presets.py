@@ -94,11 +94,13 @@ def test_recipes_have_the_step_sizes_of_table_a1():
     assert done.returncode == 0, done.stderr
     for line, (*_, eta, batch) in zip(done.stdout.splitlines(), TABLE_A1, strict=True):
         assert float(line) == pytest.approx(eta / batch, rel=1e-9)
-    # Clusters: eta 0.1 for each SPIGOT, and all 5000 instances in one batch.
-    calls = "step_size_of spigot; step_size_of spigot_ce"
+    # Clusters: eta 0.1, 1 and 2 for each SPIGOT, and all 5000 instances in one batch.
+    calls = "settings_of_clusters; step_sizes_of spigot; step_sizes_of spigot_ce"
     script = f"source recipes/latent_clusters/methods.sh; {calls}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=ROOT)
-    assert [float(line) for line in done.stdout.split()] == pytest.approx([0.1 / 5000] * 2)
+    assert [float(line) for line in done.stdout.split()] == pytest.approx(
+        [eta / 5000 for eta in (0.1, 1, 2)] * 2
+    )
 
 
 def entailment(without=(), **changes):
