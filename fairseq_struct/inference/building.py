@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import torch
 from torch import nn
 
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import check_dictionary
 from fairseq_struct.errors import InputError, suggestion
 from fairseq_struct.files.checkpoint_file import name_in
 from fairseq_struct.files.trained_data import data_of_training
+from fairseq_struct.files.without_memory import without_memory
 
 
 def place_of_data(cfg: Mapping, checkpoint: str | Path) -> Path | None:
@@ -63,7 +63,7 @@ def build_model(cfg: Mapping, task, state: dict, checkpoint: str | Path) -> nn.M
 
     _registered("model", cfg, {**ARCH_MODEL_REGISTRY, **MODEL_REGISTRY}, checkpoint)
     most = 2 * len(state["model"]) + 100
-    with _options_of(checkpoint), _at_most(most), torch.device("meta"):
+    with _options_of(checkpoint), _at_most(most), without_memory():
         model = task.build_model(cfg["model"])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*copying from a non-meta parameter")

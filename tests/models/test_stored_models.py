@@ -4,9 +4,12 @@ import json
 import re
 
 import pytest
+import torch
 from stored_models import MODELS, OUTPUTS, STORED, outputs_of
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_struct import plugin
+from fairseq_struct.inference.restoring import restore
 
 NUMBER = re.compile(r"-?\d+\.\d+")
 
@@ -30,3 +33,26 @@ def test_every_model_of_this_package_has_one():
     own = {n for n, model in MODEL_REGISTRY.items() if model.__module__.startswith("fairseq_str")}
     assert own <= set(MODELS)
     assert all((STORED / f"{arch}.pt").is_file() for arch in MODELS)
+
+
+class Draws(TorchDispatchMode):
+    """Notes which random numbers PyTorch is asked for in tensors without memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.noted = set()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        on_meta = args and isinstance(args[0], torch.Tensor) and args[0].is_meta
+        if on_meta and torch.Tag.nondeterministic_seeded in function.tags:
+            self.noted.add(str(function))
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("arch", MODELS)
+def test_nothing_is_drawn_while_a_checkpoint_is_looked_at(arch):
+    """PyTorch imports its compiler, for seconds, to draw in a tensor without memory."""
+    data = MODELS[arch][0]
+    with Draws() as draws:
+        restore(STORED / f"{arch}.pt", STORED / data / "data-bin" if data else None)
+    assert not draws.noted

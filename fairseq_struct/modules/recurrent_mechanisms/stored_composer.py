@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
+from fairseq_struct.files.without_memory import without_memory
 from fairseq_struct.modules.recurrent_mechanisms.lstm_composer import LstmComposer
 from fairseq_struct.modules.recurrent_mechanisms.rim_composer import RimComposer
 from fairseq_struct.modules.recurrent_mechanisms.symbols import Composer
@@ -66,7 +66,7 @@ def stored_composer(about: Mapping[str, Any], parameters: Mapping[str, Tensor]) 
     vectors = parameters.get("words.weight")
     if vectors is None or vectors.dim() != 2:
         raise ValueError("the composer has no word vectors")
-    with torch.device("meta"):
+    with without_memory():
         composer = as_described(about, nn.Embedding(*vectors.shape))
     shapes = {name: value.shape for name, value in composer.state_dict().items()}
     if shapes != {name: value.shape for name, value in parameters.items()}:
