@@ -79,6 +79,7 @@ numbers() {
 }
 
 remember() {
+    [[ " $settings" != *" $1="* ]] || return 0
     [[ $2 =~ ^[[:alnum:]./_-]+$ ]] && settings+="$1=$2 " || settings+="$1='$2' "
 }
 

@@ -15,6 +15,8 @@ _DRAWS = {
     Tensor.bernoulli_, Tensor.exponential_, Tensor.random_, Tensor.log_normal_,
 }  # fmt: skip
 
+_FACTORIES = {torch.randn, torch.rand}
+
 
 @contextmanager
 def without_memory() -> Iterator[None]:
@@ -33,4 +35,6 @@ class _Undrawn(TorchFunctionMode):
         drawn = args[0] if args else kwargs.get("tensor")
         if func in _DRAWS and drawn.is_meta:
             return drawn
+        if func in _FACTORIES and kwargs.get("device") is None:
+            return torch.empty(*args, **{k: v for k, v in kwargs.items() if k != "generator"})
         return func(*args, **kwargs)

@@ -27,13 +27,18 @@ settings_of sst
 parse_sentences() {
     local seed=1 epochs="" found split sentences
     local parser=$parsed/parser
-    [ ! -e "$parsed/test.conllu" ] || return 0
+    if [ -e "$parsed/test.conllu" ]; then
+        [ -z "$treebank" ] || [ "$(basename "$(realpath "$treebank")")" = "$(cat "$parsed/treebank")" ] ||
+            fail "$parsed has trees of a parser of $(cat "$parsed/treebank"): choose another OUT"
+        return
+    fi
     [ -n "$treebank" ] || fail "name the folder of the treebank"$'\n'"usage: $usage"
     found=("$treebank"/*-train.conllu)
     [ -f "${found[0]}" ] || fail "$treebank: no file *-train.conllu"
     sentences=$(grep -c $'^1\t' "${found[0]}")
     train "$parser" "$treebank" --preset undirected_parser_ud_cpu --passes 1 --no-max-update \
         --total-num-update $((parser_epochs * ((sentences + 19) / 20))) --max-epoch "$parser_epochs"
+    basename "$(realpath "$treebank")" >"$parsed/treebank"
     for split in train test; do
         fairseq-struct parse "$parser/checkpoint_best.pt" --roots single \
             <"$prepared/text/$split.sentence1" >"$parsed/$split.part"
@@ -53,4 +58,5 @@ fi
 train_method sst latent_tree_classifier_sst 32 marginals "$data" "${given[@]}"
 score "$here/summarise.py" "$share DATA TREEBANK" --experiment sst_gold_trees --variant "$share" \
     --runs "${folders[@]}" --parsed "$parsed/test.conllu" --data "SST, two labels, marginals, \
-$embeddings embeddings; test set, epoch of the best validation accuracy"
+$embeddings embeddings, parser of $(cat "$parsed/treebank"); test set, epoch of the best validation \
+accuracy"

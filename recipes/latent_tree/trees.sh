@@ -12,6 +12,7 @@ usage="trees.sh DATA [METHOD …]"
 [ $# -gt 0 ] || fail "usage: $usage"
 data=$1
 shift
+[ $# -eq 0 ] || own=0 # the pictures are of all methods
 [ $# -gt 0 ] || set -- "${methods[@]:1}"
 for method in "$@"; do
     one_of method "$method" "${methods[@]:1}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Parsing scores of models trained on parts of the Penn Treebank, in place of the parts of BLLIP in
 # table 10 of Shen's thesis (chapter 4).
-#   recipes/udgn/data_size.sh DATA TREES
+#   SIZE=cpu recipes/udgn/data_size.sh DATA TREES
 # DATA and TREES are as for ablation.sh. EIGHTHS are the sizes of the parts, in eighths of the training
 # text (default: "1 2 4 8"). As in table 10, all have the same words, test set and number of updates.
 # The figure data_size.png is written beside the recipe if the runs are recorded, else in
@@ -18,8 +18,8 @@ setting EIGHTHS
 for part in $eighths; do
     [[ $part =~ ^[1-8]$ ]] || fail "EIGHTHS must be numbers from 1 to 8, not '$part'"
 done
+[ "$size" = cpu ] || fail "parts of this text are for SIZE=cpu"
 scale=reduced # the thesis has BLLIP
-[ "$size" = cpu ] || epochs=$((8 * epochs))
 kept=$here
 recording || kept=$out/data_size results=$out/data_size/results.jsonl RECORD=1
 mkdir -p "$kept"

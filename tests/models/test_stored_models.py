@@ -43,10 +43,11 @@ class Draws(TorchDispatchMode):
         self.noted = set()
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        on_meta = args and isinstance(args[0], torch.Tensor) and args[0].is_meta
-        if on_meta and torch.Tag.nondeterministic_seeded in function.tags:
+        found = function(*args, **(kwargs or {}))
+        drawn = torch.Tag.nondeterministic_seeded in function.tags
+        if drawn and isinstance(found, torch.Tensor) and found.is_meta:
             self.noted.add(str(function))
-        return function(*args, **(kwargs or {}))
+        return found
 
 
 @pytest.mark.parametrize("arch", MODELS)

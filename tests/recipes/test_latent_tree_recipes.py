@@ -71,6 +71,9 @@ def test_trees_of_a_parser_from_its_training_to_the_row(data, tmp_path):
     assert status == 0, said
     assert "sst_gold_trees 50: accuracy " in said and " uas " in said and " uuas " in said
     assert not run(tmp_path, "gold_trees", "50", **SETTINGS)[0]  # all of it is there
+    write_treebank(tmp_path / "UD_Other", train=2, held_out=1)
+    status, said = run(tmp_path, "gold_trees", "50", data, tmp_path / "UD_Other", **SETTINGS)
+    assert status == 2 and "has trees of a parser of UD_Toy: choose another OUT" in said
     status, said = run(tmp_path, "gold_trees", "0", **SETTINGS)
     assert status == 0 and "sst_gold_trees 0: accuracy " in said, said
 

@@ -31,6 +31,7 @@ def run(out, recipe, *arguments, **settings):
         ("ablation", ["udgn", "a", "b"], {"SIZE": "cpu"}, "b: no such file or folder"),
         ("data_size", ["a"], {"SIZE": "cpu"}, "usage: data_size.sh DATA TREES"),
         ("data_size", ["a", RECIPES], {"EIGHTHS": "1 9"}, "must be numbers from 1 to 8, not '9'"),
+        ("data_size", ["a", RECIPES], {}, "parts of this text are for SIZE=cpu"),
         ("mask_rate", [], {"SIZE": "cpu", "RATES": "0.3 1.5"}, "not as '1.5'"),
         ("mask_rate", [], {"SIZE": "cpu", "RATES": "0.0"}, "not as '0.0'"),
         ("wsj_sample", ["none.pt", "x"], {}, "none.pt: no such file"),
