@@ -14,7 +14,7 @@ _DRAWS = {
     nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_, Tensor.normal_, Tensor.uniform_,
     Tensor.bernoulli_, Tensor.exponential_, Tensor.random_, Tensor.log_normal_,
 }  # fmt: skip
-
+# These make the tensor as well.
 _FACTORIES = {torch.randn, torch.rand}
 
 
