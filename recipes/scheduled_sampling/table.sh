@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/translation.sh"
 usage="table.sh EXPERIMENT [DATA] [VARIANT …]"
 experiment=${1:-}
 one_of experiment "$experiment" iwslt17_de_en kftt_ja_en multi30k_en_de multi30k_en_de_to_0 \
-    multi30k_en_de_short tanaka_ja_en synthetic
+    multi30k_en_de_to_0_slowly multi30k_en_de_short tanaka_ja_en synthetic
 shift
 folder=()
 if [ $# -gt 0 ] && [[ $1 = */* || -d $1 ]]; then

@@ -19,7 +19,7 @@ description="" # description of the data, for the record
 warmup=0
 decay_end=0
 # Recipes that differ by the end of the decay share the data and the warm-up.
-[ -n "${OUT:-}" ] || out+=/${experiment%_to_0}
+[ -n "${OUT:-}" ] || out+=/${experiment%_to_0*}
 data=$out/data
 preparation=() # options of preprocess/parallel.py
 shown=(loss valid_bleu)

@@ -36,6 +36,8 @@ RUNS = [
      set()),
     ("scheduled_sampling/multi30k_en_de_to_0 top_k .", PAPER, "scheduled_sampling_transformer_cpu",
      {"schedule-end-update"}),
+    ("scheduled_sampling/multi30k_en_de_to_0_slowly top_k .", PAPER,
+     "scheduled_sampling_transformer_cpu", {"schedule-end-update", "max-update"}),
     ("scheduled_sampling/multi30k_en_de three_passes .", PAPER,
      "scheduled_sampling_transformer_cpu", {"decoder-passes"}),
     # Its text has no byte pairs, and this recipe says so by empty options.
