@@ -91,7 +91,11 @@ class TrainingLog:
 
     @property
     def minutes(self) -> float:
-        """Training time in minutes, without validation."""
+        """Training time in minutes, without validation.
+
+        It is a sum over epochs, whose time fairseq logs in whole seconds: epochs of less than half
+        a second count as none.
+        """
         return sum(values["train_wall"] for values in self.splits["train"].values()) / 60
 
 
