@@ -9,9 +9,10 @@ from fairseq_struct.records.scoring import log_of, publish, scoring_options, see
 def main():
     report_plainly()
     args = scoring_options(__doc__).parse_args()
+    text = args.data or "Penn Treebank"
     log = log_of(args.run)
     best, epochs = log.best_epoch("valid", "loss"), log.splits["valid"]
-    args.data = f"Penn Treebank, {len(epochs)} epochs; epoch of the best validation perplexity"
+    args.data = f"{text}, {len(epochs)} epochs; epoch of the best validation perplexity"
     publish(args, [{
         "metrics": {
             "perplexity_valid": round(2 ** log.value("valid", best, "nll_loss"), 2),

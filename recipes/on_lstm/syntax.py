@@ -28,7 +28,7 @@ def main():
     metrics = json.loads(done.stdout)
     args.data = (
         "all pairs of the test sets; told_apart: pairs in which the model knows a word that makes "
-        f"the difference; {made['text']}"
+        f"the difference; {args.data or made['text']}"
     )
     paper = {row.name: getattr(row, name) for row in ROWS if row.name in metrics}
     publish(args, [{"metrics": metrics, "paper": paper}], folder=Path(__file__).parent,
