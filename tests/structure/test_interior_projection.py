@@ -25,6 +25,33 @@ def test_it_is_the_projection(kind, scale, size):
     torch.testing.assert_close(made, exact.sparsemap, atol=2e-6, rtol=0)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_short_way_is_as_exact_as_a_long_one(kind):
+    """The way is a gradient: short where the decoder is right."""
+    scores = random_scores(8, 12, 12, scale=3.0)
+
+    trees = DependencyTrees(scores, **kind)
+    target = trees.marginals - 1e-5 * random_scores(8, 12, 12, seed=5)
+    way = trees.project(target, trees.within) - trees.marginals
+    exact = DependencyTrees(target, **kind).sparsemap - trees.marginals
+    assert ((way - exact).flatten(1).norm(dim=1) <= 1e-3 * exact.flatten(1).norm(dim=1)).all()
+
+
+def test_a_sentence_is_projected_as_if_it_were_alone():
+    lengths = torch.tensor([9, 12, 4, 12])
+    scores = random_scores(4, 12, 12, scale=3.0)
+
+    trees = DependencyTrees(scores, lengths)
+    target = (trees.marginals - 1e-2 * random_scores(4, 12, 12, seed=5)).masked_fill(
+        ~trees.within, 0
+    )
+    together = trees.project(target, trees.within)
+    for b, n in enumerate(lengths):
+        own = DependencyTrees(scores[b : b + 1, :n, :n])
+        alone = own.project(target[b : b + 1, :n, :n], own.within)
+        torch.testing.assert_close(together[b : b + 1, :n, :n], alone, atol=1e-12, rtol=0)
+
+
 def test_inner_points_need_no_search(monkeypatch):
     scores = random_scores(3, 20, 20, scale=0.1)
     lengths = torch.tensor([20, 15, 8])
