@@ -1,4 +1,4 @@
-"""The recipe of parsing with ON-LSTM: inputs that it refuses, and trivial trees."""
+"""The recipes of ON-LSTM: inputs that they refuse, trivial trees, mixed text, figures."""
 
 import sys
 
@@ -15,9 +15,9 @@ TREES = [
 ]
 
 
-def run(*arguments, **settings):
-    """The status of wsj_parsing.sh, and its output."""
-    done = start("bash", RECIPES / "wsj_parsing.sh", *arguments, **settings)
+def run(*arguments, recipe="wsj_parsing", **settings):
+    """The status of a recipe, and its output."""
+    done = start("bash", RECIPES / f"{recipe}.sh", *arguments, **settings)
     said = done.communicate()[0]
     return done.returncode, said
 
@@ -33,6 +33,62 @@ def run(*arguments, **settings):
 def test_bad_calls_end_in_one_sentence(arguments, message):
     status, said = run(*arguments, RECORD="0")
     assert status != 0 and message in said and said.count("\n") <= 2, said
+
+
+@pytest.fixture
+def corpora(tmp_path, monkeypatch):
+    """A folder of all corpora that are mixed, of one or three sentences each."""
+    monkeypatch.syspath_prepend(str(RECIPES))
+    import mixed_text
+
+    for files in mixed_text.ENGLISH.values():
+        for name in files:
+            file = tmp_path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("The cat doesn't sleep.\n2.5 cats sleep\nthe cat sleep\n")
+            if file.suffix == ".conllu":
+                file.write_text("1\tBirds\t_\tNOUN\t_\t_\t2\tx\t_\t_\n"
+                                "2\tsing\t_\tVERB\t_\t_\t0\tx\t_\t_\n"
+                                "3\t.\t_\tPUNCT\t_\t_\t2\tx\t_\t_\n\n")  # fmt: skip
+    return tmp_path
+
+
+def test_mixed_text_has_each_sentence_once_and_rare_words_as_unknown(corpora):
+    import mixed_text
+
+    (corpora / "ptb_lm" / "train.txt").write_text(" N <unk> ran \n the cat sleep \n")
+    splits = mixed_text.mixed(corpora)
+    assert sorted(splits["train"]) == [
+        "<unk> <unk>", "N <unk> <unk>", "N <unk> sleep", "the cat <unk> <unk> sleep",
+        "the cat sleep",
+    ]  # fmt: skip
+    assert mixed_text.mixed(corpora) == splits
+    (corpora / "multi30k" / "train.en").unlink()
+    with pytest.raises(InputError, match=r"train\.en: no such file"):
+        mixed_text.mixed(corpora)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["on_lstm_lm", "."], "usage: mixed_text.sh on_lstm_lm|awd_lstm_lm DATA SETS"),
+        (["gru", ".", "."], "unknown model 'gru'"),
+        (["on_lstm_lm", ".", "nowhere"], "nowhere: no such file"),
+        (["on_lstm_lm", "nowhere", "."], "nowhere/ptb_lm/train.txt: no such file"),
+    ],
+)
+def test_mixed_text_ends_in_one_sentence(arguments, message, tmp_path):
+    status, said = run(*arguments, recipe="mixed_text", OUT=str(tmp_path), RECORD="0")
+    assert status != 0 and message in said and said.count("\n") <= 2, said
+
+
+def test_trees_are_drawn_beside_gold_ones(language_models, tmp_path):
+    picture = tmp_path / "trees.svg"
+    model = language_models["on_lstm_lm"] / "checkpoint_best.pt"
+    status, said = run(model, picture, recipe="trees", OUT=str(tmp_path))
+    assert status == 0, said
+    drawn = picture.read_text()
+    assert drawn.count(">gold<") == drawn.count(">layer_2<") == 6
 
 
 def test_random_trees_are_drawn_five_times(tmp_path):

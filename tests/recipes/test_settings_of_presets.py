@@ -58,6 +58,8 @@ RUNS = [
     ("latent_tree/translation marginals", PAPER, "latent_tree_transformer_tiny", set()),
     ("on_lstm/ptb_lm on_lstm_lm .", PAPER, "on_lstm_lm_ptb", set()),
     ("on_lstm/ptb_lm_small awd_lstm_lm .", PAPER, "awd_lstm_lm_cpu", set()),
+    ("on_lstm/mixed_text on_lstm_lm . .", PAPER, "on_lstm_lm_cpu",
+     {"lr", "lr-scheduler", "max-epoch"}),
     ("on_lstm/logical_inference on_lstm .", PAPER, "recurrent_classifier_proplogic", set()),
     ("udgn/ptb udgn .", PAPER, "udgn_ptb", set()),
     ("udgn/ptb masked_transformer .", PAPER, "masked_transformer", set()),
