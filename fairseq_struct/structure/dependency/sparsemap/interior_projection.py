@@ -14,10 +14,10 @@ marginals closer to nu (Newton's method for scores with the marginals nu); they 
 The first p comes from the given scores, moved closer to nu by scaling.
 
 Conjugate gradients leave a rest: Cov a = delta - r. Then q has the mean nu + r, which is a mean of
-trees, and the projection onto them is at most |r| from nu. (The sums of r over each word's heads
-are 0, and the target minus nu is constant where r is not 0. So nu + r is |r|^2 / 2 worse than nu,
-and so is the projection at most.) r may be small in proportion to the way from the given marginals
-to nu, because this way is the gradient of SPIGOT-CE.
+trees, and the projection onto them is at most |r| from nu. (r is orthogonal to target - nu: where
+r is not 0, that has one value for each word, plus one for the root's arcs, over all of which r sums
+to 0. So nu + r is no more than |r|^2 / 2 worse than nu, and neither is the projection.) r may be
+small in proportion to the way from the given marginals to nu, the gradient of SPIGOT-CE.
 """
 
 import torch
