@@ -22,6 +22,7 @@ from fairseq_struct.errors import InputError, report_plainly
 
 # A word with this count or less is unknown.
 RARE = 1
+# Files of each split, below the folder of the corpora.
 ENGLISH = {
     "train": [
         "ptb_lm/train.txt", "multi30k/train.en", "tanaka_enja/train.en",
