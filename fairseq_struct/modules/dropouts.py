@@ -4,6 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, embedding
 
+from fairseq_struct.modules.workers import own_generator
+
 
 class _Dropout(nn.Module):
     """Base of modules that drop with probability ``p`` in training.
@@ -74,5 +76,6 @@ class UnknownWords(_Dropout):
         """Shaped as ``tokens``, integers of any shape."""
         if not self.training or self.p == 0:
             return tokens
-        drawn = torch.rand(tokens.shape, device=tokens.device) < self.p
-        return tokens.masked_fill(drawn, self.unknown)
+        generator = own_generator(tokens.device)
+        drawn = torch.rand(tokens.shape, generator=generator, device=tokens.device)
+        return tokens.masked_fill(drawn < self.p, self.unknown)

@@ -5,6 +5,7 @@ from entmax import entmax15, sparsemax
 from torch import Tensor
 
 from fairseq_struct.structure import checks
+from fairseq_struct.structure.precision import at_least_float32
 
 # With more choices than this, only the highest scores are sorted at first.
 MANY = 256
@@ -38,7 +39,7 @@ class Categorical:
             raise ValueError(f"all choices of instance {b} are forbidden (-inf)")
         self.scores = scores
         self.within = torch.ones_like(scores, dtype=torch.bool)
-        self._exact = scores if scores.dtype == torch.float64 else scores.float()
+        self._exact = at_least_float32(scores)
 
     def _as_given(self, value: Tensor) -> Tensor:
         return value.to(self.scores.dtype)

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure.checks import above_zero
+from fairseq_struct.structure.precision import at_least_float32
 from fairseq_struct.structure.pulled_back_gradient import (
     PULLED_BACK,
     Loss,
@@ -36,7 +37,6 @@ from fairseq_struct.structure.surrogate import (
     Observed,
     Surrogate,
     Weights,
-    at_least_float32,
     in_same_precision,
     straight_through,
 )

@@ -5,10 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-
-def at_least_float32(tensor: Tensor) -> Tensor:
-    """``tensor`` in float32; unchanged if it is in float64."""
-    return tensor if tensor.dtype == torch.float64 else tensor.float()
+from fairseq_struct.structure.precision import at_least_float32
 
 
 def straight_through(hard: Tensor, soft: Tensor) -> Tensor:

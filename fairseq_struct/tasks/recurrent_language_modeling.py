@@ -214,9 +214,10 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
                 "the number of streams changed (--batch-size): the state starts from zeros"
             )
         elif state is not None:
-            device = next(model.parameters()).device
+            # Checkpoints hold float32 in place of the half precision of --fp16, with equal values.
+            like = next(model.parameters())
             own = slice(self._shard * streams, (self._shard + 1) * streams)
-            self._state = tuple(tuple(part[own].to(device) for part in parts) for parts in state)
+            self._state = tuple(tuple(part[own].to(like) for part in parts) for parts in state)
         return self._state
 
     def _look_at_validation(self, model, optimizer):

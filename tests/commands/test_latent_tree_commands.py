@@ -178,6 +178,7 @@ def test_measures_do_not_depend_on_batches(prepared, tmp_path):
         (["--longest-sentence=3"], "sentence 1 has 4 words, more than --longest-sentence 3"),
         (["--truncate"], "--truncate needs --longest-sentence"),
         (["--embed-path=FOLDER/vectors"], r"vectors:1: 3 numbers, but embeddings have 24"),
+        (["--embed-path=FOLDER/vectors", "--embed-dim=3"], "vectors: none of the data's words is"),
         (["--heads-path=FOLDER/other.conllu"], r"other.conllu:1: this sentence is not in the"),
         (["--heads-path=FOLDER/none"], "none: no such file"),
         (["--heads-path=FOLDER/crossing.conllu"], r"crossing.conllu:1: the model cannot build"),
@@ -190,7 +191,7 @@ def test_measures_do_not_depend_on_batches(prepared, tmp_path):
     ],
 )
 def test_bad_options_end_in_one_sentence(prepared, tmp_path, options, message):
-    (prepared / "vectors").write_text("film 1 2 3\n")
+    (prepared / "vectors").write_text("Film 1 2 3\n")
     (prepared / "other.conllu").write_text(to_conllu(["film", "film"], [0, 1]))
     (prepared / "empty.conllu").write_text("")
     crossing = to_conllu("the film is good".split(), [3, 4, 0, 3])

@@ -62,6 +62,17 @@ def test_arc_scores_are_those_of_the_equation():
             torch.testing.assert_close(scores[:, h, m], expected)
 
 
+def test_sums_of_arc_scores_are_exact_in_half_precision():
+    torch.manual_seed(1)
+    scorer, words, root = ArcScorer(8, 200), torch.randn(2, 5, 8), torch.randn(8)
+    with torch.autocast("cpu", torch.bfloat16):
+        scores, heads = scorer(words, root), scorer.head(words).float()
+        modifiers, from_root = scorer.modifier(words).float(), scorer.head(root).float()
+    pairs = (heads.unsqueeze(2) + modifiers.unsqueeze(1)).tanh()
+    pairs.diagonal(dim1=1, dim2=2).copy_((from_root + modifiers).tanh().mT)
+    torch.testing.assert_close(scores, pairs @ scorer.score.weight[0], rtol=0, atol=1e-5)
+
+
 def test_gradients_of_arc_scores(monkeypatch):
     torch.manual_seed(1)
     scorer, words, root = ArcScorer(4, 3).double(), torch.randn(3, 3, 4).double(), torch.randn(4)

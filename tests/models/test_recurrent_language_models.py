@@ -105,9 +105,12 @@ def test_interactive_goes_on_from_raw_text(language_models, language_folder, tmp
     assert found[0].startswith("the cat") and found[1].startswith("the dogs")
 
 
+@pytest.mark.parametrize("precision", [[], ["--memory-efficient-fp16"]], ids=["float32", "float16"])
 @pytest.mark.parametrize("arch", MODELS)
-def test_an_interrupted_training_goes_on_with_its_state(language_folder, tmp_path, arch):
-    options = ["--optimizer=adam", "--lr=0.01", "--disable-validation", "--seed=3"]
+def test_an_interrupted_training_goes_on_with_its_state(
+    language_folder, tmp_path, arch, precision
+):
+    options = ["--optimizer=adam", "--lr=0.01", "--disable-validation", "--seed=3", *precision]
     train(language_folder, tmp_path / "parts", *options, "--max-update=7", arch=arch)
     train(language_folder, tmp_path / "parts", *options, "--max-update=17", arch=arch)
     train(language_folder, tmp_path / "whole", *options, "--max-update=17", arch=arch)

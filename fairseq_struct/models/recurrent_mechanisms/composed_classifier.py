@@ -1,7 +1,6 @@
 """Classifiers over the sentence vectors of a trained composer, for fairseq."""
 
 import json
-import logging
 from dataclasses import dataclass, field
 from typing import Optional  # fairseq cannot read "str | None"
 
@@ -12,15 +11,14 @@ from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.classifier import ClassifierModel
+from fairseq_struct.models.shared.known_vectors import set_known_vectors
 from fairseq_struct.models.shared.trained_composer import read_composer
 from fairseq_struct.modules.recurrent_mechanisms.composed_classifier import (
     MeanClassifier,
     RootClassifier,
 )
 from fairseq_struct.modules.recurrent_mechanisms.stored_composer import described, stored_composer
-from fairseq_struct.modules.word_vectors import read_word_vectors
 
-logger = logging.getLogger(__name__)
 ROOT, MEAN = "root", "mean_of_words"
 ABOUT, COMPOSER = "about", "network.composer."
 
@@ -158,12 +156,7 @@ def _vectors(cfg: ComposedClassifierConfig, words) -> nn.Embedding:
     """The vectors of ``--embed-path``; zeros for words that it lacks."""
     weight = torch.zeros(len(words), cfg.embed_dim)
     if cfg.embed_path:
-        found = read_word_vectors(cfg.embed_path, words.symbols, cfg.embed_dim)
-        if not found:
-            raise InputError(f"{cfg.embed_path}: none of the data's words is in it")
-        logger.info(f"{cfg.embed_path} has {len(found)} of {len(words) - words.nspecial} words")
-        for word, vector in found.items():
-            weight[words.index(word)] = vector
+        set_known_vectors(weight, cfg.embed_path, words)
     return nn.Embedding.from_pretrained(weight, padding_idx=words.pad())
 
 

@@ -1,15 +1,14 @@
 """Base and options of the models that compose sentences, for ``--task grammar_induction``."""
 
-import logging
 from dataclasses import dataclass, field
 from typing import Optional  # fairseq cannot read "str | None"
 
-import torch
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.models import BaseFairseqModel
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.models.shared.known_vectors import set_known_vectors
 from fairseq_struct.modules.recurrent_mechanisms import (
     Composer,
     Composition,
@@ -18,9 +17,7 @@ from fairseq_struct.modules.recurrent_mechanisms import (
     follow,
 )
 from fairseq_struct.modules.schedules import SCHEDULES, make_schedule
-from fairseq_struct.modules.word_vectors import read_word_vectors
 
-logger = logging.getLogger(__name__)
 NEVER = "never"
 
 
@@ -165,11 +162,5 @@ def words_of(cfg: ComposerConfig, words) -> nn.Embedding:
     """
     embedding = nn.Embedding(len(words), cfg.embed_dim, words.pad())
     if cfg.embed_path:
-        vectors = read_word_vectors(cfg.embed_path, words.symbols, cfg.embed_dim)
-        if not vectors:
-            raise InputError(f"{cfg.embed_path}: none of the data's words is in it")
-        logger.info(f"{cfg.embed_path} has {len(vectors)} of {len(words) - words.nspecial} words")
-        with torch.no_grad():
-            for word, vector in vectors.items():
-                embedding.weight[words.index(word)] = vector
+        set_known_vectors(embedding.weight, cfg.embed_path, words)
     return embedding

@@ -1,6 +1,5 @@
 """Options of the classifiers with latent trees, and the trees and embeddings built from them."""
 
-import logging
 from argparse import Namespace
 from dataclasses import dataclass, field, fields
 from typing import Optional  # fairseq cannot read "str | None"
@@ -9,12 +8,11 @@ import torch
 from torch import nn
 
 from fairseq_struct.errors import InputError, unknown_name
+from fairseq_struct.models.shared.known_vectors import set_known_vectors
 from fairseq_struct.models.shared.latent_options import LatentTreeConfig, latent_tree
 from fairseq_struct.modules.latent_tree.tree import LatentTree
-from fairseq_struct.modules.word_vectors import read_word_vectors
 from fairseq_struct.structure.pullback import ALIASES, METHODS
 
-logger = logging.getLogger(__name__)
 BASELINE = "baseline"
 
 
@@ -95,7 +93,8 @@ def build_embedding(cfg: TreeClassifierConfig, dictionary) -> nn.Embedding:
     """Build embeddings of a dictionary's words, initialised from ``--embed-path`` if given.
 
     Raises:
-        InputError: a size below 1, a dropout out of range, or a file missing or not fitting.
+        InputError: a size below 1, a dropout out of range, or a file that is missing, does not fit
+            or has none of the words.
     """
     if min(cfg.embed_dim, cfg.hidden_size) < 1:
         raise InputError("--embed-dim and --hidden-size must be 1 or more")
@@ -106,11 +105,7 @@ def build_embedding(cfg: TreeClassifierConfig, dictionary) -> nn.Embedding:
     with torch.no_grad():
         embedding.weight[dictionary.pad()] = 0
         if cfg.embed_path:
-            vectors = read_word_vectors(cfg.embed_path, dictionary.symbols, cfg.embed_dim)
-            for word, vector in vectors.items():
-                embedding.weight[dictionary.index(word)] = vector
-            known = len(dictionary) - dictionary.nspecial
-            logger.info(f"{cfg.embed_path} has {len(vectors)} of {known} words")
+            set_known_vectors(embedding.weight, cfg.embed_path, dictionary)
     train = getattr(cfg, "train_embeddings", False)  # older checkpoints lack it
     embedding.weight.requires_grad_(train or not cfg.freeze_embeddings)
     return embedding

@@ -6,6 +6,8 @@ Source: Y. Shen's thesis, sections 4.2.3 and 4.2.4, equations 4.2.9 to 4.2.17.
 import torch
 from torch import Tensor, nn
 
+from fairseq_struct.structure.precision import at_least_float32
+
 NONLINEARITIES = {
     "tanh": torch.tanh, "relu": torch.relu, "elu": nn.functional.elu, "identity": lambda x: x,
 }  # fmt: skip
@@ -72,7 +74,7 @@ class DependencyGraphLayer(nn.Module):
             (batch, N, n, n): receiving words are rows, sending words columns; at least float32.
         """
         scores = queries @ (keys * self.channel_size**-0.5).transpose(2, 3)
-        scores = scores if scores.dtype == torch.float64 else scores.float()
+        scores = at_least_float32(scores)
         if self.bias is not None:
             n = scores.size(-1)
             sides = torch.ones(2, n, n, dtype=scores.dtype, device=scores.device)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_struct.modules.sentence_encoder import ContextLSTM, within
+from fairseq_struct.structure.precision import at_least_float32
 
 
 class TagSharedEmbedding(nn.Module):
@@ -96,7 +97,7 @@ def head_probabilities(scores: Tensor, lengths: Tensor) -> Tensor:
     """
     words = within(lengths, scores.size(-1))
     both = words[:, :, None] & words[:, None, :]
-    scores = scores if scores.dtype == torch.float64 else scores.float()
+    scores = at_least_float32(scores)
     lowest = torch.finfo(scores.dtype).min  # -inf would give NaN for words beyond the end
     return scores.masked_fill(~both, lowest).softmax(1) * both
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from fairseq_struct.modules.dropouts import DropConnect
 from fairseq_struct.modules.on_lstm.sequence import ONLSTMSequence
+from fairseq_struct.structure.precision import at_least_float32
 
 State = tuple[Tensor, Tensor] | tuple[tuple[Tensor, ...], tuple[Tensor, ...]]
 
@@ -24,7 +25,7 @@ def cumax(scores: Tensor, dim: int = -1) -> Tensor:
         scores: of any shape.
         dim: dimension of the sum.
     """
-    scores = scores if scores.dtype == torch.float64 else scores.float()
+    scores = at_least_float32(scores)
     return scores.softmax(dim).cumsum(dim).clamp(max=1.0)
 
 

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fairseq_struct.modules.precision import in_full_precision
+from fairseq_struct.modules.workers import own_generator
+from fairseq_struct.structure.precision import at_least_float32
 
 
 class Segments(NamedTuple):
@@ -82,10 +83,10 @@ class Recognition(nn.Module):
                 scores = self.boundary(encoded).squeeze(-1).masked_fill(never, -torch.inf)
                 boundary = self._draw(scores)
                 boundaries.append(boundary)
-                boundary_logs.append(in_full_precision(scores).log_softmax(-1))
+                boundary_logs.append(at_least_float32(scores).log_softmax(-1))
             scores = self.latent((boundary[:, 1:, None] * encoded[:, :-1]).sum(1))
             latents.append(self._draw(scores))
-            latent_logs.append(in_full_precision(scores).log_softmax(-1))
+            latent_logs.append(at_least_float32(scores).log_softmax(-1))
             ended = boundary.cumsum(1)
             masks.append(reached * (1 - ended))
             reached = reached * ended
@@ -104,9 +105,15 @@ class Recognition(nn.Module):
     def _draw(self, scores: Tensor) -> Tensor:
         if self.training:
             # In half precision, noise may be infinite.
-            drawn = functional.gumbel_softmax(in_full_precision(scores), self.temperature)
-            return drawn.to(scores.dtype)
+            exact = at_least_float32(scores)
+            noisy = (exact + gumbel_noise(exact)) / self.temperature
+            return noisy.softmax(-1).to(scores.dtype)
         return functional.one_hot(scores.argmax(-1), scores.size(-1)).to(scores.dtype)
+
+
+def gumbel_noise(like: Tensor) -> Tensor:
+    """Gumbel noise of the shape of ``like``, other noise in each worker."""
+    return -torch.empty_like(like).exponential_(generator=own_generator(like.device)).log()
 
 
 def poisson_logs(lengths: Tensor, places: int, rate: float) -> Tensor:

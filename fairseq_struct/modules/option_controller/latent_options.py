@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from fairseq_struct.modules.option_controller.cell import CellSizes
-from fairseq_struct.modules.precision import in_full_precision
+from fairseq_struct.structure.precision import at_least_float32
 
 
 class LatentOptions(nn.Module):
@@ -45,11 +45,11 @@ class LatentOptions(nn.Module):
             observations: (.., observation) x.
             latents: (.., K) z, one-hot or relaxed; leading axes of length 1 are broadcast.
         """
-        return in_full_precision(_run(self.policy, observations, latents)).log_softmax(-1)
+        return at_least_float32(_run(self.policy, observations, latents)).log_softmax(-1)
 
     def end_scores(self, observations: Tensor, latents: Tensor) -> Tensor:
         """Scores (..,) whose sigmoid is the probability of the end; arguments as above."""
-        return in_full_precision(_run(self.termination, observations, latents).squeeze(-1))
+        return at_least_float32(_run(self.termination, observations, latents).squeeze(-1))
 
     def start(self, observations: Tensor, chosen: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The first step of options: probabilities, and states.

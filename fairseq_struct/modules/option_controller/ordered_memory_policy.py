@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fairseq_struct.modules.option_controller.imitation import Imitation
-from fairseq_struct.modules.precision import in_full_precision
 from fairseq_struct.modules.recurrent.steps_of_batch import StepsOfBatch
+from fairseq_struct.structure.precision import at_least_float32
 
 # The least probability of ending, as in the published code; at the first step it is this.
 _LEAST = 1e-9
@@ -212,7 +212,7 @@ class OrderedMemoryPolicy(nn.Module):
     def _scores(self, context: Tensor, memory: Tensor, candidates: Tensor) -> Tensor:
         repeated = context[:, None].expand(-1, self.slots, -1)
         scores = self.score(torch.cat([repeated, memory, candidates], -1)).squeeze(-1)
-        return in_full_precision(scores)
+        return at_least_float32(scores)
 
     def _expand(
         self, memory: Tensor, candidates: Tensor, expansion: Tensor, context: Tensor

@@ -10,7 +10,7 @@ from torch.nn.functional import one_hot
 from fairseq_struct.modules.option_controller.cell import CellSizes
 from fairseq_struct.modules.option_controller.controller import Controller
 from fairseq_struct.modules.option_controller.options import Pool
-from fairseq_struct.modules.precision import in_full_precision
+from fairseq_struct.structure.precision import at_least_float32
 
 
 class PolicyOutput(NamedTuple):
@@ -104,7 +104,7 @@ class OptionPolicy(nn.Module):
         """V(x, h^c) (..) in float32 or more, of observations (.., size) and states (.., d_hid)."""
         read = torch.cat([observations.to(states.dtype), states.detach()], -1)
         values = self.value(read).squeeze(-1)
-        return in_full_precision(values)
+        return at_least_float32(values)
 
     def _initial(self, count: int) -> Tensor:
         device = self.controller.initial.weight.device

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_struct.errors import unknown_name
+from fairseq_struct.structure.precision import at_least_float32
 
 ATTENTIONS = ("paper", "published")
 # The published code treats slots whose mask is below this value as not reachable.
@@ -67,7 +68,7 @@ class MaskedAttention(nn.Module):
         hidden = queries + self.key_norm(self.key(self.dropout(candidates)))
         hidden = hidden.tanh() if self.form == "paper" else self.dropout(hidden.relu())
         scores = self.score(hidden).squeeze(-1) * self.scale
-        scores = scores if scores.dtype == torch.float64 else scores.float()
+        scores = at_least_float32(scores)
         mask = mask.to(scores.dtype)
         # The smallest normal number keeps 1 / m finite in the gradient.
         reachable = mask >= max(self.least_mask, torch.finfo(mask.dtype).tiny)

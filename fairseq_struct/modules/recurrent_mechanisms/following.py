@@ -20,7 +20,8 @@ from fairseq_struct.modules.recurrent_mechanisms.free_spans import (
 )
 from fairseq_struct.modules.recurrent_mechanisms.next_step import GoldSteps
 from fairseq_struct.modules.recurrent_mechanisms.symbols import Composed, Composer, gold_span
-from fairseq_struct.structure.surrogate import at_least_float32
+from fairseq_struct.modules.workers import own_generator
+from fairseq_struct.structure.precision import at_least_float32
 
 
 @dataclass
@@ -114,8 +115,8 @@ def follow(
         taken = span
         if gold is not None:
             own = best_span(log_odds(composed, state.live), state.live, untagged)
-            coins = torch.rand(len(own), device=own.device) < own_share
-            taken = _where(coins, own, span)
+            coins = torch.rand(len(own), device=own.device, generator=own_generator(own.device))
+            taken = _where(coins < own_share, own, span)
             untagged = untagged_after(untagged, taken, going)
         in_place = not torch.is_grad_enabled()
         state = composer.replace(state, composed, taken, going, in_place)

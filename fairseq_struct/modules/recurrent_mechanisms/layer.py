@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_struct.modules.recurrent_mechanisms.units import UnitLinear, UnitLSTM
-from fairseq_struct.structure.surrogate import at_least_float32
+from fairseq_struct.structure.precision import at_least_float32
 
 INPUT_WEIGHTS = ("sigmoid", "softmax")
 

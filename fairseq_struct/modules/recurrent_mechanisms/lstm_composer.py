@@ -15,7 +15,7 @@ from fairseq_struct.modules.recurrent_mechanisms.symbols import (
     first_of,
     live_after,
 )
-from fairseq_struct.structure.surrogate import at_least_float32
+from fairseq_struct.structure.precision import at_least_float32
 
 
 @dataclass(frozen=True)

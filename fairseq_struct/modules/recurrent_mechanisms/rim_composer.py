@@ -29,7 +29,7 @@ from fairseq_struct.modules.recurrent_mechanisms.symbols import (
     Symbols,
     live_after,
 )
-from fairseq_struct.structure.surrogate import at_least_float32
+from fairseq_struct.structure.precision import at_least_float32
 
 SPAN_ATTENTION = ("sigmoid", "softmax")
 POSITIONS = ("none", "from_right")

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from fairseq_struct.modules.precision import in_full_precision
 from fairseq_struct.modules.recursive.beam_states import (
     Choice,
     States,
@@ -22,6 +21,8 @@ from fairseq_struct.modules.recursive.beam_states import (
     without_next,
 )
 from fairseq_struct.modules.recursive.cells import RecursiveCell
+from fairseq_struct.modules.workers import own_generator
+from fairseq_struct.structure.precision import at_least_float32
 
 
 class BeamOfTrees(NamedTuple):
@@ -136,7 +137,7 @@ class BeamTree(nn.Module):
     def _score(self, nodes: Tensor) -> Tensor:
         """Scores (..) of nodes (.., state), in float32 or better."""
         scores = self.scorer(self.cell.vector(nodes)).squeeze(-1)
-        return in_full_precision(scores)
+        return at_least_float32(scores)
 
     def _choose(self, states: States) -> Choice:
         """The best next states of each sentence; all that are proposed, if some will be mixed."""
@@ -157,7 +158,8 @@ class BeamTree(nn.Module):
         """Places (.., k) of the largest of scores (.., m); in training, after the noise."""
         scores = scores.detach()
         if self.training and self.noise:
-            scores = scores - self.noise * torch.empty_like(scores).exponential_().log()
+            drawn = torch.empty_like(scores).exponential_(generator=own_generator(scores.device))
+            scores = scores - self.noise * drawn.log()
         return ranked(scores)[..., : self.beam]
 
     def _next(self, states: States) -> tuple[States, Choice]:

@@ -13,6 +13,7 @@ from entmax import entmax15, sparsemax
 from torch import Tensor, nn
 
 from fairseq_struct.errors import unknown_name
+from fairseq_struct.structure.precision import at_least_float32
 
 MIXES = (
     "argmax",
@@ -126,7 +127,7 @@ class EmbeddingMix(nn.Module):
             if not overwrite_scores:
                 scores = scores.clone()
             return self._mix_constant(scores, embeddings, generator)
-        scores = scores if scores.dtype == torch.float64 else scores.float()
+        scores = at_least_float32(scores)
         if self.name == "sample":
             noisy = gumbel_noise(scores, generator).add_(scores, alpha=self.alpha)
             return F.embedding(noisy.argmax(1), embeddings)
@@ -152,7 +153,7 @@ class EmbeddingMix(nn.Module):
     ) -> Tensor:
         """The dense mixes for scores without gradient, without a second (n, vocabulary) tensor."""
         scores = scores.detach()
-        weights = scores if scores.dtype == torch.float64 else scores.float()
+        weights = at_least_float32(scores)
         noise = None
         if self.name == "gumbel_softmax":
             if self.scale_noise:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from fairseq_struct.structure.precision import at_least_float32
+
 
 def replaceable_positions(inputs: Tensor, padding_index: int) -> Tensor:
     """Positions that hold a word that an earlier position predicts.
@@ -86,7 +88,7 @@ def gold_confidence(scores: Tensor, gold: Tensor) -> Tensor:
     Returns:
         (n,) probabilities in float32 (float64 for float64 scores).
     """
-    scores = scores if scores.dtype == torch.float64 else scores.float()
+    scores = at_least_float32(scores)
     own = scores.gather(1, gold.unsqueeze(1)).squeeze(1)
     return (own - scores.logsumexp(1)).exp()
 

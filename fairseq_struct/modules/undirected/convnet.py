@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fairseq_struct.modules.precision import in_full_precision
 from fairseq_struct.modules.undirected.factors import Bilinear, Convolution
 from fairseq_struct.modules.undirected.graph import FactorGraph
 from fairseq_struct.modules.undirected.images import (
@@ -16,6 +15,7 @@ from fairseq_struct.modules.undirected.images import (
 )
 from fairseq_struct.modules.undirected.passes import Passes
 from fairseq_struct.modules.undirected.variables import Variable
+from fairseq_struct.structure.precision import at_least_float32
 
 # Channels, kernels and stride of the thesis.
 CHANNELS, KERNELS, STRIDE = (32, 64), (6, 4), 2
@@ -124,7 +124,7 @@ class UntiedConvnet(nn.Module):
         for graph in self.graphs:
             values = graph.minimise({IMAGE: images}, ("H1", "H2", LABEL), start=start)
             start = {name: value for name, value in values.items() if name != IMAGE}
-        logits = in_full_precision(self.graphs[-1].field(LABEL, values))
+        logits = at_least_float32(self.graphs[-1].field(LABEL, values))
         passes = images.new_full((len(images),), len(self.graphs)).long()
         if labels is None:
             return ClassifiedImages(logits, passes)

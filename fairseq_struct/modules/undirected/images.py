@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fairseq_struct.modules.precision import in_full_precision
 from fairseq_struct.modules.undirected.graph import FactorGraph
 from fairseq_struct.modules.undirected.passes import Passes
+from fairseq_struct.modules.workers import own_generator
+from fairseq_struct.structure.precision import at_least_float32
 
 IMAGE, LABEL = "X", "Y"
 INITIALISATIONS = ("zero", "random", "uniform")
@@ -98,7 +99,7 @@ class ImageNetwork(nn.Module):
             self.graph, {IMAGE: images}, self.classification, start=self._first_labels(images)
         )
         # Y was updated last, so this is the pre-activation that its softmax was taken of.
-        logits = in_full_precision(self.graph.field(LABEL, values))
+        logits = at_least_float32(self.graph.field(LABEL, values))
         energy = self.graph.energy(values) if with_energy else None
         if labels is None:
             return ClassifiedImages(logits, passes, energy)
@@ -158,7 +159,9 @@ class ImageNetwork(nn.Module):
         if self.initialisation == "uniform":
             return {LABEL: images.new_full(shape, 1 / self.labels)}
         if self.training:
-            drawn = torch.rand(shape, device=images.device)
+            drawn = torch.rand(
+                shape, device=images.device, generator=own_generator(images.device)
+            )
         else:
             generator = torch.Generator().manual_seed(SEED)
             drawn = torch.rand(self.labels, generator=generator).to(images.device).expand(shape)
@@ -197,7 +200,7 @@ def pixel_losses(fields: Tensor, images: Tensor) -> Tensor:
         fields: t, the pre-activations of X, (batch, ...).
         images: in [-1, 1], of the same shape.
     """
-    fields = in_full_precision(fields)
+    fields = at_least_float32(fields)
     wanted = (images > 0).to(fields)
     every = functional.binary_cross_entropy_with_logits(fields, wanted, reduction="none")
     return every.flatten(1).mean(1)

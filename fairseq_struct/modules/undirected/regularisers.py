@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.modules.precision import in_full_precision
+from fairseq_struct.structure.precision import at_least_float32
 
 # Values this far outside of a domain count as inside: sums of float32 probabilities are not exact,
 # and those of lower precision are off by a few units in the last place.
@@ -196,7 +196,7 @@ def negative_entropy(p: Tensor) -> Tensor:
 
 def total(each: Tensor) -> Tensor:
     """Sums over all dimensions but the first, (batch,); of half precision in float32."""
-    each = in_full_precision(each)
+    each = at_least_float32(each)
     return each.flatten(1).sum(1) if each.dim() > 1 else each
 
 

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from fairseq_struct.modules.precision import in_full_precision
 from fairseq_struct.modules.undirected.regularisers import (
     Regulariser,
     diverged,
 )
 from fairseq_struct.structure.dependency import DependencyTrees
+from fairseq_struct.structure.precision import at_least_float32
 
 # The dual problem is solved to this accuracy of the marginals.
 ACCURACY, MOST_STEPS = 1e-9, 500
@@ -46,7 +46,7 @@ class TreeMarginals(Regulariser):
 
         Of half precision, its results are in float32, for likelihoods are sums of many numbers.
         """
-        t, lengths, allowed = in_full_precision(t), None, None
+        t, lengths, allowed = at_least_float32(t), None, None
         if support is not None:
             lengths, allowed = support
         if allowed is not None:
@@ -90,7 +90,7 @@ class TreeMarginals(Regulariser):
 
         with torch.enable_grad():
             solver.step(loss)
-        return -gaps().detach().to(in_full_precision(h).dtype)
+        return -gaps().detach().to(at_least_float32(h).dtype)
 
     def check(self, name: str, t: Tensor) -> None:
         """Raise a ValueError unless the variable has finite scores of arcs.

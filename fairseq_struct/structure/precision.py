@@ -4,6 +4,6 @@ import torch
 from torch import Tensor
 
 
-def in_full_precision(numbers: Tensor) -> Tensor:
+def at_least_float32(numbers: Tensor) -> Tensor:
     """Numbers of half precision as float32, others as they are."""
     return numbers.to(torch.promote_types(numbers.dtype, torch.float32))
