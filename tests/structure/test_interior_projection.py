@@ -12,6 +12,19 @@ from fairseq_struct.structure.pullback import pulled_back_gradient
 LENGTHS = torch.tensor([6, 4, 1, 2])
 
 
+@pytest.fixture(params=[0, 600], ids=["patient", "impatient"])
+def few(request, monkeypatch):
+    """Sentences with few dimensions get few products, or as many as others."""
+    monkeypatch.setattr(interior_projection, "FEW_DIMENSIONS", request.param)
+
+
+def no_search(monkeypatch):
+    monkeypatch.setattr(
+        DependencyTrees, "solve_sparsemap", lambda *arguments: pytest.fail("search")
+    )
+
+
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("scale", "size"), [(0.3, 0.01), (0.3, 0.5), (3.0, 0.1)])
 def test_it_is_the_projection(kind, scale, size):
@@ -25,6 +38,7 @@ def test_it_is_the_projection(kind, scale, size):
     torch.testing.assert_close(made, exact.sparsemap, atol=2e-6, rtol=0)
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_short_way_is_as_exact_as_a_long_one(kind):
     """The way is a gradient: short where the decoder is right."""
@@ -37,6 +51,7 @@ def test_a_short_way_is_as_exact_as_a_long_one(kind):
     assert ((way - exact).flatten(1).norm(dim=1) <= 1e-3 * exact.flatten(1).norm(dim=1)).all()
 
 
+@pytest.mark.usefixtures("few")
 def test_a_sentence_is_projected_as_if_it_were_alone():
     lengths = torch.tensor([9, 12, 4, 12])
     scores = random_scores(4, 12, 12, scale=3.0)
@@ -60,7 +75,7 @@ def test_inner_points_need_no_search(monkeypatch):
     target = (trees.marginals - 1e-3 * random_scores(3, 20, 20, seed=5)).masked_fill(
         ~trees.within, 0
     )
-    monkeypatch.setattr(DependencyTrees, "sparsemap", property(lambda self: pytest.fail("search")))
+    no_search(monkeypatch)
     made = trees.project(target, trees.within)
     # There, the projection only removes the mean of each word's move.
     move = target - trees.marginals
@@ -81,7 +96,7 @@ def test_arcs_that_go_to_zero_need_no_search(monkeypatch, kind):
     target = (trees.marginals - move).masked_fill(~trees.within, 0)
     exact = trees.with_scores(target.masked_fill(~trees.within, -torch.inf)).sparsemap
     assert ((exact == 0) & trees.within).flatten(1).any(1).all()
-    monkeypatch.setattr(DependencyTrees, "sparsemap", property(lambda self: pytest.fail("search")))
+    no_search(monkeypatch)
     made = trees.project(target, trees.within)
     torch.testing.assert_close(made, exact, atol=1e-9, rtol=0)
 
@@ -91,9 +106,15 @@ def test_what_cannot_be_shown_is_searched_for(monkeypatch):
     trees = DependencyTrees(scores)
     target = trees.marginals - 0.01 * random_scores(2, 5, 5, seed=5)
     exact = DependencyTrees(target).sparsemap
-    monkeypatch.setattr(interior_projection, "MOST_PRODUCTS", 1)
+    monkeypatch.setattr(interior_projection, "FEW_PRODUCTS", 1)
+    found = []
+    solve = DependencyTrees.solve_sparsemap
+    monkeypatch.setattr(
+        DependencyTrees, "solve_sparsemap", lambda *given: found.append(1) or solve(*given)
+    )
     made = trees.project(target, trees.within)
     torch.testing.assert_close(made, exact)
+    assert found
 
 
 def test_a_gradient_of_flat_scores_depends_on_no_last_digit():

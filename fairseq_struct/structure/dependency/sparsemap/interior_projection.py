@@ -29,8 +29,11 @@ from torch import Tensor
 RELATIVE, ABSOLUTE = 1e-4, 1e-9
 # The active set method stops here; the squared error is at most twice the gap.
 GAP = 1e-12
-MOST_PRODUCTS = 150
-MOST_STEPS, MOST_HALVINGS = 12, 5
+# Products of a Newton step, and Newton steps. The active set method takes about one step for each
+# dimension of nu's face, and each takes the longer the more there were: up to FEW_DIMENSIONS, it is
+# soon the faster way.
+FEW_DIMENSIONS, FEW_PRODUCTS, FEW_STEPS = 600, 40, 2
+MOST_PRODUCTS, MOST_STEPS, MOST_HALVINGS = 150, 12, 5
 # Scalings are cheap, but arcs of different words interact: full steps would overshoot.
 MOST_SCALINGS, SHARE = 40, 0.15
 NEAR = 0.01
@@ -58,9 +61,11 @@ def project_near_marginals(trees, target: Tensor, possible: Tensor) -> Tensor:
     # If all trees need an arc that is left out, nu is not a mean of trees.
     needed = trees.with_scores(scores - PENALTY * left_out).argmax * left_out
     outside = (needed > 0).flatten(-2).any(-1)
-    hopeful = (~outside).nonzero()[:, 0]
-    without = scores.masked_fill(left_out, -torch.inf)[hopeful]
-    outside[_not_shown(trees, hopeful, without, nu, precise)] = True
+    few = (nu > 0).sum((-2, -1)) - trees.lengths <= FEW_DIMENSIONS
+    for kind, *most in ((few, FEW_PRODUCTS, FEW_STEPS), (~few, MOST_PRODUCTS, MOST_STEPS)):
+        hopeful = (~outside & kind).nonzero()[:, 0]
+        without = scores.masked_fill(left_out, -torch.inf)[hopeful]
+        outside[_not_shown(trees, hopeful, without, nu, precise, *most)] = True
     result, rows = nu.to(target.dtype), outside.nonzero()[:, 0]
     if len(rows) > 0:
         nearest = _over(trees, rows)(target.masked_fill(~possible, -torch.inf)[rows])
@@ -76,18 +81,22 @@ def _over(trees, rows: Tensor):
     return lambda scores: type(trees)(scores.masked_fill(outside, 0.0), lengths, *options)
 
 
-def _not_shown(trees, rows: Tensor, scores: Tensor, nu: Tensor, precise: Tensor) -> Tensor:
+def _not_shown(
+    trees, rows: Tensor, scores: Tensor, nu: Tensor, precise: Tensor, products: int, steps: int
+) -> Tensor:
     """Those of the sentences ``rows`` whose nu is not shown to be a mean of trees.
 
     Args:
         scores: (len(rows), n, n), where to start.
         nu, precise: of all sentences.
+        products, steps: how many at most.
     """
     if len(rows) == 0:
         return rows
     scores, given_up = _scaled(_over(trees, rows), scores, nu[rows]), []
-    for _ in range(MOST_STEPS):
-        step, spread, solved = _newton_step(_over(trees, rows), scores, nu[rows], precise[rows])
+    for _ in range(steps):
+        structure = _over(trees, rows)
+        step, spread, solved = _newton_step(structure, scores, nu[rows], precise[rows], products)
         given_up.append(rows[~solved])
         again = solved & (spread > 1)
         rows, step, least = rows[again], step[again], (2 / spread[again]).clamp(max=1.0)
@@ -134,7 +143,7 @@ def _scaled(structure, scores: Tensor, nu: Tensor) -> Tensor:
     return scores
 
 
-def _newton_step(structure, scores: Tensor, nu: Tensor, precise: Tensor):
+def _newton_step(structure, scores: Tensor, nu: Tensor, precise: Tensor, products: int):
     """a, max_z <a, z> - <a, mu>, and whether Cov a is near delta."""
     with torch.enable_grad():
         given = scores.requires_grad_()
@@ -142,7 +151,7 @@ def _newton_step(structure, scores: Tensor, nu: Tensor, precise: Tensor):
     mu = marginals.detach()
     a, solved = _conjugate_gradients(
         lambda a: torch.autograd.grad(marginals, given, a, retain_graph=True)[0],
-        mu - nu, (mu * (1 - mu)).clamp_min(1e-12), precise,
+        mu - nu, (mu * (1 - mu)).clamp_min(1e-12), precise, products,
     )  # fmt: skip
     best = structure(a.masked_fill(scores == -torch.inf, -torch.inf)).argmax
     return a, _dot(a, best) - _dot(a, mu), solved
@@ -182,14 +191,14 @@ def _length(vectors: Tensor) -> Tensor:
 
 
 def _conjugate_gradients(
-    product, wanted: Tensor, diagonal: Tensor, precise: Tensor
+    product, wanted: Tensor, diagonal: Tensor, precise: Tensor, most: int
 ) -> tuple[Tensor, Tensor]:
     """The a with |wanted - product(a)| <= precise, and for which structures it was found."""
     solution, rest = torch.zeros_like(wanted), wanted
     solved = _length(rest) <= precise
     preconditioned = rest / diagonal
     direction, before = preconditioned, _dot(rest, preconditioned)
-    for _ in range(MOST_PRODUCTS):
+    for _ in range(most):
         if solved.all():
             break
         image = product(direction)
