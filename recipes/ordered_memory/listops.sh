@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ListOps, trained on expressions of up to 50 tokens (table 7a of Shen's thesis, chapter 3), and
+# ListOps, trained on expressions of up to 50 tokens (figure 7a of Shen's thesis, chapter 3), and
 # tested on longer ones and on lists of more arguments.
 #   recipes/ordered_memory/listops.sh MODEL [TEST]
 # TEST is the released test_d20s.tsv, needed only for the first run. The training set is generated
