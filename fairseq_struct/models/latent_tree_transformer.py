@@ -90,7 +90,7 @@ class LatentTreeEncoder(TransformerEncoderBase):
         self.end = dictionary.eos()
 
     def build_encoder_layer(self, cfg) -> LatentTreeEncoderLayer:
-        """Build a layer; activation checkpointing and sharding are not supported."""
+        """Build a layer."""
         return LatentTreeEncoderLayer(cfg)
 
     def places(self, src_tokens: Tensor) -> tuple[Tensor, Tensor]:
@@ -189,6 +189,9 @@ class LatentTreeTransformer(TransformerModel):
             )
         if args.parser_hidden_size < 2 or args.parser_hidden_size % 2:
             raise InputError(f"--parser-hidden-size must be even, not {args.parser_hidden_size}")
+        for name in ("offload", "checkpoint"):  # fairseq lets the first imply the second
+            if getattr(args, f"{name}_activations", False):
+                raise InputError(f"--{name}-activations is not for layers that attend along a tree")
         return super().build_model(args, task)
 
     @classmethod

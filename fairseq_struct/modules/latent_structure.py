@@ -59,6 +59,15 @@ class LatentStructure(nn.Module):
         # A buffer, so that checkpoints contain it.
         self.register_buffer("average_loss", unknown_loss() if averaged else None)
 
+    def _apply(self, fn, recurse=True):
+        # In half precision, the average of many losses would no longer move.
+        average = self.average_loss
+        super()._apply(fn, recurse)
+        if average is not None:
+            moved = self.average_loss
+            self.average_loss = moved.double() if average.is_meta else average.to(moved.device)
+        return self
+
     def extra_repr(self) -> str:
         """The method and its steps."""
         return f"{self.method}, steps={self.steps}, step_size={self.step_size:g}"

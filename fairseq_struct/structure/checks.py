@@ -6,6 +6,8 @@ from operator import index
 import torch
 from torch import Tensor
 
+BACKENDS = ("auto", "compiled", "torch")
+
 
 def scores_as_given(scores: Tensor) -> Tensor:
     """The scores, as a tensor that autograd can use.
@@ -21,6 +23,21 @@ def scores_as_given(scores: Tensor) -> Tensor:
     if scores.is_inference() and not torch.is_inference_mode_enabled():
         return scores.clone()  # a clone, unlike the original, may be saved for backward
     return scores
+
+
+def backend_for(scores: Tensor, name: str) -> str:
+    """``compiled`` or ``torch``; ``auto`` is the former for scores on a CPU.
+
+    Raises:
+        TypeError: the scores are not a tensor.
+        ValueError: no such backend, or ``compiled`` for scores that are not on a CPU.
+    """
+    if name not in BACKENDS:
+        raise ValueError(f"unknown backend {name!r}; choose one of {', '.join(BACKENDS)}")
+    device = scores_as_given(scores).device
+    if name == "compiled" and device.type != "cpu":
+        raise ValueError(f"backend 'compiled' is for scores on a CPU, not on {device}")
+    return "torch" if device.type != "cpu" else "compiled" if name == "auto" else name
 
 
 def whole_number(name: str, value: int, least: int) -> int:

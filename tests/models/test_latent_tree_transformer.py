@@ -183,6 +183,8 @@ def test_translation_resumption_and_trees(trained, data_bin, tmp_path, monkeypat
         (["--latent-method=ste_identity", "--pullback-steps=2"], "needs --criterion latent_tree"),
         (["--encoder-attention-heads=1"], "must be 2 or more and divide 32, not 1"),
         (["--parser-hidden-size=7"], "--parser-hidden-size must be even, not 7"),
+        (["--checkpoint-activations"], "--checkpoint-activations is not for layers that"),
+        (["--offload-activations"], "--offload-activations is not for layers that"),
         (["--latent-method=tree"], "unknown latent method 'tree'"),
     ],
 )

@@ -5,6 +5,7 @@ import torch
 
 from fairseq_struct.metrics.gathering import present_rows, rows_among_workers
 from fairseq_struct.modules import past_losses, workers
+from fairseq_struct.modules.latent_clusters import LatentClassifier
 from fairseq_struct.modules.past_losses import PastLosses, unknown_loss
 from fairseq_struct.structure.pullback import MovingAverage
 
@@ -79,6 +80,17 @@ def test_losses_of_all_workers_count(monkeypatch):
     assert step(past, average, [2.0]) == 2  # without an average yet: the batch's own mean
     assert float(average) == 3
     assert step(past, average, [50.0]) == 3
+
+
+@pytest.mark.parametrize("move", ["half", "bfloat16", "float"])
+def test_the_average_stays_in_double_precision(move):
+    """fairseq halves models for --fp16; steps of a hundredth would then vanish."""
+    network = LatentClassifier(4, 3, "sfe_baseline")
+    network.average_loss.fill_(100.001)
+    assert getattr(network, move)().average_loss.dtype == torch.float64
+    assert float(network.average_loss) == 100.001
+    empty = network.to("meta").to_empty(device="cpu")
+    assert empty.average_loss.dtype == torch.float64
 
 
 def test_workers_draw_noise_of_their_own(monkeypatch):

@@ -18,8 +18,6 @@ from fairseq_struct.structure.dependency.sparsemap.gradient import Face, SparseM
 from fairseq_struct.structure.dependency.sparsemap.interior_projection import project_near_marginals
 from fairseq_struct.structure.padded_sum import padded_sum
 
-BACKENDS = ("auto", "compiled", "torch")
-
 
 class DependencyTrees(ShownTrees):
     """Dependency trees z over words, with p(z) = exp(score(z)) / Z, score(z) = sum of arc scores.
@@ -52,7 +50,7 @@ class DependencyTrees(ShownTrees):
     Raises:
         TypeError: scores, or ``sparsemap_steps``, of another type.
         ValueError: wrong shape, scores that are NaN or +inf, a length below 1 or above n, a word
-            without an allowed arc, or ``sparsemap_steps`` below 1.
+            without an allowed arc, ``sparsemap_steps`` below 1, or ``compiled`` not on a CPU.
     """
 
     def __init__(
@@ -64,15 +62,12 @@ class DependencyTrees(ShownTrees):
         backend: str = "auto",
         sparsemap_steps: int | None = None,
     ):
-        if backend not in BACKENDS:
-            raise ValueError(f"unknown backend {backend!r}; choose one of {', '.join(BACKENDS)}")
         if sparsemap_steps is not None:
             checks.whole_number("sparsemap_steps", sparsemap_steps, 1)
+        self._asked, backend = backend, checks.backend_for(scores, backend)
         self._arc_scores = ArcScores(scores, lengths)
         self.scores, self.lengths = self._arc_scores.given, self._arc_scores.lengths
         self.projective, self.single_root = bool(projective), bool(single_root)
-        if backend == "auto":
-            backend = "compiled" if self.scores.device.type == "cpu" else "torch"
         self.backend, self.sparsemap_steps = backend, sparsemap_steps
         self._trees = projective_trees if self.projective else all_trees
         self._sums = TreeSums(self._arc_scores, self._trees, self.single_root, backend)
@@ -227,7 +222,7 @@ class DependencyTrees(ShownTrees):
         return type(self)(scores.masked_fill(~self.within, 0.0), *self._options())
 
     def _options(self) -> tuple:
-        return self.lengths, self.projective, self.single_root, self.backend, self.sparsemap_steps
+        return self.lengths, self.projective, self.single_root, self._asked, self.sparsemap_steps
 
     def __reduce__(self):  # copies compute again
         return type(self), (self.scores, *self._options())
