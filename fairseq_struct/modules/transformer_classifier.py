@@ -1,7 +1,5 @@
 """Classifiers that encode an instance by a Transformer, or a Universal Transformer."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +11,7 @@ from fairseq_struct.modules.classification import (
     label_losses,
     perceptron,
 )
+from fairseq_struct.modules.plain_attention import plain_attention
 from fairseq_struct.modules.sentence_encoder import within
 
 # The longest wavelength of sinusoidal positions, divided by 2 pi.
@@ -93,7 +92,7 @@ class TransformerClassifier(Classifier):
                 number = torch.tensor([step + 1], device=states.device)
                 states = states + positions + sinusoids(number, states)
             layer = self.layers[0 if self.universal else step]
-            with _plain_attention():
+            with plain_attention():
                 states = layer(states, src_key_padding_mask=padding)
         extracted = states[torch.arange(len(sizes), device=sizes.device), sizes - 1]
         logits = self.output(self.norm(extracted))
@@ -113,20 +112,6 @@ class TransformerClassifier(Classifier):
         sizes = kept.sum(1)
         order = (~kept).byte().argsort(dim=1, stable=True)[:, : int(sizes.max())]
         return vectors.gather(1, order[..., None].expand(-1, -1, vectors.size(2))), sizes
-
-
-@contextmanager
-def _plain_attention() -> Iterator[None]:
-    """Leave out torch's kernel for evaluation.
-
-    On CPUs, it takes several times as long for long sentences, and keeps all weights of a batch.
-    """
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(before)
 
 
 def sinusoids(numbers: Tensor, like: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from small_lists import WORDS, batch_of_lists
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from fairseq_struct.modules.plain_attention import plain_attention
 from fairseq_struct.modules.transformer_classifier import TransformerClassifier, sinusoids
 
 SIZE = 8
@@ -119,3 +120,15 @@ def test_positions_have_no_longest_length():
 def test_impossible_classifiers_are_refused(size, options, message):
     with pytest.raises(ValueError, match=message):
         TransformerClassifier(nn.Embedding(5, size), 2, 1, **options)
+
+
+def test_threads_leave_the_programs_choice_as_it_was(monkeypatch):
+    """The second thread enters while the first is inside, and leaves last."""
+    monkeypatch.setattr(torch.backends.mha, "_is_fastpath_enabled", True)
+    first, second = plain_attention(), plain_attention()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not torch.backends.mha.get_fastpath_enabled()
+    second.__exit__(None, None, None)
+    assert torch.backends.mha.get_fastpath_enabled()
