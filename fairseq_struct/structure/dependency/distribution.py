@@ -43,7 +43,7 @@ class DependencyTrees(ShownTrees):
         projective: only trees without crossing arcs.
         single_root: only trees whose root has exactly one modifier.
         backend: ``compiled`` kernels for a CPU, plain ``torch`` for any device, or ``auto``,
-            which depends on the scores' device. (SparseMAP always runs on the CPU.)
+            which depends on the scores' device. (SparseMAP, and :meth:`project`, run on the CPU.)
         sparsemap_steps: maximum number of searches for a best tree in ``sparsemap``; if not given,
             enough for an exact result. A limit saves time if scores are near 0, and may warn.
 
@@ -271,7 +271,11 @@ class DependencyTrees(ShownTrees):
             target: (batch, n, n); 0 where no arc is possible.
             possible: (batch, n, n) booleans, which arcs are possible.
         """
-        return project_near_marginals(self, target, possible)
+        if self.scores.device.type == "cpu":
+            return project_near_marginals(self, target, possible)
+        # Thousands of short steps, for which a GPU takes longer.
+        trees = type(self)(self.scores.cpu(), self.lengths.cpu(), *self._options()[1:])
+        return trees.project(target.cpu(), possible.cpu()).to(target.device)
 
     def enumerate(self) -> list[Tensor]:
         """Heads of all trees of every sentence, (trees, length) each; for at most 6 words."""
