@@ -39,8 +39,8 @@ def look_at(path: str | Path) -> None:
     """Check a file without unpacking it.
 
     Raises:
-        InputError: the file cannot be read, is of another kind (TorchScript, numpy, tar), or would
-            be larger in memory than on disk; torch writes no such file.
+        InputError: the file cannot be read, is damaged or of another kind (TorchScript, numpy,
+            tar), or would be larger in memory than on disk; torch writes no such file.
     """
     path, large = Path(path), False
     with reading(path), path.open("rb") as file:
@@ -50,6 +50,8 @@ def look_at(path: str | Path) -> None:
             try:
                 archive = zipfile.ZipFile(file)
                 _look_at_entries(path, archive.infolist(), size)
+                if (changed := archive.testzip()) is not None:  # torch does not compare checksums
+                    raise DamagedCheckpoint(f"{path}: damaged: {changed} has another checksum")
                 names = (name for name in archive.namelist() if name.endswith("data.pkl"))
                 large = any(_OF_ANY_SIZE in archive.read(name) for name in names)
             except InputError:

@@ -56,7 +56,8 @@ class ContextLSTM(nn.Module):
         inside = places < lengths
         # Index of the word at each place of the reversed sentence; padding stays at the end.
         reverse = torch.where(inside, lengths - 1 - places, places)[..., None]
-        states = words
+        # Gradients of the weights would read what is beyond a sentence's end.
+        states = words.masked_fill(~inside[..., None], 0.0)
         for layer in range(self.lstm.num_layers):
             if layer:
                 states = dropout(states, self.lstm.dropout, self.training)

@@ -41,7 +41,11 @@ def test_neither_batch_nor_padding_changes_a_value():
         assert not together[row, n:].any()
     broken = words.clone()
     broken[0, 3:] = torch.nan
-    torch.testing.assert_close(encoder(broken, LENGTHS), together)
+    after = encoder(broken, LENGTHS)
+    torch.testing.assert_close(after, together)
+    gradients = [torch.autograd.grad(out.square().sum(), list(encoder.parameters()))
+                 for out in (after, together)]  # fmt: skip
+    torch.testing.assert_close(*gradients)
 
 
 def test_dropout_is_between_layers_and_only_while_training():

@@ -72,15 +72,20 @@ class Answered(NamedTuple):
     totals: Counter
 
 
-def check_paths(args: Namespace, *outputs: Path | None):
+def check_paths(args: Namespace, *outputs: Path | None, inputs: Iterable[Path | None] = ()):
     """Check input, output and workers before anything heavy is imported.
+
+    Args:
+        args: the command line.
+        outputs: further output files, beside ``--output``.
+        inputs: further files that are read, beside the checkpoint and ``--input``.
 
     Raises:
         InputError: something does not exist, cannot be written, or does not go together.
     """
     check_devices(args)
     require(either=[args.input])
-    require_room(args.output, *outputs)
+    require_room(args.output, *outputs, inputs=[args.checkpoint, args.input, *inputs])
     if args.input is not None and args.input.is_dir():
         files_of(args.input)
     if args.folder is not None:

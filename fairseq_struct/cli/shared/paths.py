@@ -41,12 +41,19 @@ def require(
             raise InputError(f"{path}: no such folder")
 
 
-def require_room(*paths: Path | None):
+def require_room(*paths: Path | None, inputs: Iterable[str | Path | None] = ()):
     """Check that files can be written at paths; None stands for an option that is not given.
 
+    Args:
+        paths: where files will be written.
+        inputs: what the command reads, and must not overwrite.
+
     Raises:
-        InputError: a path is a folder, or its folder does not exist or cannot be written.
+        InputError: a path is a folder, or its folder does not exist or cannot be written; or it is
+            a file that is read, too, or named twice.
     """
+    read = {os.path.realpath(path) for path in filter(None, inputs)}
+    write: set[str] = set()
     for path in filter(None, paths):
         if path.is_dir():
             raise InputError(f"{path}: is a folder, not a file to write")
@@ -57,6 +64,13 @@ def require_room(*paths: Path | None):
         place = real if real.exists() and not real.is_file() else real.parent
         if not os.access(place, os.W_OK):
             raise InputError(f"{path}: cannot be written (no permission)")
+        if real == place:  # neither a file nor to become one
+            continue
+        if str(real) in read:
+            raise InputError(f"{path}: is read, too; name another file to write")
+        if str(real) in write:
+            raise InputError(f"{path}: is to be written twice; name two files")
+        write.add(str(real))
 
 
 def require_or_one_of(path: str | Path, names: Iterable[str]):

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.types < 1:
         raise InputError(f"--types must be 1 or more, not {args.types}")
-    require_room(args.table, args.png)
+    require_room(args.table, args.png, inputs=[args.checkpoint, args.treebank])
     require(models=[args.checkpoint], folders=[args.data], either=[args.treebank])
     from fairseq_struct.data.readers.dependency_treebank import read_treebank, without_punctuation
     from fairseq_struct.files.whole_files import whole_file

@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _checked(args: argparse.Namespace) -> list[Path | None]:
     """The folder of each checkpoint's dictionaries; options are checked before anything loads."""
-    require_room(args.output)
+    require_room(args.output, inputs=[*args.checkpoints, args.gold, args.images])
     if args.output and args.output.suffix.lower() not in FORMATS:
         raise InputError(f"{args.output}: --output ends in {', '.join(FORMATS)}")
     _check_what(args)

@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace):
     """Check the files, and which options go together, before anything is loaded."""
     require([args.known, args.gold], [args.data], models=[args.checkpoint])
-    check_paths(args)
+    check_paths(args, inputs=[args.known, args.gold])
     if args.json and args.format:
         raise InputError(f"--json is a format of its own, so --format {args.format} does not apply")
     if args.gold and args.format != "html":

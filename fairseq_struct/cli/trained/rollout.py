@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         InputError: the checkpoint, the task, the world or an option cannot be used.
     """
     require(models=[args.checkpoint], folders=[args.data])
-    require_room(args.picture)
+    require_room(args.picture, inputs=[args.checkpoint])
     if args.picture and args.picture.suffix.lower() not in FORMATS:
         raise InputError(f"{args.picture}: --picture ends in {', '.join(FORMATS)}")
     for name, least in (("episodes", 1), ("episode", 0), ("seed", 0)):

@@ -140,8 +140,11 @@ class OrderedMemory(nn.Module):
         # From long to short, so that the sequences that have not ended are always the first ones.
         order = lengths.argsort(descending=True, stable=True)
         steps = torch.arange(len(inputs), device=lengths.device)
-        running = [count for count in (steps[:, None] < lengths).sum(1).tolist() if count]
+        inside = steps[:, None] < lengths
+        running = [count for count in inside.sum(1).tolist() if count]
         order = order.to(inputs.device)
+        # Gradients of the layers would read what is beyond a sequence's end.
+        inputs = inputs.masked_fill(~inside.to(inputs.device)[..., None], 0.0)
         words = self.cell.norm(self.input(inputs[:, order]))
         queries = self.attention.queries(words)
         compose = self._compose(words)

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 from stored_models import STORED
@@ -11,6 +12,7 @@ from stored_models import STORED
 from fairseq_struct import load
 from fairseq_struct.cli.main import main
 from fairseq_struct.cli.shared import output
+from fairseq_struct.cli.shared.paths import require_room
 from fairseq_struct.data.readers.conllu import read_conllu, to_conllu
 
 TEXT = ["one two three", "nine four"]
@@ -196,3 +198,38 @@ def test_lines_ahead(tmp_path):
     with os.fdopen(reader) as pipe, os.fdopen(writer, "w"):
         assert output.lines_ahead(pipe) is None
     assert output.lines_ahead(io.StringIO("a")) is None and output.lines_ahead(None) is None
+
+
+@pytest.mark.parametrize(
+    ("verb", "options", "message"),
+    [
+        ("parse", ["--input=TEXT", "--output=TEXT"], "text: is read, too; name another"),
+        ("parse", ["--input=TEXT", "--output=sub/../text"], "text: is read, too; name another"),
+        ("parse", ["--input=TEXT", "--output=MODEL"], "model.pt: is read, too; name another"),
+        ("parse", ["--known=TEXT", "--output=TEXT"], "text: is read, too; name another"),
+        ("parse", ["--input=TEXT", "--output=LINK"], "link: is read, too; name another file"),
+        ("translate", ["--input=TEXT", "--output=TEXT"], "text: is read, too; name another"),
+        ("classify", ["--input=TEXT", "--trees=MODEL"], "model.pt: is read, too; name another"),
+        ("classify", ["--trees=new", "--output=new"], "new: is to be written twice"),
+        ("channels", ["TEXT", "--table=TEXT"], "text: is read, too; name another file to write"),
+        ("draw", ["--output=MODEL"], "model.pt: is read, too; name another"),
+        ("rollout", ["AC", "--picture=MODEL"], "model.pt: is read, too; name another"),
+    ],
+)
+def test_what_is_read_is_not_overwritten(verb, options, message, tmp_path, monkeypatch, capsys):
+    (tmp_path / "sub").mkdir()
+    for name in ("text", "model.pt"):
+        (tmp_path / name).write_text("kept\n")
+    (tmp_path / "link").symlink_to(tmp_path / "text")
+    monkeypatch.chdir(tmp_path)
+    names = {"TEXT": "text", "MODEL": "model.pt", "LINK": "link"}
+    for mark, name in names.items():
+        options = [option.replace(mark, name) for option in options]
+    assert main([verb, "model.pt", *options]) == 2
+    assert message in capsys.readouterr().err
+    assert (tmp_path / "text").read_text() == (tmp_path / "model.pt").read_text() == "kept\n"
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_device_may_be_named_twice():
+    require_room(Path(os.devnull), Path(os.devnull), inputs=[os.devnull])
