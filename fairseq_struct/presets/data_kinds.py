@@ -38,6 +38,10 @@ KINDS: dict[str, Callable[[Path], bool]] = {
 }
 
 
+# Tasks of these kinds train on several folders, one after the other.
+OF_SEVERAL_FOLDERS = ("translation", "language model", "labelled sentences")
+
+
 @dataclass(frozen=True)
 class DataFolder:
     """A folder of data that fits a preset.
@@ -61,7 +65,8 @@ def data_folder(preset: Preset, named: Path) -> DataFolder:
             which are trained on one after the other.
 
     Raises:
-        InputError: there is no such folder, or it is of another kind.
+        InputError: there is no such folder, it is of another kind, or there are several of a kind
+            that is one folder.
     """
     make = f"; to make one: {preset.preparation}"
     places = _places(named)
@@ -73,6 +78,8 @@ def data_folder(preset: Preset, named: Path) -> DataFolder:
     for place in places:
         first = place[0]
         if KINDS[preset.data](first):
+            if len(place) > 1 and preset.data not in OF_SEVERAL_FOLDERS:
+                raise InputError(f"{named}: {preset.name} trains on one folder, not on several")
             joined = Path(os.pathsep.join(map(str, place)))
             return DataFolder(joined, (*_languages(preset, first), *_from_data(preset, first)))
     kinds = [kind for kind, is_of in KINDS.items() if any(is_of(place[0]) for place in places)]

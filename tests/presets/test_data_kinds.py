@@ -84,6 +84,23 @@ def test_shards_follow_one_another(folders, tmp_path):
         presets.data_folder(presets.preset("udgn_tiny"), out)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("undirected_attention_completion_cpu", "sequence completion"),
+        ("rim_parser_cpu", "transformation lists"),
+        ("undirected_parser_ud_cpu", "treebank"),
+        ("option_controller_craft_cpu", "demonstrations of Craft"),
+        ("undirected_convnet_mnist_cpu", "images"),
+    ],
+)
+def test_tasks_of_one_folder_refuse_several(folders, tmp_path, name, kind):
+    shutil.copytree(folders[kind], tmp_path / "other")
+    named = Path(f"{folders[kind]}:{tmp_path}/other")
+    with pytest.raises(InputError, match=f"{name} trains on one folder, not on several"):
+        presets.data_folder(presets.preset(name), named)
+
+
 @pytest.mark.parametrize("name", presets.names())
 def test_another_kind_of_folder_is_refused_with_the_command_for_the_right_one(name, folders):
     preset = presets.preset(name)

@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "data", metavar="DATA", nargs="?", type=Path,
-        help="the prepared folder, or data-bin inside it, or several, joined by colons, of which "
-        "each epoch reads one",
+        help="the prepared folder, or data-bin inside it, or several of text (parallel, plain or "
+        "labelled), joined by colons, of which each epoch reads one",
     )  # fmt: skip
     parser.add_argument("--preset", required=True, metavar="NAME", help="what to train")
     parser.divide = divide

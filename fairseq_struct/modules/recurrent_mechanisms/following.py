@@ -18,6 +18,7 @@ from fairseq_struct.modules.recurrent_mechanisms.free_spans import (
     log_odds,
     untagged_after,
 )
+from fairseq_struct.modules.recurrent_mechanisms.given_steps import check_steps
 from fairseq_struct.modules.recurrent_mechanisms.next_step import GoldSteps
 from fairseq_struct.modules.recurrent_mechanisms.symbols import Composed, Composer, gold_span
 from fairseq_struct.modules.workers import own_generator
@@ -92,7 +93,11 @@ def follow(
         step_counts: (batch,) steps of each sentence.
         categories: (batch, steps) gold categories, -1 where there is none.
         own_share: probability of going on from the composer's own span.
+
+    Raises:
+        ValueError: lengths, numbers of steps or spans do not fit: see :func:`.check_steps`.
     """
+    check_steps(tokens, lengths, starts, ends, step_counts)
     state = composer.begin(tokens, lengths)
     gold = GoldSteps(starts, ends, step_counts, lengths, tokens.size(1)) if own_share else None
     untagged, going, found = lengths, step_counts > 0, []
