@@ -210,12 +210,16 @@ def given_options(abilities: Iterable[str], values: Mapping[str, Any]) -> dict[s
 
     Args:
         abilities: some of ``ABILITIES``.
-        values: values by option name.
+        values: values by option name, or by the name on the command line with underscores.
 
     Raises:
         InputError: no tool with one of the abilities has this option, or the value is not allowed.
     """
     known = {option.name: option for option in options_for(abilities)}
+    # The name on the command line is another one for some.
+    names = {option.on_command_line.strip("-").replace("-", "_"): option.name
+             for option in known.values()}  # fmt: skip
+    values = {names.get(name, name): value for name, value in values.items()}
     for name, value in values.items():
         if name not in known:
             raise InputError(unknown_name("option", name, [*known, *(o.name for o in COMMON)]))

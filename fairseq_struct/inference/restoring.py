@@ -42,8 +42,8 @@ def restore(path: str | Path, data: str | Path | None = None) -> Restored:
 
     Args:
         path: the file or folder.
-        data: folder with the dictionaries; by default the folder used in training, or the one in
-            the export.
+        data: folder with the dictionaries, or a prepared one; by default the folder used in
+            training, or the one in the export.
 
     Raises:
         InputError: the file or folder is missing, damaged or of another kind, or no model can be
@@ -59,11 +59,17 @@ def restore(path: str | Path, data: str | Path | None = None) -> Restored:
     if data is not None:
         if "data" not in cfg["task"]:
             raise InputError(f"{path}: it was trained without a folder of data; leave out --data")
-        cfg["task"]["data"] = str(data)
+        cfg["task"]["data"] = str(_inside(Path(data)))
     _unset_for_training(cfg)
     task = build_task(cfg, path)
     check_words(state.get("task_state"), task, str(path))
     return Restored(cfg, task, build_model(cfg, task, state, path), facts)
+
+
+def _inside(folder: Path) -> Path:
+    """``data-bin`` of a prepared folder; any other folder itself."""
+    inside = folder / "data-bin"
+    return inside if inside.is_dir() else folder
 
 
 def _read_checkpoint(checkpoint: str | Path) -> tuple[Mapping, dict]:

@@ -190,7 +190,7 @@ def test_too_few_name_the_option_that_keeps_them(tmp_path, capsys):
     assert main([*arguments, "--last", "5"]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"error: {tmp_path}: has 1 checkpoints by epochs, but 5 are needed")
-    assert "--keep-last-epochs" in error
+    assert "--keep-last-epochs, after a preset with --epoch-checkpoints, too" in error
     assert main([*arguments, "--best", "1"]) == 2
     assert "--keep-best-checkpoints" in capsys.readouterr().err
 

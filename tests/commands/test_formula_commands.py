@@ -48,4 +48,4 @@ def test_listops_is_prepared_trained_validated_and_classified(tmp_path):
     assert [line.split("\t")[0] in "0123456789" for line in printed.splitlines()] == [True, True]
     printed, status = said("bash", "-c", f"{words} < {shlex.quote(str(tmp_path / 'bad'))}")
     assert status == 2
-    assert "line 2: no tree of --gold-trees listops: '[SM' (token 1) is the operator" in printed
+    assert "line 2: no formula of the kind listops: '[SM' (token 1) is the operator" in printed

@@ -115,3 +115,10 @@ def test_a_moved_composer_is_found(tmp_path):
     assert read_composer(str(tmp_path / "run" / "a.pt"), "--composer-from", words)
     with pytest.raises(InputError, match=r"name it \(--composer-data FOLDER\)"):
         read_composer(str(tmp_path / "alone" / "run" / "a.pt"), "--composer-from", words)
+
+
+def test_a_prepared_folder_serves_as_its_data_bin(project):
+    """As for ``fairseq-struct train``."""
+    prepared, inside = project / "trees", project / "trees" / "data-bin"
+    found = [restore(STORED / "udgn.pt", data).task.cfg.data for data in (prepared, inside)]
+    assert found == [str(inside)] * 2

@@ -150,7 +150,7 @@ def test_a_file_of_either_kind(checkpoint, draw, tmp_path):
         ([], ["a\tb"], "line 1: a sentence pair; trees are for single sentences"),
         (["--slots=-1"], ["a"], "--slots must be 0 or more, not -1"),
         (["--layer=1"], ["a"], "--layer does not apply to this model"),
-        (["--gold-trees=proplogic"], ["a", "( a"], "line 2: no tree of --gold-trees proplogic: "),
+        (["--gold-trees=proplogic"], ["a", "( a"], "line 2: no formula of the kind proplogic: "),
         (["--gold-trees=proplogic", "--what=memory"], ["a"], "does not apply to --what memory"),
         (["--output=nowhere/x.html"], ["a"], "nowhere: no such folder"),
         (["--output=x.pdf"], ["a"], "x.pdf: --output ends in .html, .svg, .png, .tex"),

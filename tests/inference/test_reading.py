@@ -228,7 +228,8 @@ def test_sentences_that_are_too_long_are_refused(checkpoint, monkeypatch, capsys
     assert status == 2 and "line 2: 5 words, more than the 4 allowed" in message
     status, message = parse("--longest-sentence=0")
     assert status == 2 and "--longest-sentence must be 1 or more, not 0" in message
-    model = fairseq_struct.load(checkpoint, longest=1)
-    for trees in (model.trees, model.readings):
-        with pytest.raises(InputError, match="2 words, more than the 1 allowed"):
-            list(trees(["the cat"]))
+    for name in ("longest", "longest_sentence"):  # the latter as on the command line
+        model = fairseq_struct.load(checkpoint, **{name: 1})
+        for trees in (model.trees, model.readings):
+            with pytest.raises(InputError, match="2 words, more than the 1 allowed"):
+                list(trees(["the cat"]))

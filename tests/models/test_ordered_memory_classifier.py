@@ -185,7 +185,7 @@ def test_training_resumes_and_the_tools_serve_the_model(lists, tmp_path, capsys,
         (["--test-slots=-1"], "test slots must be 0 or more, not -1"),
         (["--sharpness-weight=-1"], "is negative: -1"),
         (["--sides=2"], r"reads 2 sentence\(s\) per instance, but the data have 1"),
-        (["--gold-trees=proplogic"], "no tree of --gold-trees proplogic"),
+        (["--gold-trees=proplogic"], "no formula of the kind proplogic"),
         (["--gold-trees=lists"], "unknown --gold-trees 'lists'"),
     ],
 )

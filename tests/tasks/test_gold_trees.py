@@ -143,7 +143,7 @@ def test_a_model_that_reads_gold_trees_gets_them_in_training_and_for_raw_text(fo
     alone = [next(iter(model.analyse([line]))).probabilities for line in lines]
     for single, found in zip(alone, model.analyse(lines), strict=True):
         assert single == pytest.approx(found.probabilities)
-    with pytest.raises(InputError, match=r"line 2: no tree of --gold-trees proplogic: 'the' \(tok"):
+    with pytest.raises(InputError, match=r"line 2: no formula of the kind proplogic: 'the' \(tok"):
         model.classify(["a\tb", "a\tthe cat"])
 
 
@@ -151,9 +151,9 @@ def test_a_model_that_reads_gold_trees_gets_them_in_training_and_for_raw_text(fo
     ("data", "arch", "options", "message"),
     [
         ("logic", "toy_right", ["--gold-trees=listops"],
-         r"valid\.sentence1: sentence 1: no tree of --gold-trees listops: '\(' \(token 1\)"),
+         r"valid\.sentence1: sentence 1: no formula of the kind listops: '\(' \(token 1\)"),
         ("plain", "toy_shape", ["--gold-trees=proplogic"],
-         r"train\.sentence1: sentence 2: no tree of --gold-trees proplogic: 'b' \(token 2\)"),
+         r"train\.sentence1: sentence 2: no formula of the kind proplogic: 'b' \(token 2\)"),
         ("logic", "toy_shape", [], r"valid\.trees1: no such file, .*--gold-trees for formulas"),
         ("logic", "toy_right", ["--gold-trees=lisp"], "unknown --gold-trees 'lisp'; choose one of"),
         ("logic", "toy_right", ["--gold-trees=proplogic", "--longest-sentence=9", "--truncate"],

@@ -163,7 +163,7 @@ def of_formulas(sentences: Sequence[str], kind: str) -> list[list[tuple]]:
         try:
             found.append([("gold", of_spans(words, constituents(words, kind)))])
         except ValueError as error:
-            raise InputError(f"line {number}: no tree of --gold-trees {kind}: {error}") from None
+            raise InputError(f"line {number}: no formula of the kind {kind}: {error}") from None
     return found
 
 

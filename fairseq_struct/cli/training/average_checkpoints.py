@@ -28,7 +28,7 @@ FILE_NAMES = {
     "best": re.compile(r"checkpoint\.best_.*_(-?\d+\.?\d*)\.pt"),
 }
 KEEPING_OPTION = {
-    "epochs": "--keep-last-epochs",
+    "epochs": "--keep-last-epochs, after a preset with --epoch-checkpoints, too",
     "updates": "--keep-interval-updates",
     "best": "--keep-best-checkpoints",
 }

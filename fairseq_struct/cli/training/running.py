@@ -92,7 +92,8 @@ class Training:
         from fairseq import options
 
         def let_it_raise(parser):
-            parser.error = lambda message: _refuse(message, parser._option_string_actions)
+            known = parser._option_string_actions
+            parser.error = lambda message: _refuse(message, known, self.preset)
 
         sys.argv[:] = ["fairseq-train", *self.arguments]
         parser = options.get_training_parser()
@@ -264,9 +265,14 @@ def _starts_elsewhere(arguments: Sequence[str]) -> bool:
     )
 
 
-def _refuse(message: str, known: Iterable[str]) -> None:
+def _refuse(message: str, known: Iterable[str], preset: Preset) -> None:
     """Raise argparse's message as bad input, with the option that may have been meant."""
     unknown = re.match(r"unrecognized arguments: (--?[\w-]+)", message)
+    if unknown and unknown[1].lstrip("-") in preset.options:
+        raise InputError(
+            f"the preset's {unknown[1]} does not go with the other options; "
+            f"--no-{unknown[1].lstrip('-')} takes it away"
+        )
     if unknown:
         raise InputError(
             f"fairseq-train has no option {unknown[1]} for this preset"

@@ -135,7 +135,7 @@ def formula_tree(words: Sequence[str], kind: str, place: str = "") -> Tensor:
     try:
         spans = constituents(words, kind)
     except ValueError as error:
-        raise InputError(f"{place}: no tree of --gold-trees {kind}: {error}") from None
+        raise InputError(f"{place}: no formula of the kind {kind}: {error}") from None
     return torch.tensor([(start, end, UNKNOWN) for start, end in spans])
 
 
