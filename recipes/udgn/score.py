@@ -10,6 +10,7 @@ from fairseq_struct.data.readers.dependency_treebank import read_treebank
 from fairseq_struct.errors import InputError, report_plainly
 from fairseq_struct.inference import made_by
 from fairseq_struct.metrics.attachment import scores_of_readings
+from fairseq_struct.metrics.direction import direction_scores
 from fairseq_struct.records.scoring import log_of, publish, scoring_options
 from fairseq_struct.records.training_log import TrainingLog
 from fairseq_struct.structure.dependency import chains
@@ -25,22 +26,26 @@ def perplexities(log: TrainingLog) -> dict[str, float]:
     return {"ppl": log.value("test", best, "ppl"), "ppl_valid": log.value("valid", best, "ppl")}
 
 
-def parsing(gold, checkpoint: Path) -> dict[str, float]:
-    """Scores of a model's best trees, and of each word's best head with and without the root."""
+def readings_of(gold, checkpoint: Path) -> list[dict]:
+    """A model's best trees, and each word's best head with and without the root."""
     sentences = [" ".join(tree.words) for tree in gold]
-    found = fairseq_struct.load(checkpoint).readings(sentences)
-    return scores_of_readings([tree.heads for tree in gold], found)
+    return list(fairseq_struct.load(checkpoint).readings(sentences))
 
 
-def trivial(gold, name: str) -> dict[str, float]:
-    """Scores of trivial trees, which need no model; random trees use seed 1."""
+def trivial_trees(gold, name: str) -> list[dict]:
+    """Trees that need no model; random ones use seed 1."""
     lengths = [len(tree.heads) for tree in gold]
     if name == "random":
         every = chains.random_trees(torch.tensor(lengths), torch.Generator().manual_seed(1))
         heads = [row[:n] for row, n in zip(every.tolist(), lengths, strict=True)]
     else:
         heads = [getattr(chains, name)(n) for n in lengths]
-    return scores_of_readings([tree.heads for tree in gold], ({"": own} for own in heads))
+    return [{"": own} for own in heads]
+
+
+def trivial(gold, name: str) -> dict[str, float]:
+    """Scores of trivial trees."""
+    return scores_of_readings([tree.heads for tree in gold], trivial_trees(gold, name))
 
 
 def main():
@@ -71,8 +76,15 @@ def main():
                 f"{args.trees}: {len(gold)} sentences, but records are for the sample of "
                 f"{WSJ_SAMPLE}; drop RECORD=1 to score these sentences without a record"
             )
-        without_model = args.variant in TRIVIAL
-        metrics |= trivial(gold, args.variant) if without_model else parsing(gold, checkpoint)
+        if args.variant in TRIVIAL:
+            found = trivial_trees(gold, args.variant)
+        else:
+            found = readings_of(gold, checkpoint)
+        heads = [tree.heads for tree in gold]
+        metrics |= scores_of_readings(heads, found)
+        if args.experiment == "wsj_sample":
+            trees = [own[""][: len(their)] for their, own in zip(heads, found, strict=True)]
+            metrics |= direction_scores(heads, trees)
         args.data += f"; {len(gold)} sentences"
     metrics = {name: round(value, 2) for name, value in metrics.items()}
     # The numbers of Shen's thesis are of the Wall Street Journal.
