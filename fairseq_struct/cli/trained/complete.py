@@ -40,7 +40,8 @@ def run(args: argparse.Namespace) -> int:
     require(models=[args.checkpoint], folders=[args.data])
     check_paths(args)
     totals = answer(args, NAME, Completions)
-    say(args, f"{totals['sequences']} sequences completed")
+    count = totals["sequences"]
+    say(args, f"{count} sequence{'s' * (count != 1)} completed")
     return 0
 
 

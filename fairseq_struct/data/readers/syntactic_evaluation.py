@@ -88,7 +88,8 @@ def _read_text(path: Path) -> dict[str, Case]:
     for number, line in enumerate(read_lines(path), 1):
         if line:
             name, *rest = line.split("\t")
-            found.setdefault(name, []).append(_item(tuple(rest[1:]), f"{path}:{number}"))
+            place = f"{path}:{number}: after the names of set and condition"
+            found.setdefault(name, []).append(_item(tuple(rest[1:]), place))
     if not found:
         raise InputError(f"{path}: empty file")
     return found
