@@ -84,7 +84,8 @@ def main():
         metrics |= scores_of_readings(heads, found)
         if args.experiment == "wsj_sample":
             trees = [own[""][: len(their)] for their, own in zip(heads, found, strict=True)]
-            metrics |= direction_scores(heads, trees)
+            of_trees = direction_scores(heads, trees)
+            metrics |= {name: of_trees[name] for name in ("direction", "uas_rooted")}
         args.data += f"; {len(gold)} sentences"
     metrics = {name: round(value, 2) for name, value in metrics.items()}
     # The numbers of Shen's thesis are of the Wall Street Journal.

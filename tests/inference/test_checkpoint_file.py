@@ -242,3 +242,14 @@ def test_damaged_dictionaries_are_told_with_their_line(trained, tmp_path, capsys
     (tmp_path / "dict.txt").write_bytes(content)
     assert main(["parse", str(trained), "--data", str(tmp_path)]) == 2
     assert f"error: {tmp_path}/dict.txt{message}" in capsys.readouterr().err
+
+
+@LOADERS
+def test_a_changed_weight_is_seen(tmp_path, load):
+    path = tmp_path / "changed.pt"
+    torch.save({"model": {"w": torch.ones(1000)}}, path)
+    content = bytearray(path.read_bytes())
+    content[content.index(torch.ones(9).numpy().tobytes())] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"changed\.pt: damaged: changed/data/0 has another check"):
+        load(path)

@@ -127,8 +127,7 @@ def test_padding_and_batch_change_nothing(attention, generator):
     memory = memory_of(attention)
     inputs, lengths = inputs_of(generator, 6, 4), torch.tensor([3, 6, 1, 5])
     inputs[torch.arange(6)[:, None] >= lengths] = torch.nan
-    inputs.requires_grad_()
-    result = memory(inputs, lengths, grid=True)
+    result = memory(inputs.requires_grad_(), lengths, grid=True)
     weights = list(memory.parameters())
     gradient, *of_weights = torch.autograd.grad(result.last.square().sum(), [inputs, *weights])
     sums = [torch.zeros_like(weight) for weight in weights]

@@ -294,28 +294,3 @@ def test_own_spans_end_in_one_symbol(shares):
 def test_impossible_settings(change):
     with pytest.raises(ValueError):
         RimComposer(nn.Embedding(9, 8), **{"units": 3, "top_k": 2, **change})
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"lengths": [5, 2]}, "sentence 0 has length 5; allowed are 1 to 4"),
-        ({"lengths": [4, 0]}, "sentence 1 has length 0; allowed are 1 to 4"),
-        ({"step_counts": [7, 8]}, "sentence 1 has 8 steps, but 7 are given"),
-        ({"step_counts": [0, 0]}, "no sentence has a step"),
-        ({"starts": (1, 2, -1)}, "step 2 of sentence 1 is the span -1 to 2, but the sent"),
-        ({"starts": (0, 3, 4)}, "step 3 of sentence 0 is the span 4 to "),
-        ({"ends": (1, 0, 3)}, "step 0 of sentence 1 is the span 1 to 3, but the sentence has 2"),
-    ],
-)
-def test_steps_that_do_not_fit_are_refused(change, message):
-    given = {"tokens": TOKENS, "lengths": LENGTHS, "starts": STARTS, "ends": ENDS,
-             "step_counts": COUNTS}  # fmt: skip
-    for name, value in change.items():
-        if isinstance(value, list):
-            given[name] = torch.tensor(value)
-        else:
-            given[name] = given[name].clone()
-            given[name][value[:2]] = value[2]
-    with pytest.raises(ValueError, match=message):
-        follow(composer_of(), **given)
