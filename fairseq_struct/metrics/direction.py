@@ -22,6 +22,9 @@ def direction_scores(
         ``direction``: of the arcs between words that are found, those whose head is right.
         ``root``: sentences whose root is right. ``uas_rooted``: UAS of the predicted trees after
         they are hung up at the gold roots.
+
+    Raises:
+        ValueError: the numbers of trees or words differ, or a gold tree has no root.
     """
     joined = right = roots = sentences = 0
     hung = AttachmentScores()
@@ -48,6 +51,9 @@ def hung_up(heads: Sequence[int], root: int) -> list[int]:
     Args:
         heads: 1-based, 0 for the root.
         root: the word that becomes the root, from 1.
+
+    Returns:
+        The heads, one for each word.
     """
     neighbours = defaultdict(list)
     for m, h in enumerate(heads, 1):
