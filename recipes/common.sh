@@ -8,6 +8,8 @@
 #   EPOCHS   passes through the training split
 #   UPDATES  training updates
 #   SIZE     paper (for a GPU) or cpu, if a recipe has both
+#   HOURS    a training ends after so many hours, such as 0.1, with what it has reached
+#   PRECISION  bf16 or fp16 on a GPU (default: float32)
 #   THREADS  CPU threads of each process (default: 1)
 #   RECORD   1 appends the numbers to results.jsonl beside the recipe, 0 does not. By default they
 #            are appended if all settings except SEEDS, SIZE, OUT and THREADS are the recipe's own.
@@ -34,6 +36,8 @@ settings=""  # settings changed by the environment, as written before the comman
 own=1        # 1 if all settings are the recipe's own
 epochs=""    # number of epochs of a training, if not empty
 updates=""   # number of updates of a training, if not empty
+hours=""     # hours of a training, if not empty
+precision="" # of a training, if not float32
 languages=() # options that name source and target language, for translation
 shown=()     # names of the numbers to show while training
 
@@ -115,7 +119,8 @@ prepare() {
 train() {
     local folder=$1 data=$2 log=$1/train.log options
     shift 2
-    set -- "$@" ${epochs:+--max-epoch "$epochs"} ${updates:+--max-update "$updates"} --seed "$seed"
+    set -- "$@" ${epochs:+--max-epoch "$epochs"} ${updates:+--max-update "$updates"} --seed "$seed" \
+        ${hours:+--stop-time-hours "$hours"} ${precision:+"--$precision"}
     if [ "${1:-}" = --preset ]; then
         options=$(PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH} \
             fairseq-struct presets "$2" --arguments "${@:3}") || exit 2
@@ -190,6 +195,9 @@ score() {
         "${settings}recipes/$system/$recipe${arguments:+ $arguments}" "${record[@]}" "$@"
 }
 
+[[ ${HOURS:-1} =~ ^[0-9]*\.?[0-9]+$ ]] || fail "HOURS must be a number, not '$HOURS'"
+[[ ${PRECISION:-fp16} =~ ^(bf16|fp16)$ ]] || fail "PRECISION must be bf16 or fp16, not '$PRECISION'"
+setting HOURS PRECISION
 number THREADS "${THREADS:-1}"
 export OMP_NUM_THREADS=${THREADS:-1}
 # By default glibc returns large blocks to the system after every step; zeroing them takes time.

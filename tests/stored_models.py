@@ -99,8 +99,11 @@ COMMON = ["--optimizer=adam", "--lr=0.01", "--num-workers=0", "--no-progress-bar
           f"--user-dir={USER_DIR}"]  # fmt: skip
 
 
-def outputs_of(arch: str, folder: Path = STORED) -> dict:
-    """The validation log of a checkpoint, and the output of the verbs that serve its model."""
+def outputs_of(arch: str, *device: str, folder: Path = STORED) -> dict:
+    """The validation log of a checkpoint, and the output of the verbs that serve its model.
+
+    ``device`` may be an option that names one for the verbs. fairseq takes a GPU that it finds.
+    """
     data, options = MODELS[arch]
     place = [str(folder / data / "data-bin")] if data else []
     task = [option for option in options if option.startswith(("--task", "--source", "--target",
@@ -117,7 +120,7 @@ def outputs_of(arch: str, folder: Path = STORED) -> dict:
         pairs = data == "pairs" and verb == "classify"
         lines = [f"{sentence}\t{sentence}" if pairs else sentence for sentence in SENTENCES]
         lines = list(SEQUENCES) if verb == "complete" else lines
-        status, text = _said(verb, f"{folder / arch}.pt", "--data", *place, lines=lines)
+        status, text = _said(verb, f"{folder / arch}.pt", *device, "--data", *place, lines=lines)
         if place and status == 0:
             found[verb] = text.splitlines()
     return found

@@ -42,7 +42,11 @@ class Warm:
         level = root.level
         self.environment = dict(os.environ)
         for name in (*LIBRARIES, *_modules_of_rooms()):
-            importlib.import_module(name)
+            try:
+                importlib.import_module(name)
+            except ModuleNotFoundError as error:
+                if error.name != "triton":  # comes with torch where there is a GPU
+                    raise
         _warm_parser_of_options()
         # One of fairseq's modules configures logging unless the program did so before.
         self.handlers, self.level = root.handlers[:], root.level

@@ -62,6 +62,7 @@ def install() -> None:
     @functools.wraps(call)
     def call_main(cfg: Any, main: Callable[..., Any], **passthrough: Any) -> None:
         code = getattr(main, "__code__", None)
+        settle_bfloat16(cfg)
         check_run(cfg, Path(code.co_filename).stem if code else "")
         call(cfg, main, **passthrough)
 
@@ -90,6 +91,21 @@ def check_run(cfg: Any, program: str = "") -> None:
         raise InputError(f"--seed must be 0 to {LARGEST_SEED}, not {cfg.common.seed}")
 
 
+def settle_bfloat16(cfg: Any) -> None:
+    """Let ``--bf16`` mean a GPU where there is one and no TPU; in fairseq it implies ``--tpu``.
+
+    Args:
+        cfg: fairseq's configuration of a run, of which several groups have a copy of ``tpu``.
+    """
+    common = cfg.common
+    if not (common.bf16 and common.tpu) or _on_cpu(common) or _serves_tpus():
+        return
+    for name in list(cfg):
+        group = cfg[name]
+        if getattr(group, "tpu", None) is True:
+            group.tpu = False
+
+
 def check_trackers(common) -> None:
     """Refuse to train without the curves that an option asks for; fairseq would only warn.
 
@@ -114,8 +130,7 @@ def check_trackers(common) -> None:
 def check(common) -> None:
     """Refuse number formats that this machine cannot train in.
 
-    ``--fp16`` keeps its float32 weights on a CUDA device. ``--bf16`` means a TPU in this version of
-    fairseq.
+    ``--fp16`` and ``--bf16`` keep their float32 weights on a CUDA device.
 
     Args:
         common: fairseq's option group ``common``.
@@ -123,18 +138,32 @@ def check(common) -> None:
     Raises:
         InputError: the device or the package that an option needs is missing.
     """
+    tpu = getattr(common, "tpu", False)
+    bf16 = getattr(common, "bf16", False)
+    if tpu and not bf16 and not _serves_tpus():
+        raise InputError(
+            "--tpu is for TPUs and needs the package torch_xla, which is not installed"
+        )
+    for name in ("fp16", "bf16"):
+        half = getattr(common, name, False) and not (tpu and _serves_tpus())
+        own_way = getattr(common, f"memory_efficient_{name}", False) and not tpu
+        if half and not own_way and not getattr(common, "fp16_no_flatten_grads", False):
+            _needs_a_gpu(name, common)
+
+
+def _needs_a_gpu(name: str, common) -> None:
     import torch
 
-    if getattr(common, "tpu", False) and importlib.util.find_spec("torch_xla") is None:
-        option = "--bf16" if getattr(common, "bf16", False) else "--tpu"
-        raise InputError(
-            f"{option} is for TPUs in fairseq and needs the package torch_xla, which is not "
-            "installed; on CUDA devices use --fp16 or --amp"
-        )
-    on_cpu = getattr(common, "cpu", False) or not torch.cuda.is_available()
-    for name in ("fp16", "bf16"):
-        half = getattr(common, name, False) and not getattr(common, "tpu", False)
-        own_way = getattr(common, f"memory_efficient_{name}", False)
-        if half and on_cpu and not own_way and not getattr(common, "fp16_no_flatten_grads", False):
-            why = "--cpu is given" if torch.cuda.is_available() else "none was found"
-            raise InputError(f"--{name} needs a CUDA device, but {why}; drop it to use float32")
+    if _on_cpu(common):
+        why = "--cpu is given" if torch.cuda.is_available() else "none was found"
+        raise InputError(f"--{name} needs a CUDA device, but {why}; drop it to use float32")
+
+
+def _on_cpu(common) -> bool:
+    import torch
+
+    return getattr(common, "cpu", False) or not torch.cuda.is_available()
+
+
+def _serves_tpus() -> bool:
+    return importlib.util.find_spec("torch_xla") is not None

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 
@@ -122,6 +123,13 @@ def peak_memory(setting: argparse.Namespace, options: dict, probability: float) 
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
+def peak_memories(setting: argparse.Namespace, rows: dict[str, tuple]) -> dict[str, float]:
+    """:func:`peak_memory` of (options, probability) by name; a GPU's processes run together."""
+    with ThreadPoolExecutor(len(rows) if setting.device == "cuda" else 1) as pool:
+        found = pool.map(lambda row: peak_memory(setting, *row), rows.values())
+        return dict(zip(rows, found, strict=True))
+
+
 def measure_one_row(setting: argparse.Namespace) -> float:
     options, probability = json.loads(setting.one_row)
     setting.warmup_steps = 0
@@ -177,9 +185,11 @@ def main():
     def ratio(key) -> float:
         return median(own / base for own, base in zip(times[key], reference, strict=True))
 
+    rows = {name: (ROWS[name][0], 0.5) for name in setting.rows}
+    memory = peak_memories(setting, {"teacher_forcing": ({}, 1.0), **rows})
     base = {
         "milliseconds": 1000 * median(reference),
-        "memory_mib": peak_memory(setting, {}, 1.0),
+        "memory_mib": memory["teacher_forcing"],
     }
     print(
         f"teacher forcing: {base['milliseconds']:.0f} ms a step, "
@@ -188,9 +198,9 @@ def main():
     print(f"{'mix':<22}{'t=0':>7}{'t=0.5':>7}{'t=1':>7}{'target':>8}{'memory':>8}")
     records = {"teacher_forcing": base}
     for name in setting.rows:
-        options, limit = ROWS[name]
+        limit = ROWS[name][1]
         row = {f"time_ratio_t{p:g}": ratio((name, p)) for p in probabilities}
-        row["memory_ratio"] = peak_memory(setting, options, 0.5) / base["memory_mib"]
+        row["memory_ratio"] = memory[name] / base["memory_mib"]
         target = f"{limit:.2f}" if limit else ""
         times_of_row = "".join(f"{row[f'time_ratio_t{p:g}']:7.2f}" for p in probabilities)
         print(f"{name:<22}{times_of_row}{target:>8}{row['memory_ratio']:8.2f}", flush=True)
@@ -204,13 +214,15 @@ def record_of(setting: argparse.Namespace, name: str, values: dict[str, float]) 
     """The record of one row; its field ``data`` describes what was timed."""
     size = f"{setting.layers}+{setting.layers} layers of {setting.dim}"
     batch = f"{setting.sentences} x {setting.length} tokens, vocabulary {setting.vocabulary}"
+    on_cpu = setting.device == "cpu"
     return Result(
-        experiment=benchmark_name("scheduled_sampling", setting.threads),
+        experiment=benchmark_name("scheduled_sampling", setting.threads)
+        if on_cpu else "scheduled_sampling_gpu",
         variant=name,
         metrics={key: round(value, 2) for key, value in values.items()},
         data=f"training step with optimiser, {size}, {batch}, {setting.repeats} repeats, ratios "
         "to teacher forcing in the same run (time at gold probability t, memory at 0.5)",
-        device=device_name(setting.threads, on_cpu=setting.device == "cpu"),
+        device=device_name(setting.threads, on_cpu=on_cpu),
         command=" ".join(["python recipes/benchmarks/scheduled_sampling.py", *sys.argv[1:]]),
     )
 

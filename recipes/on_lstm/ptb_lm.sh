@@ -4,7 +4,8 @@
 # follows AWD-LSTM.
 #   recipes/on_lstm/ptb_lm.sh MODEL [DATA]
 # MODEL is on_lstm_lm or awd_lstm_lm. DATA is a folder with T. Mikolov's train.txt, valid.txt and
-# test.txt, needed only for the first run. Environment: see ../common.sh; SEEDS is 1, EPOCHS 1000.
+# test.txt, needed only for the first run. Environment: see ../common.sh; SEEDS is 1, EPOCHS 1000. With
+# HOURS, the record is that of a training cut short.
 
 # shellcheck source=../common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
@@ -21,5 +22,5 @@ prepare "$prepared" penn_treebank lm "${2:-}"
 for seed in "${seeds[@]}"; do
     folder=$out/ptb_lm/$model/epochs_$epochs/seed_$seed
     train "$folder" "$prepared/data-bin" --preset "${model}_ptb" --valid-subset valid,test
-    score "$here/perplexity.py" "$model DATA" --experiment ptb_lm --variant "$model" --run "$folder"
+    score "$here/perplexity.py" "$model DATA" --experiment "ptb_lm${hours:+_hours}" --variant "$model" --run "$folder"
 done

@@ -4,10 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 from fairseq_commands import USER_DIR, run
+from omegaconf import OmegaConf
 from small_masked_models import OF_MODEL, SMALL
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.hooks.before_training import check
+from fairseq_struct.hooks.before_training import check, settle_bfloat16
 
 
 def train(folder, save_dir, *options):
@@ -18,8 +19,9 @@ def train(folder, save_dir, *options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--bf16", "--cpu"], "--bf16 is for TPUs in fairseq and needs the package torch_xla"),
-        (["--memory-efficient-bf16"], "--bf16 is for TPUs"),
+        (["--bf16", "--cpu"], "--bf16 needs a CUDA device, but "),
+        (["--memory-efficient-bf16"], "--bf16 needs a CUDA device, but none was found"),
+        (["--tpu"], "--tpu is for TPUs and needs the package torch_xla"),
         (["--fp16", "--cpu"], "--fp16 needs a CUDA device, but "),
         (["--seed=-1"], "--seed must be 0 to 4294967295, not -1"),
         (["--fp16"], "but none was found; drop it to use float32"),
@@ -73,13 +75,27 @@ def test_what_works_on_a_processor_is_let_through(language_folder, tmp_path, opt
     assert "done training" in train(language_folder, tmp_path, "--cpu", option, *options)
 
 
+def run_in_bfloat16():
+    """The configuration of a run, as fairseq makes it of ``--bf16``."""
+    groups = {name: {"tpu": True} for name in ("distributed_training", "optimizer")}
+    common = {"bf16": True, "tpu": True, "cpu": False}
+    return OmegaConf.create({"common": common, "dataset": {"seed": 1}, **groups})
+
+
 def test_what_devices_can_do(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     check(SimpleNamespace(fp16=True))
     check(SimpleNamespace(bf16=True, tpu=False))  # hydra's, which does not mean a TPU
+    cfg = run_in_bfloat16()  # fairseq-train's, which does
+    settle_bfloat16(cfg)
+    check(cfg.common)
+    assert cfg.common.bf16 and not any(group.get("tpu") for group in cfg.values())
     with pytest.raises(InputError, match="--fp16 needs a CUDA device, but --cpu is given"):
         check(SimpleNamespace(fp16=True, cpu=True))
     with pytest.raises(InputError, match="--tpu is for TPUs"):
         check(SimpleNamespace(tpu=True))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
-    check(SimpleNamespace(bf16=True, tpu=True))
+    cfg = run_in_bfloat16()
+    settle_bfloat16(cfg)
+    check(cfg.common)
+    assert cfg.common.tpu and cfg.distributed_training.tpu

@@ -62,6 +62,8 @@ NEED_GYMNASIUM = {
     f"fairseq_struct.environments.{name}"
     for name in ("required_gymnasium", "craft", "craft_spaces", "craft_vector")
 } | {"fairseq_struct.inference.option_controller.option_env"}
+# triton comes with torch where there is a GPU.
+NEED_TRITON = {"fairseq_struct.modules.on_lstm.gpu_steps"}
 
 
 def room_of(path: Path) -> str:
@@ -170,7 +172,10 @@ def test_the_floors_catch_an_offender(tmp_path, monkeypatch):
 
 def test_networks_and_inference_never_load_fairseq():
     """Transitively, too: whatever these rooms import is loaded in a fresh interpreter."""
-    missing = set() if importlib.util.find_spec("gymnasium") else NEED_GYMNASIUM
+    optional = {"gymnasium": NEED_GYMNASIUM, "triton": NEED_TRITON}
+    missing = set().union(*(
+        files for package, files in optional.items() if not importlib.util.find_spec(package)
+    ))  # fmt: skip
     names = [
         name_of(path)
         for path in SOURCES

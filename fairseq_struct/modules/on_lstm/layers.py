@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_struct.modules.dropouts import DropConnect
-from fairseq_struct.modules.on_lstm.sequence import ONLSTMSequence
+from fairseq_struct.modules.on_lstm.whole_sequence import whole_sequence
 from fairseq_struct.structure.precision import at_least_float32
 
 State = tuple[Tensor, Tensor] | tuple[tuple[Tensor, ...], tuple[Tensor, ...]]
@@ -143,8 +143,9 @@ class ONLSTM(nn.Module):
     (layers, batch, D), as in ``nn.LSTM``. With a size for every layer they are tuples. :meth:`run`
     also returns the distances.
 
-    In float32 and float64 on a CPU, layers use :class:`.ONLSTMSequence`, which has no gradients of
-    second order. Elsewhere, and with ``fused=False``, they call the cell step by step.
+    In float32 and float64 on a CPU, and on a GPU with Triton, a hand-written backward pass is used,
+    without gradients of second order (:func:`.whole_sequence`). Elsewhere, and with
+    ``fused=False``, layers call the cell step by step.
 
     Args:
         input_size: size of x_t.
@@ -156,7 +157,7 @@ class ONLSTM(nn.Module):
         weight_dropout: dropout of the recurrent weights (:class:`.DropConnect`), one mask for each
             call. It includes the weights of the master gates, as in the published code.
         between: module applied between layers, in place of ``dropout``.
-        fused: use :class:`.ONLSTMSequence` where possible.
+        fused: use :func:`.whole_sequence` where possible.
 
     Raises:
         ValueError: a size is below 1, C does not divide a D, or a dropout is out of range.
@@ -269,13 +270,10 @@ class ONLSTM(nn.Module):
 
     def _layer(self, cell: ONLSTMCell, given: Tensor, start, lengths, inside):
         weight = self.drop_connect(cell.weight_hh)
-        fused = self.fused and given.device.type == "cpu" and cell.bias is not None
-        if fused and weight.dtype in (torch.float32, torch.float64):
-            size = len(given) if lengths is None else lengths.cpu()
-            own = torch.as_tensor(size).expand(given.size(1)).long().contiguous().numpy()
-            return ONLSTMSequence.apply(
-                given, cell.weight_ih, weight, cell.bias, *start, own, cell.chunk_size
-            )
+        if self.fused and cell.bias is not None:
+            done = whole_sequence(cell, weight, given, start, lengths)
+            if done is not None:
+                return done
         projected = nn.functional.linear(given, cell.weight_ih, cell.bias)
         hidden, last = start
         made, distances = [], []
@@ -294,6 +292,6 @@ class ONLSTM(nn.Module):
 
 
 def compile_kernels():
-    """Call the kernels of :class:`.ONLSTMSequence` once, so that they are compiled."""
+    """Call the CPU's kernels of :func:`.whole_sequence` once, so that they are compiled."""
     states, _ = ONLSTM(2, 2)(torch.zeros(2, 1, 2, requires_grad=True))
     states.sum().backward()

@@ -43,7 +43,8 @@ class DependencyTrees(ShownTrees):
         projective: only trees without crossing arcs.
         single_root: only trees whose root has exactly one modifier.
         backend: ``compiled`` kernels for a CPU, plain ``torch`` for any device, or ``auto``,
-            which depends on the scores' device. (SparseMAP, and :meth:`project`, run on the CPU.)
+            which depends on the scores' device. (SparseMAP, :meth:`project`, and samples of trees
+            that may cross run on the CPU.)
         sparsemap_steps: maximum number of searches for a best tree in ``sparsemap``; if not given,
             enough for an exact result. A limit saves time if scores are near 0, and may warn.
 

@@ -1,0 +1,31 @@
+"""The fastest way to run an ON-LSTM layer over a whole sequence on the device at hand."""
+
+import torch
+from torch import Tensor, nn
+
+from fairseq_struct.modules.on_lstm import gpu_sequence
+from fairseq_struct.modules.on_lstm.sequence import ONLSTMSequence
+
+
+def whole_sequence(
+    cell: nn.Module, weight: Tensor, given: Tensor, start: tuple[Tensor, Tensor],
+    lengths: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor] | None:  # fmt: skip
+    """h_1 .. h_T, c_T and d_1 .. d_T of a cell; None where it must be called step by step.
+
+    Args:
+        cell: an :class:`.on_lstm.ONLSTMCell` with a bias.
+        weight: U, in place of the cell's own.
+        given: (T, batch, input_size).
+        start: h_0 and c_0, (batch, D) each.
+        lengths: (batch,) steps of each instance; T if not given.
+    """
+    size = torch.as_tensor(len(given) if lengths is None else lengths)
+    values = given, cell.weight_ih, weight, cell.bias, *start
+    if given.is_cuda and gpu_sequence.works(given.device):
+        own = size.to(given.device, torch.int32).expand(given.size(1)).contiguous()
+        return gpu_sequence.ONLSTMSequenceOnGPU.apply(*values, own, cell.chunk_size)
+    if given.device.type == "cpu" and weight.dtype in (torch.float32, torch.float64):
+        own = size.cpu().expand(given.size(1)).long().contiguous().numpy()
+        return ONLSTMSequence.apply(*values, own, cell.chunk_size)
+    return None

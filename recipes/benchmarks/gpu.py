@@ -1,0 +1,131 @@
+"""Speed on a GPU: inference over dependency trees, and ON-LSTM layers.
+
+Trees: this project and torch-struct 0.5 on the GPU, and this project on the CPU beside it. ON-LSTM:
+cuDNN's LSTM of the same sizes. Calls of all parts of a row alternate; each number is a median of
+calls that end when the GPU has finished. The two-pass Transformer is measured by
+``scheduled_sampling.py --device cuda``.
+
+    pip install torch-struct==0.5
+    python recipes/benchmarks/gpu.py [--threads 16] [--append]
+"""
+
+import argparse
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from statistics import median
+
+import on_lstm
+import structured_inference
+import torch
+from structured_inference import RESULTS, Ours, gradient_of, positive
+
+from fairseq_struct.records.results import Result, append_result, device_name
+
+WORDS, BATCHES = 40, (32, 256)
+
+
+def rows_of_trees(batch: int, device: str) -> dict[str, dict[str, Callable]]:
+    """The measured rows: name -> {"ours", "cpu", "peer"}; the last one where there is a peer."""
+    generator = torch.Generator().manual_seed(1)
+    scores, weights = (torch.randn(batch, WORDS, WORDS, generator=generator) for _ in range(2))
+    given = {"ours": (scores.to(device), weights.to(device)), "cpu": (scores, weights)}
+    found: dict[str, dict[str, Callable]] = {}
+    for place, tensors in given.items():
+        with_peer = structured_inference.rows_of_sums(*tensors)
+        with_peer |= structured_inference.rows_of_sparsemap(*tensors)
+        for name, row in (with_peer | rows_of_all_trees(*tensors)).items():
+            if "deviation_0.01" in name:  # a search of seconds, on a CPU in any case
+                continue
+            own = found.setdefault(name, {})
+            own[place] = row["ours"]
+            if place == "ours" and "peer" in row:
+                own["peer"] = row["peer"]
+    return found
+
+
+def rows_of_all_trees(scores: torch.Tensor, weights: torch.Tensor) -> dict[str, dict]:
+    """Rows for trees that may cross."""
+    trees = Ours(scores, projective=False)
+    return {
+        "nonprojective_log_partition_gradient": {"ours": gradient_of("log_partition", trees)},
+        "nonprojective_marginals_gradient": {"ours": gradient_of("marginals", trees, weights)},
+        "nonprojective_argmax": {"ours": lambda: trees.make().argmax},
+        "nonprojective_sample": {"ours": lambda: trees.make().sample(1)},
+    }
+
+
+def rows_of_layers(sizes: tuple[int, ...], steps: int, device: str) -> dict[str, Callable]:
+    """Forward and backward pass of ON-LSTM layers, and of the peer's."""
+    inputs = torch.randn(steps, on_lstm.BATCH, sizes[0], device=device)
+    networks = {part: on_lstm.layers(kind, sizes).to(device)
+                for part, kind in (("ours", "on_lstm"), ("peer", "lstm"))}  # fmt: skip
+    return {part: lambda own=own: on_lstm.step(own, inputs) for part, own in networks.items()}
+
+
+def milliseconds(parts: dict[str, Callable], repeats: int) -> dict[str, float]:
+    """Median time of each part; slow ones are repeated less often."""
+    taken: dict[str, list[float]] = {part: [] for part in parts}
+    for call in parts.values():
+        call()
+    for _ in range(repeats):
+        for part, call in parts.items():
+            if sum(taken[part]) < 1000:
+                wait()
+                start = time.perf_counter()
+                call()
+                wait()
+                taken[part].append(1000 * (time.perf_counter() - start))
+    return {part: median(values) for part, values in taken.items()}
+
+
+def wait():
+    """Until the GPU has finished."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--repeats", type=positive, default=15, help="timed calls of each")
+    parser.add_argument("--threads", type=positive, default=16, help="threads of the CPU")
+    parser.add_argument("--device", default="cuda", help="the device (default: cuda)")
+    parser.add_argument("--part", choices=["trees", "on_lstm"], help="one part (default: both)")
+    parser.add_argument("--rows", nargs="+", help="only these rows of trees")
+    parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
+    setting = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(setting.threads)
+    beside = device_name(setting.threads, on_cpu=True)
+    for batch in BATCHES if setting.part != "on_lstm" else ():
+        about = f"batch {batch}, {WORDS} words, unit-normal scores; CPU: {beside}"
+        for name, parts in rows_of_trees(batch, setting.device).items():
+            if setting.rows and name not in setting.rows:
+                continue
+            report(f"structured_inference_gpu_{batch}", name, parts, about, setting)
+    for sizes in on_lstm.SIZES if setting.part != "trees" else ():
+        layers = "-".join(map(str, sizes))
+        about = f"forward and backward pass, {on_lstm.BATCH} sequences, C = {on_lstm.CHUNK}"
+        for steps in (35, 70, 140):
+            parts = rows_of_layers(sizes, steps, setting.device)
+            report("on_lstm_gpu", f"{layers}, {steps} words", parts, about, setting)
+
+
+def report(experiment: str, name: str, parts: dict[str, Callable], about: str, setting):
+    """Measure a row, print it, and append its record."""
+    times = milliseconds(parts, setting.repeats)
+    metrics = {f"milliseconds_{part}": round(value, 2) for part, value in times.items()}
+    others = times.keys() - {"ours"}
+    metrics |= {f"{part}_to_ours": round(times[part] / times["ours"], 2) for part in sorted(others)}
+    print(experiment, name, metrics, flush=True)
+    if setting.append:
+        append_result(RESULTS, Result(
+            experiment=experiment, variant=name, metrics=metrics,
+            data=f"{about}; {setting.repeats} repeats", device=device_name(),
+            command=" ".join(["python recipes/benchmarks/gpu.py", *sys.argv[1:]]),
+        ))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

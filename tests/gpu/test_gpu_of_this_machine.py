@@ -1,0 +1,20 @@
+"""Where there is a GPU, the tests of this folder run on it, also with all others."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.skipif(not shutil.which("nvidia-smi"), reason="this machine has no GPU")
+@pytest.mark.skipif(bool(os.environ.get("GPU")), reason="the other tests here run on the GPU")
+def test_this_folder_on_the_gpu():
+    options = ["-q", "-p", "no:cacheprovider", str(Path(__file__).parent)]
+    command = [sys.executable, "-m", "pytest", *options]
+    done = subprocess.run(command, env={**os.environ, "GPU": "0"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"\d+ passed", done.stdout)
