@@ -98,7 +98,8 @@ def settle_bfloat16(cfg: Any) -> None:
         cfg: fairseq's configuration of a run, of which several groups have a copy of ``tpu``.
     """
     common = cfg.common
-    if not (common.bf16 and common.tpu) or _on_cpu(common) or _serves_tpus():
+    asked = getattr(common, "bf16", False) and getattr(common, "tpu", False)
+    if not asked or _on_cpu(common) or _serves_tpus():
         return
     for name in list(cfg):
         group = cfg[name]
