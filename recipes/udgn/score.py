@@ -82,7 +82,7 @@ def main():
             found = readings_of(gold, checkpoint)
         heads = [tree.heads for tree in gold]
         metrics |= scores_of_readings(heads, found)
-        if args.experiment == "wsj_sample":
+        if args.experiment in ("wsj_sample", "direction"):
             trees = [own[""][: len(their)] for their, own in zip(heads, found, strict=True)]
             of_trees = direction_scores(heads, trees)
             metrics |= {name: of_trees[name] for name in ("direction", "uas_rooted")}

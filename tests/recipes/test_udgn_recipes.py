@@ -29,6 +29,8 @@ def run(out, recipe, *arguments, **settings):
         ("ablation", ["udgn"], {}, "name the folders DATA and TREES"),
         ("ablation", ["udgn", "a"], {"SIZE": "cpu"}, "name the folders DATA and TREES"),
         ("ablation", ["udgn", "a", "b"], {"SIZE": "cpu"}, "b: no such file or folder"),
+        ("direction", ["small", "a"], {}, "usage: direction.sh ROW DATA TREES"),
+        ("direction", ["small", "a", RECIPES], {"SIZE": "cpu"}, "the training of SIZE=paper"),
         ("data_size", ["a"], {"SIZE": "cpu"}, "usage: data_size.sh DATA TREES"),
         ("data_size", ["a", RECIPES], {"EIGHTHS": "1 9"}, "must be numbers from 1 to 8, not '9'"),
         ("data_size", ["a", RECIPES], {}, "parts of this text are for SIZE=cpu"),
