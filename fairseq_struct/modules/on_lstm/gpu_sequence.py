@@ -1,5 +1,6 @@
 """An ON-LSTM layer over a whole sequence on a GPU, with a hand-written backward pass."""
 
+import contextlib
 import functools
 import warnings
 from importlib.util import find_spec
@@ -46,11 +47,12 @@ class ONLSTMSequenceOnGPU(torch.autograd.Function):
         states[0], cells[0] = hidden, cell
         shape = _tile(size, chunk, exact)
         weight, own, earlier = weight_hh.t(), gates.unbind(0), states.unbind(0)
-        for t in range(steps):
-            own[t].addmm_(earlier[t], weight)
-            advance[(batch,)](
-                gates, states, cells, distances, lengths, t, batch, size // chunk, **shape
-            )
+        with _launches_on(inputs):
+            for t in range(steps):
+                own[t].addmm_(earlier[t], weight)
+                advance[(batch,)](
+                    gates, states, cells, distances, lengths, t, batch, size // chunk, **shape
+                )
         context.save_for_backward(inputs, weight_ih, weight_hh, gates, states, cells, lengths)
         context.chunk = chunk
         context.mark_non_differentiable(distances)
@@ -70,12 +72,13 @@ class ONLSTMSequenceOnGPU(torch.autograd.Function):
         by_cell = by_last.to(cells.dtype, copy=True, memory_format=torch.contiguous_format)
         kept, passed = torch.empty_like(states[0]), torch.zeros_like(states[0])
         own = by_gates.unbind(0)
-        for t in range(steps - 1, -1, -1):
-            retreat[(batch,)](
-                gates, cells, lengths, by_states, passed, by_cell, by_gates, kept, t, batch,
-                size // context.chunk, **shape,
-            )  # fmt: skip
-            torch.addmm(kept, own[t], weight_hh, out=passed)
+        with _launches_on(inputs):
+            for t in range(steps - 1, -1, -1):
+                retreat[(batch,)](
+                    gates, cells, lengths, by_states, passed, by_cell, by_gates, kept, t, batch,
+                    size // context.chunk, **shape,
+                )  # fmt: skip
+                torch.addmm(kept, own[t], weight_hh, out=passed)
         flat = by_gates.view(steps * batch, columns)
         needed = context.needs_input_grad
         earlier = states[:-1].reshape(steps * batch, size)
@@ -86,6 +89,11 @@ class ONLSTMSequenceOnGPU(torch.autograd.Function):
             flat.sum(0) if needed[3] else None,
             passed, by_cell.to(inputs.dtype), None, None,
         )  # fmt: skip
+
+
+def _launches_on(tensor: Tensor) -> contextlib.AbstractContextManager:
+    """Within it Triton uses the tensor's GPU; it does not look at where its arguments are."""
+    return torch.cuda.device_of(tensor)
 
 
 def _tile(size: int, chunk: int, exact: torch.dtype) -> dict:

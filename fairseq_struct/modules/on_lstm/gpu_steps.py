@@ -48,7 +48,7 @@ def advance(
         GROUPS, WIDTH: the least powers of two that hold D/C and C.
         KIND: format of the computation.
     """
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)  # offsets may exceed 32 bits
     size = groups * CHUNK
     group, member = tl.arange(0, GROUPS), tl.arange(0, WIDTH)
     neuron = group[:, None] * CHUNK + member[None, :]
@@ -93,7 +93,7 @@ def retreat(
         kept: (batch, D) the part of the gradient with respect to h_{t-1} that does not pass
             through the gates: that of instances that have ended.
     """
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)  # offsets may exceed 32 bits
     size = groups * CHUNK
     group, member = tl.arange(0, GROUPS), tl.arange(0, WIDTH)
     neuron = group[:, None] * CHUNK + member[None, :]
