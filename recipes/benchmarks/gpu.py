@@ -1,8 +1,9 @@
 """Speed on a GPU: inference over dependency trees, and ON-LSTM layers.
 
-Trees: this project and torch-struct 0.5 on the GPU, and this project on the CPU beside it. ON-LSTM:
-cuDNN's LSTM of the same sizes. Calls of all parts of a row alternate; each number is a median of
-calls that end when the GPU has finished. The two-pass Transformer is measured by
+Trees: this project in plain torch and torch-struct 0.5 on the GPU, and this project's kernels on
+the CPU beside it, for scores on the GPU (beside) and for scores on the CPU (cpu). ON-LSTM: cuDNN's
+LSTM of the same sizes. Calls of all parts of a row alternate; each number is a median of calls that
+end when the GPU has finished. The two-pass Transformer is measured by
 ``scheduled_sampling.py --device cuda``.
 
     pip install torch-struct==0.5
@@ -27,32 +28,37 @@ WORDS, BATCHES = 40, (32, 256)
 
 
 def rows_of_trees(batch: int, device: str) -> dict[str, dict[str, Callable]]:
-    """The measured rows: name -> {"ours", "cpu", "peer"}; the last one where there is a peer."""
+    """The measured rows: name -> {"ours", "beside", "cpu", "peer"}, those that there are."""
     generator = torch.Generator().manual_seed(1)
-    scores, weights = (torch.randn(batch, WORDS, WORDS, generator=generator) for _ in range(2))
-    given = {"ours": (scores.to(device), weights.to(device)), "cpu": (scores, weights)}
+    here = tuple(torch.randn(batch, WORDS, WORDS, generator=generator) for _ in range(2))
+    there = tuple(tensor.to(device) for tensor in here)
     found: dict[str, dict[str, Callable]] = {}
-    for place, tensors in given.items():
-        with_peer = structured_inference.rows_of_sums(*tensors)
-        with_peer |= structured_inference.rows_of_sparsemap(*tensors)
-        for name, row in (with_peer | rows_of_all_trees(*tensors)).items():
-            if "deviation_0.01" in name:  # a search of seconds, on a CPU in any case
+    for part, tensors, backend in (
+        ("ours", there, "torch"), ("beside", there, "compiled"), ("cpu", here, "compiled"),
+    ):  # fmt: skip
+        rows = structured_inference.rows_of_sums(*tensors, backend)
+        rows |= rows_of_all_trees(*tensors, backend)
+        if part != "beside":  # searches run on the CPU in any case
+            rows |= structured_inference.rows_of_sparsemap(*tensors)
+        for name, row in rows.items():
+            if "deviation_0.01" in name:  # a search of seconds
                 continue
             own = found.setdefault(name, {})
-            own[place] = row["ours"]
-            if place == "ours" and "peer" in row:
+            own[part] = row["ours"]
+            if part == "ours" and "peer" in row:
                 own["peer"] = row["peer"]
     return found
 
 
-def rows_of_all_trees(scores: torch.Tensor, weights: torch.Tensor) -> dict[str, dict]:
-    """Rows for trees that may cross."""
-    trees = Ours(scores, projective=False)
+def rows_of_all_trees(scores: torch.Tensor, weights: torch.Tensor, backend: str) -> dict[str, dict]:
+    """Rows for trees that may cross; their samples in plain torch would take seconds."""
+    trees = Ours(scores, backend, projective=False)
+    drawn = Ours(scores, projective=False)
     return {
         "nonprojective_log_partition_gradient": {"ours": gradient_of("log_partition", trees)},
         "nonprojective_marginals_gradient": {"ours": gradient_of("marginals", trees, weights)},
         "nonprojective_argmax": {"ours": lambda: trees.make().argmax},
-        "nonprojective_sample": {"ours": lambda: trees.make().sample(1)},
+        "nonprojective_sample": {"ours": lambda: drawn.make().sample(1)},
     }
 
 

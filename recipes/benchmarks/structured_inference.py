@@ -62,9 +62,9 @@ def rows(batch: int, n: int) -> dict[str, dict[str, Callable | float]]:
     return found
 
 
-def rows_of_sums(scores: torch.Tensor, weights: torch.Tensor) -> dict[str, dict]:
+def rows_of_sums(scores: torch.Tensor, weights: torch.Tensor, backend="auto") -> dict[str, dict]:
     """Rows for sums over projective trees, best projective trees, and samples."""
-    peer, ours, path = Peer(scores), Ours(scores), Ours(scores, "torch")
+    peer, ours, path = Peer(scores), Ours(scores, backend), Ours(scores, "torch")
     return {
         "log_partition_gradient": {
             "ours": gradient_of("log_partition", ours),

@@ -14,17 +14,19 @@ def scores(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(5))
 
 
+@pytest.mark.parametrize("backend", ["torch", "compiled"])
 @pytest.mark.parametrize("single_root", [False, True])
 @pytest.mark.parametrize("projective", [False, True])
 @pytest.mark.parametrize("verb", [
     "heads", "argmax", "max", "log_partition", "marginals", "entropy", "sparsemap",
 ])  # fmt: skip
-def test_a_verb_and_its_gradient(verb, projective, single_root):
+def test_a_verb_and_its_gradient(verb, projective, single_root, backend):
     exact_products()
     found = {}
     for device in ("cpu", DEVICE):
         given = scores(5, 7, 7).to(device).requires_grad_()
-        trees = DependencyTrees(given, LENGTHS.to(device), projective, single_root)
+        own = backend if device == DEVICE else "auto"
+        trees = DependencyTrees(given, LENGTHS.to(device), projective, single_root, own)
         value = getattr(trees, verb)
         assert value.device.type == device
         found[device] = [value.detach().cpu()]

@@ -184,7 +184,6 @@ def test_results_have_the_precision_of_the_scores():
         (torch.zeros(2, 3, 3), {"lengths": torch.tensor([4, 1])}, "sentence 0 has length 4"),
         (torch.zeros(2, 3, 3), {"lengths": torch.tensor([3])}, "lengths must be 2 integers"),
         (torch.zeros(2, 3, 3), {"backend": "c"}, "unknown backend 'c'"),
-        (torch.zeros(2, 3, 3, device="meta"), {"backend": "compiled"}, "a CPU, not on meta"),
     ],
 )
 def test_bad_scores_are_refused(scores, options, message):

@@ -8,6 +8,7 @@ from torch import Tensor
 from fairseq_struct.structure import checks
 from fairseq_struct.structure.dependency import heads as heads_module
 from fairseq_struct.structure.dependency.arc_scores import ArcScores
+from fairseq_struct.structure.dependency.beside_gpu import functions_for
 from fairseq_struct.structure.dependency.enumeration import all_heads
 from fairseq_struct.structure.dependency.log_partition import TreeSums
 from fairseq_struct.structure.dependency.nonprojective import inference as all_trees
@@ -42,16 +43,16 @@ class DependencyTrees(ShownTrees):
         lengths: (batch,) words per sentence, 1 to n; n if not given.
         projective: only trees without crossing arcs.
         single_root: only trees whose root has exactly one modifier.
-        backend: ``compiled`` kernels for a CPU, plain ``torch`` for any device, or ``auto``,
-            which depends on the scores' device. (SparseMAP, :meth:`project`, and samples of trees
-            that may cross run on the CPU.)
+        backend: ``compiled`` kernels of the CPU, to which scores on a GPU are brought; plain
+            ``torch``, on the scores' device; or ``auto``: ``torch`` for projective trees on a GPU,
+            else ``compiled``. (SparseMAP, and :meth:`project`, run on the CPU.)
         sparsemap_steps: maximum number of searches for a best tree in ``sparsemap``; if not given,
             enough for an exact result. A limit saves time if scores are near 0, and may warn.
 
     Raises:
         TypeError: scores, or ``sparsemap_steps``, of another type.
         ValueError: wrong shape, scores that are NaN or +inf, a length below 1 or above n, a word
-            without an allowed arc, ``sparsemap_steps`` below 1, or ``compiled`` not on a CPU.
+            without an allowed arc, or ``sparsemap_steps`` below 1.
     """
 
     def __init__(
@@ -65,12 +66,13 @@ class DependencyTrees(ShownTrees):
     ):
         if sparsemap_steps is not None:
             checks.whole_number("sparsemap_steps", sparsemap_steps, 1)
-        self._asked, backend = backend, checks.backend_for(scores, backend)
+        self._asked, backend = backend, checks.backend_for(scores, backend, projective)
         self._arc_scores = ArcScores(scores, lengths)
         self.scores, self.lengths = self._arc_scores.given, self._arc_scores.lengths
         self.projective, self.single_root = bool(projective), bool(single_root)
         self.backend, self.sparsemap_steps = backend, sparsemap_steps
-        self._trees = projective_trees if self.projective else all_trees
+        trees = projective_trees if self.projective else all_trees
+        self._trees = functions_for(self.scores, trees, backend)
         self._sums = TreeSums(self._arc_scores, self._trees, self.single_root, backend)
 
     @property
@@ -89,7 +91,7 @@ class DependencyTrees(ShownTrees):
         if self.projective and self.backend == "torch":  # it works in the log domain, as sums do
             scores = self._arc_scores.bounded
         elif self.projective and self.scores.dtype != torch.float64:
-            find = projective_trees.best_heads_in_float32
+            find = self._trees.best_heads_in_float32
         best, heads = find(scores, self.lengths, self.single_root, self.backend)
         checks.refuse_sentences_without_tree(best)
         return heads
@@ -184,10 +186,8 @@ class DependencyTrees(ShownTrees):
         if self._arc_scores.any_forbidden:
             self.heads  # noqa: B018 - raises if there is no tree
         with torch.inference_mode(False):  # its tensors cannot be used in autograd later
-            return self._trees.sample_heads(
-                self._arc_scores.bounded, self.lengths, self.single_root, count, generator,
-                self.backend,
-            )
+            given = self._arc_scores.bounded, self.lengths, self.single_root
+            return self._trees.sample_heads(*given, count, generator, self.backend)
 
     def perturbed(self, generator: torch.Generator | None = None) -> "DependencyTrees":
         """The same scores under standard Gumbel noise on every arc."""

@@ -13,8 +13,11 @@ from torch import Tensor
 
 from fairseq_struct.structure.checks import refuse_sentences_without_tree
 from fairseq_struct.structure.dependency.arc_scores import ArcScores
+from fairseq_struct.structure.dependency.beside_gpu import BesideGPU
 from fairseq_struct.structure.log_domain import as_sums, no_tree
 from fairseq_struct.structure.padded_sum import padded_sum
+
+Trees = ModuleType | BesideGPU
 
 
 class TreeSums:
@@ -22,15 +25,15 @@ class TreeSums:
 
     Args:
         arc_scores: scores of the trees' arcs.
-        trees: module that computes the sums: ``projective.inference`` or
-            ``nonprojective.inference``.
+        trees: what computes the sums: ``projective.inference`` or ``nonprojective.inference``, or
+            one of them beside a GPU.
         single_root, backend: as for the functions of that module.
 
     All methods take ``arc_scores.differentiable()``; their results can be differentiated with
     respect to it. They raise a ValueError if the arcs of a sentence form no tree.
     """
 
-    def __init__(self, arc_scores: ArcScores, trees: ModuleType, single_root: bool, backend: str):
+    def __init__(self, arc_scores: ArcScores, trees: Trees, single_root: bool, backend: str):
         self._arc_scores = arc_scores
         self._how = trees, single_root, backend
         self._values: tuple[Tensor, Tensor, bool] | None = None
@@ -97,7 +100,7 @@ class LogPartition(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        context, scores, lengths, value, marginals, trees: ModuleType, single_root, backend
+        context, scores, lengths, value, marginals, trees: Trees, single_root, backend
     ):
         context.save_for_backward(scores, lengths, marginals)
         context.how = trees, single_root, backend

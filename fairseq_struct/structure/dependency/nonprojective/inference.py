@@ -2,7 +2,7 @@
 
 Sums over trees are first computed in probability space, with every word's scores shifted by their
 maximum. Where numbers leave the range of float64, the log domain is used. Samples are drawn by
-random walks, on the CPU. Where the walks take too long, heads are drawn one word after the other.
+random walks. Where the walks take too long, heads are drawn one word after the other.
 
 Arguments and results are as for the functions of the same names in ``projective.inference``.
 """
@@ -124,12 +124,6 @@ def sample_heads(
     backend: str,
 ) -> Tensor:
     """Heads (count, batch, n) of exact samples: p(z) is proportional to exp(score(z))."""
-    if scores.device.type != "cpu":
-        # A GPU would draw word by word; for 40 words that takes hundreds of times as long.
-        seed = torch.randint(2**62, (), generator=generator, device=scores.device)
-        own = torch.Generator().manual_seed(int(seed))
-        drawn = sample_heads(scores.cpu(), lengths.cpu(), single_root, count, own, "compiled")
-        return drawn.to(scores.device)
     draw = partial(
         _word_by_word, single_root=single_root, generator=generator, backend=backend
     )
