@@ -195,7 +195,8 @@ score() {
         "${settings}recipes/$system/$recipe${arguments:+ $arguments}" "${record[@]}" "$@"
 }
 
-[[ ${HOURS:-1} =~ ^[0-9]*\.?[0-9]+$ ]] || fail "HOURS must be a number, not '$HOURS'"
+[[ ${HOURS:-1} =~ ^[0-9]*\.?[0-9]+$ && ${HOURS:-1} =~ [1-9] ]] ||
+    fail "HOURS must be a number above 0, not '$HOURS'"
 [[ ${PRECISION:-fp16} =~ ^(bf16|fp16)$ ]] || fail "PRECISION must be bf16 or fp16, not '$PRECISION'"
 setting HOURS PRECISION
 number THREADS "${THREADS:-1}"

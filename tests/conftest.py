@@ -6,10 +6,11 @@ import tempfile
 
 # Set before torch is imported; programs that tests start inherit it. Tiny tensors gain nothing
 # from threads: two programs with two threads each on two cores mostly wait for one another. And
-# what the tests compare to the last bit is what processors compute, also where there is a GPU:
-# GPU=0 names the one for gpu/.
+# what the tests compare to the last bit is what processors compute, also where there is a GPU.
+# ON_GPU=0 names the one for the tests in gpu/.
 os.environ["OMP_NUM_THREADS"] = "1"
-os.environ["CUDA_VISIBLE_DEVICES"] = os.environ.get("GPU", "")
+os.environ.setdefault("GPUS_OF_USER", os.environ.get("CUDA_VISIBLE_DEVICES", "0"))
+os.environ["CUDA_VISIBLE_DEVICES"] = os.environ.get("ON_GPU", "")
 
 # Processes meet at sockets in the temporary folder. Their paths have at most 107 bytes; the
 # longest that Python makes there is "/pymp-abcdefgh/listener-abcdefgh".

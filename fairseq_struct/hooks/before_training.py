@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,8 @@ def install() -> None:
     @functools.wraps(begin)
     def checked(self, cfg, task, model, criterion, *args, **kwargs):
         common = getattr(cfg, "common", cfg)  # Python callers may pass a namespace
+        if common is not cfg:
+            settle_bfloat16(cfg)
         check(common)
         check_trackers(common)
         if hasattr(criterion, "check_model"):
@@ -101,8 +103,8 @@ def settle_bfloat16(cfg: Any) -> None:
     asked = getattr(common, "bf16", False) and getattr(common, "tpu", False)
     if not asked or _on_cpu(common) or _serves_tpus():
         return
-    for name in list(cfg):
-        group = cfg[name]
+    for name in list(cfg if isinstance(cfg, Mapping) else vars(cfg)):
+        group = getattr(cfg, name)
         if getattr(group, "tpu", None) is True:
             group.tpu = False
 
@@ -141,14 +143,16 @@ def check(common) -> None:
     """
     tpu = getattr(common, "tpu", False)
     bf16 = getattr(common, "bf16", False)
-    if tpu and not bf16 and not _serves_tpus():
+    if tpu and _serves_tpus():
+        return
+    if tpu and not bf16:
         raise InputError(
             "--tpu is for TPUs and needs the package torch_xla, which is not installed"
         )
     for name in ("fp16", "bf16"):
-        half = getattr(common, name, False) and not (tpu and _serves_tpus())
-        own_way = getattr(common, f"memory_efficient_{name}", False) and not tpu
-        if half and not own_way and not getattr(common, "fp16_no_flatten_grads", False):
+        ways = f"memory_efficient_{name}", "fp16_no_flatten_grads"
+        works_on_cpus = any(getattr(common, way, False) for way in ways) and not tpu
+        if getattr(common, name, False) and not works_on_cpus:
             _needs_a_gpu(name, common)
 
 
@@ -157,7 +161,8 @@ def _needs_a_gpu(name: str, common) -> None:
 
     if _on_cpu(common):
         why = "--cpu is given" if torch.cuda.is_available() else "none was found"
-        raise InputError(f"--{name} needs a CUDA device, but {why}; drop it to use float32")
+        tpu = " (or a TPU and the package torch_xla)" if getattr(common, "tpu", False) else ""
+        raise InputError(f"--{name} needs a CUDA device{tpu}, but {why}; drop it to use float32")
 
 
 def _on_cpu(common) -> bool:

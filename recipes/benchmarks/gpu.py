@@ -65,8 +65,8 @@ def rows_of_all_trees(scores: torch.Tensor, weights: torch.Tensor, backend: str)
 def rows_of_layers(sizes: tuple[int, ...], steps: int, device: str) -> dict[str, Callable]:
     """Forward and backward pass of ON-LSTM layers, and of the peer's."""
     inputs = torch.randn(steps, on_lstm.BATCH, sizes[0], device=device)
-    networks = {part: on_lstm.layers(kind, sizes).to(device)
-                for part, kind in (("ours", "on_lstm"), ("peer", "lstm"))}  # fmt: skip
+    kinds = {"ours": "on_lstm", "steps": "on_lstm_step_by_step", "peer": "lstm"}
+    networks = {part: on_lstm.layers(kind, sizes).to(device) for part, kind in kinds.items()}
     return {part: lambda own=own: on_lstm.step(own, inputs) for part, own in networks.items()}
 
 
@@ -128,7 +128,7 @@ def report(experiment: str, name: str, parts: dict[str, Callable], about: str, s
     if setting.append:
         append_result(RESULTS, Result(
             experiment=experiment, variant=name, metrics=metrics,
-            data=f"{about}; {setting.repeats} repeats", device=device_name(),
+            data=f"{about}; {setting.repeats} repeats, or those of a second", device=device_name(),
             command=" ".join(["python recipes/benchmarks/gpu.py", *sys.argv[1:]]),
         ))  # fmt: skip
 

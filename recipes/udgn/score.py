@@ -16,6 +16,7 @@ from fairseq_struct.records.training_log import TrainingLog
 from fairseq_struct.structure.dependency import chains
 
 WSJ_SAMPLE = 3914  # sentences
+OF_SAMPLE = ("wsj_sample", "direction", "ptb_hours")  # experiments
 GENERATED = "generated corpus"
 TRIVIAL = ("right_chain", "left_chain", "random")
 
@@ -71,7 +72,7 @@ def main():
         args.scale = "paper" if sizes == (512, 8) and whole else "reduced"
     if args.trees:
         gold = as_text(read_treebank(args.trees))
-        if args.experiment == "wsj_sample" and args.results and len(gold) != WSJ_SAMPLE:
+        if args.experiment in OF_SAMPLE and args.results and len(gold) != WSJ_SAMPLE:
             raise InputError(
                 f"{args.trees}: {len(gold)} sentences, but records are for the sample of "
                 f"{WSJ_SAMPLE}; drop RECORD=1 to score these sentences without a record"
@@ -82,7 +83,7 @@ def main():
             found = readings_of(gold, checkpoint)
         heads = [tree.heads for tree in gold]
         metrics |= scores_of_readings(heads, found)
-        if args.experiment in ("wsj_sample", "direction"):
+        if args.experiment in OF_SAMPLE:
             trees = [own[""][: len(their)] for their, own in zip(heads, found, strict=True)]
             of_trees = direction_scores(heads, trees)
             metrics |= {name: of_trees[name] for name in ("direction", "uas_rooted")}

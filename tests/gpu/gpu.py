@@ -1,4 +1,4 @@
-"""What the tests of this folder share. ``GPU=0 python -m pytest tests/gpu`` runs them on GPU 0."""
+"""What the tests of this folder share. ``ON_GPU=0 python -m pytest tests/gpu`` is for GPU 0."""
 
 import os
 
@@ -7,7 +7,8 @@ import torch
 
 DEVICE = "cuda"
 needs_gpu = pytest.mark.skipif(
-    not (os.environ.get("GPU") and torch.cuda.is_available()), reason="for a GPU: GPU=0 names one"
+    not (os.environ.get("ON_GPU") and torch.cuda.is_available()),
+    reason="for a GPU: ON_GPU=0 names one",
 )
 
 

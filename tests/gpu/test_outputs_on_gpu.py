@@ -50,14 +50,21 @@ def test_translations_are_the_same(arch):
     assert len(found) == 8 and found == translations("--cpu")
 
 
+def where_triton_runs(dtype: torch.dtype):
+    """Skip a test of its kernels elsewhere, where layers run step by step."""
+    if not works(torch.empty(0, device=DEVICE).device, dtype):
+        pytest.skip(f"Triton does not run here in {dtype}")
+
+
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 0.02, torch.bfloat16: 0.1}
 
 
 @pytest.mark.parametrize("lengths", [None, [9, 0, 4, 1]])
 @pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize(("size", "chunk"), [(8, 2), (15, 5), (7, 1), (60, 10)])
+@pytest.mark.parametrize(("size", "chunk"), [(8, 2), (15, 5), (7, 1), (8, 8), (60, 10)])
 def test_on_lstm_layers_do_what_their_steps_do(size, chunk, dtype, lengths):
     exact_products()
+    where_triton_runs(dtype)
     torch.manual_seed(1)
     network = ONLSTM(6, [size, size], chunk_size=chunk).to(DEVICE, dtype)
     inputs, weights = (torch.randn(9, 4, wide, device=DEVICE).to(dtype) for wide in (6, size))
@@ -74,13 +81,33 @@ def test_on_lstm_layers_do_what_their_steps_do(size, chunk, dtype, lengths):
             made.output, made.layers[0], *made.state[0], *made.state[1], made.distances,
             given.grad, state.grad, *(weight.grad for weight in network.parameters()),
         ]  # fmt: skip
-    assert works(inputs.device)
     for ours, theirs in zip(found[True], found[False], strict=True):
         scale = TOLERANCE[dtype]
         torch.testing.assert_close(ours.double(), theirs.double(), rtol=scale, atol=scale)
 
 
+def test_on_lstm_layers_are_in_float32_under_autocast():
+    exact_products()
+    where_triton_runs(torch.float32)
+    torch.manual_seed(1)
+    network = ONLSTM(6, [12, 8], chunk_size=4).to(DEVICE)
+    inputs = torch.randn(9, 4, 6, device=DEVICE)
+    expected = network.run(inputs)
+    with torch.autocast(DEVICE, torch.float16):
+        found = network.run(inputs)
+    assert found.output.dtype == torch.float32
+    torch.testing.assert_close(found.output, expected.output)
+
+
+def test_an_end_does_not_keep_all_steps():
+    where_triton_runs(torch.float32)
+    made = ONLSTM(6, [8], chunk_size=2).to(DEVICE).run(torch.randn(50, 4, 6, device=DEVICE))
+    for end in (*made.state[0], *made.state[1]):
+        assert end.untyped_storage().nbytes() == 4 * 8 * 4
+
+
 def test_gradients_of_gradients_are_refused():
+    where_triton_runs(torch.float32)
     network = ONLSTM(2, 4, chunk_size=2).to(DEVICE)
     given = torch.randn(3, 2, 2, device=DEVICE, requires_grad=True)
     with pytest.raises(RuntimeError, match="fused=False"):

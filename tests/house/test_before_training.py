@@ -19,8 +19,9 @@ def train(folder, save_dir, *options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--bf16", "--cpu"], "--bf16 needs a CUDA device, but "),
-        (["--memory-efficient-bf16"], "--bf16 needs a CUDA device, but none was found"),
+        (["--bf16", "--cpu"], r"--bf16 needs a CUDA device \(or a TPU and the package torch_xla\)"),
+        (["--memory-efficient-bf16"], "but none was found; drop it to use float32"),
+        (["--bf16", "--fp16-no-flatten-grads", "--cpu"], "--bf16 needs a CUDA device"),
         (["--tpu"], "--tpu is for TPUs and needs the package torch_xla"),
         (["--fp16", "--cpu"], "--fp16 needs a CUDA device, but "),
         (["--seed=-1"], "--seed must be 0 to 4294967295, not -1"),

@@ -155,12 +155,19 @@ OWN = "recipes/system/toy.sh one DATA"
         ({"EPOCHS": "4", "RECORD": "1"}, (True, "reduced", f"EPOCHS=4 {OWN}")),
         ({"SEEDS": "5 6"}, (True, "paper", f"SEEDS='5 6' {OWN}")),
         ({"THREADS": "2"}, (True, "paper", OWN)),
+        ({"HOURS": "0.5"}, (False, "reduced", f"HOURS=0.5 {OWN}")),
+        ({"PRECISION": "bf16"}, (False, "reduced", f"PRECISION=bf16 {OWN}")),
     ],
 )
 def test_a_record_is_of_the_recipes_own_settings_or_asked_for(recipe, settings, expected):
     status, said = recipe("one", "raw", **settings)
     assert status == 0, said
     assert scored(said) == [expected] * 2
+
+
+def test_hours_and_precision_are_options_of_the_training(recipe):
+    assert recipe("one", "raw", HOURS=".25", PRECISION="fp16")[0] == 0
+    assert "--stop-time-hours .25 --fp16" in (recipe.folder / "train.log").read_text()
 
 
 def test_seed_is_short_for_seeds(recipe):
@@ -181,6 +188,9 @@ def test_seed_is_short_for_seeds(recipe):
         (["one"], {"EPOCHS": "0"}, "EPOCHS must be a whole number above 0, not '0'"),
         (["one"], {"WIDTH": "x"}, "WIDTH must be a whole number above 0, not 'x'"),
         (["one"], {"THREADS": "all"}, "THREADS must be a whole number above 0, not 'all'"),
+        (["one"], {"HOURS": "0.0"}, "HOURS must be a number above 0, not '0.0'"),
+        (["one"], {"HOURS": "1h"}, "HOURS must be a number above 0, not '1h'"),
+        (["one"], {"PRECISION": "half"}, "PRECISION must be bf16 or fp16, not 'half'"),
         (["one"], {"SEEDS": "1 2 1"}, "SEEDS has a seed twice: 1 2 1"),
         (["one"], {"SEEDS": "1", "SEED": "1"}, "SEED is short for SEEDS: set one of them"),
     ],

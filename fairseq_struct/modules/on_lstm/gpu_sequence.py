@@ -56,7 +56,8 @@ class ONLSTMSequenceOnGPU(torch.autograd.Function):
         context.save_for_backward(inputs, weight_ih, weight_hh, gates, states, cells, lengths)
         context.chunk = chunk
         context.mark_non_differentiable(distances)
-        return states[1:], cells[-1].to(inputs.dtype), distances
+        # A view would keep the cells of all steps in memory.
+        return states[1:], cells[-1].to(inputs.dtype, copy=True), distances
 
     @staticmethod
     @custom_bwd(device_type="cuda")
@@ -110,25 +111,34 @@ def _tile(size: int, chunk: int, exact: torch.dtype) -> dict:
 
 
 @functools.cache
-def works(device: torch.device) -> bool:
+def works(device: torch.device, dtype: torch.dtype) -> bool:
     """Whether the kernels run on a GPU; it warns if they should and do not.
 
     They need Triton, which torch brings for NVIDIA's and AMD's GPUs on Linux, and Triton needs a C
-    compiler and Python's headers.
+    compiler and Python's headers. (Older ones do not compile bfloat16 for older GPUs.)
+
+    Args:
+        device: the GPU.
+        dtype: number format of the weights.
+
+    Raises:
+        torch.cuda.OutOfMemoryError: the GPU is full.
     """
     if find_spec("triton") is None:
         return False
-    weights = torch.zeros(6, 1, device=device)
+    weights = torch.zeros(6, 1, device=device, dtype=dtype)
     length = torch.ones(1, dtype=torch.int32, device=device)
-    one = torch.zeros(1, 1, device=device)
+    one = torch.zeros(1, 1, device=device, dtype=dtype)
     try:
         ONLSTMSequenceOnGPU.apply(one[None], weights, weights, weights[:, 0], one, one, length, 1)
         torch.cuda.synchronize(device)
+    except torch.cuda.OutOfMemoryError:
+        raise
     except Exception as error:  # whatever keeps Triton from compiling
         why = (str(error).splitlines() or [type(error).__name__])[0]
         warnings.warn(
-            f"ON-LSTM layers take several times as long on {device}, step by step: Triton's "
-            f"kernels do not run ({why})", stacklevel=2,
+            f"ON-LSTM layers run step by step on {device}, which takes longer: Triton's kernels do "
+            f"not run in {dtype} ({why})", stacklevel=2,
         )  # fmt: skip
         return False
     return True

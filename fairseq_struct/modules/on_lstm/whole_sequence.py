@@ -20,12 +20,17 @@ def whole_sequence(
         start: h_0 and c_0, (batch, D) each.
         lengths: (batch,) steps of each instance; T if not given.
     """
-    size = torch.as_tensor(len(given) if lengths is None else lengths)
     values = given, cell.weight_ih, weight, cell.bias, *start
-    if given.is_cuda and gpu_sequence.works(given.device):
-        own = size.to(given.device, torch.int32).expand(given.size(1)).contiguous()
+    if given.is_cuda and gpu_sequence.works(given.device, weight.dtype):
+        own = _lengths(given, lengths, given.device).int()
         return gpu_sequence.ONLSTMSequenceOnGPU.apply(*values, own, cell.chunk_size)
     if given.device.type == "cpu" and weight.dtype in (torch.float32, torch.float64):
-        own = size.cpu().expand(given.size(1)).long().contiguous().numpy()
+        own = _lengths(given, lengths, "cpu").long().contiguous().numpy()
         return ONLSTMSequence.apply(*values, own, cell.chunk_size)
     return None
+
+
+def _lengths(given: Tensor, lengths: Tensor | None, device) -> Tensor:
+    if lengths is None:
+        return torch.full((given.size(1),), len(given), device=device)
+    return torch.as_tensor(lengths).to(device)
