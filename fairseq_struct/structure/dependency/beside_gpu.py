@@ -1,5 +1,6 @@
 """The CPU's kernels for scores on another device: arguments are brought to it, results back."""
 
+from collections.abc import Callable
 from types import ModuleType
 
 import torch
@@ -30,8 +31,7 @@ class BesideGPU:
         self, scores: Tensor, lengths: Tensor, *options
     ) -> tuple[Tensor, ...]:
         """Log-partition (batch,), and marginals (batch, n, n)."""
-        found = self._trees.log_partition_and_marginals(scores.cpu(), lengths.cpu(), *options)
-        return tuple(part.to(scores.device) for part in found)
+        return _brought(self._trees.log_partition_and_marginals, scores, lengths, options)
 
     def hessian_product(
         self, scores: Tensor, lengths: Tensor, single_root: bool, direction: Tensor, backend: str
@@ -42,15 +42,13 @@ class BesideGPU:
 
     def best_heads(self, scores: Tensor, lengths: Tensor, *options) -> tuple[Tensor, ...]:
         """Scores (batch,) and heads (batch, n) of the best trees."""
-        found = self._trees.best_heads(scores.cpu(), lengths.cpu(), *options)
-        return tuple(part.to(scores.device) for part in found)
+        return _brought(self._trees.best_heads, scores, lengths, options)
 
     def best_heads_in_float32(
         self, scores: Tensor, lengths: Tensor, *options
     ) -> tuple[Tensor, ...]:
         """As :meth:`best_heads`; of projective trees only."""
-        found = self._trees.best_heads_in_float32(scores.cpu(), lengths.cpu(), *options)
-        return tuple(part.to(scores.device) for part in found)
+        return _brought(self._trees.best_heads_in_float32, scores, lengths, options)
 
     def sample_heads(
         self, scores: Tensor, lengths: Tensor, single_root: bool, count: int,
@@ -61,3 +59,8 @@ class BesideGPU:
         own = torch.Generator().manual_seed(int(seed))
         given = scores.cpu(), lengths.cpu(), single_root, count, own, backend
         return self._trees.sample_heads(*given).to(scores.device)
+
+
+def _brought(function: Callable, scores: Tensor, lengths: Tensor, options: tuple):
+    found = function(scores.cpu(), lengths.cpu(), *options)
+    return tuple(part.to(scores.device) for part in found)
