@@ -9,6 +9,7 @@
 #   UPDATES  training updates
 #   SIZE     paper (for a GPU) or cpu, if a recipe has both
 #   HOURS    a training ends after so many hours, such as 0.1, with what it has reached
+#   EVERY    validate and store a checkpoint every so many epochs (default: 1, or the recipe's own)
 #   PRECISION  bf16 or fp16 on a GPU (default: float32)
 #   THREADS  CPU threads of each process (default: 1)
 #   RECORD   1 appends the numbers to results.jsonl beside the recipe, 0 does not. By default they
@@ -37,6 +38,7 @@ own=1        # 1 if all settings are the recipe's own
 epochs=""    # number of epochs of a training, if not empty
 updates=""   # number of updates of a training, if not empty
 hours=""     # hours of a training, if not empty
+every=""     # epochs between two validations, if not empty
 precision="" # of a training, if not float32
 languages=() # options that name source and target language, for translation
 shown=()     # names of the numbers to show while training
@@ -120,7 +122,8 @@ train() {
     local folder=$1 data=$2 log=$1/train.log options
     shift 2
     set -- "$@" ${epochs:+--max-epoch "$epochs"} ${updates:+--max-update "$updates"} --seed "$seed" \
-        ${hours:+--stop-time-hours "$hours"} ${precision:+"--$precision"}
+        ${hours:+--stop-time-hours "$hours"} ${precision:+"--$precision"} \
+        ${every:+--validate-interval "$every" --save-interval "$every"}
     if [ "${1:-}" = --preset ]; then
         options=$(PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH} \
             fairseq-struct presets "$2" --arguments "${@:3}") || exit 2
@@ -199,6 +202,7 @@ score() {
     fail "HOURS must be a number above 0, not '$HOURS'"
 [[ ${PRECISION:-fp16} =~ ^(bf16|fp16)$ ]] || fail "PRECISION must be bf16 or fp16, not '$PRECISION'"
 setting HOURS PRECISION
+numbers EVERY
 number THREADS "${THREADS:-1}"
 export OMP_NUM_THREADS=${THREADS:-1}
 # By default glibc returns large blocks to the system after every step; zeroing them takes time.

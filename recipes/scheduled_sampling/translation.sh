@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # From a parallel corpus to BLEU, for one row of table 3.2 of Mihaylova's thesis. A recipe in this
-# folder sources this file, sets corpus, languages and description (and preset and undo, if the
-# defaults below do not fit), and ends with `run "$@"`.
+# folder sources this file, sets corpus, languages and description (and preset, training and undo, if
+# the defaults below do not fit), and ends with `run "$@"`.
 #
 # Environment of every recipe, beside that of ../common.sh; SEEDS is 1:
 #   UPDATES    training updates
@@ -37,6 +37,7 @@ further=(inverse_sigmoid confidence three_passes)
 
 # Transformer-Tiny (Wu et al., 2021) on a small corpus, short enough for a CPU.
 preset=scheduled_sampling_transformer_cpu
+training=() # options of fairseq-train that replace those of the preset in all rows
 
 # Options of fairseq-generate that restore text tokenised by Moses' rules and then split by byte
 # pairs.
@@ -130,13 +131,13 @@ train_translate_score() {
         prepare_corpus "$source"
         if [ "$warmup" -gt 0 ] && [ ! -e "$branch/checkpoint_last.pt" ]; then
             updates=$warmup train "$trunk" "$data/data-bin" --preset "$preset" \
-                "${gold_words[@]}" --disable-validation --no-eval-bleu
+                "${training[@]}" "${gold_words[@]}" --disable-validation --no-eval-bleu
             mkdir -p "$branch"
             cp "$trunk/checkpoint_last.pt" "$branch/copied.pt"
             mv "$branch/copied.pt" "$branch/checkpoint_last.pt"
         fi
     } 9>"$out/.lock"
-    train "$branch" "$data/data-bin" --preset "$preset" "${mix[@]}"
+    train "$branch" "$data/data-bin" --preset "$preset" "${training[@]}" "${mix[@]}"
     for subset in valid test; do
         translate "$data/data-bin" "$branch/checkpoint_best.pt" "$subset" \
             "$branch/$subset.${languages[3]}" "${undo[@]}"

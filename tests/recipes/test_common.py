@@ -165,9 +165,10 @@ def test_a_record_is_of_the_recipes_own_settings_or_asked_for(recipe, settings, 
     assert scored(said) == [expected] * 2
 
 
-def test_hours_and_precision_are_options_of_the_training(recipe):
-    assert recipe("one", "raw", HOURS=".25", PRECISION="fp16")[0] == 0
-    assert "--stop-time-hours .25 --fp16" in (recipe.folder / "train.log").read_text()
+def test_hours_precision_and_every_are_options_of_the_training(recipe):
+    assert recipe("one", "raw", HOURS=".25", PRECISION="fp16", EVERY="5")[0] == 0
+    options = (recipe.folder / "train.log").read_text()
+    assert "--stop-time-hours .25 --fp16 --validate-interval 5 --save-interval 5" in options
 
 
 def test_seed_is_short_for_seeds(recipe):
@@ -190,6 +191,7 @@ def test_seed_is_short_for_seeds(recipe):
         (["one"], {"THREADS": "all"}, "THREADS must be a whole number above 0, not 'all'"),
         (["one"], {"HOURS": "0.0"}, "HOURS must be a number above 0, not '0.0'"),
         (["one"], {"HOURS": "1h"}, "HOURS must be a number above 0, not '1h'"),
+        (["one"], {"EVERY": "0"}, "EVERY must be a whole number above 0, not '0'"),
         (["one"], {"PRECISION": "half"}, "PRECISION must be bf16 or fp16, not 'half'"),
         (["one"], {"SEEDS": "1 2 1"}, "SEEDS has a seed twice: 1 2 1"),
         (["one"], {"SEEDS": "1", "SEED": "1"}, "SEED is short for SEEDS: set one of them"),
