@@ -79,10 +79,10 @@ parent_of() {
 # train_imitation FOLDER OPTION… : train on $data_bin with $seed for $updates; numbers of the
 # validation part are logged fifty times.
 train_imitation() {
-    local folder=$1 every=$((updates < 50 ? updates : updates / 50))
+    local folder=$1 interval=$((updates < 50 ? updates : updates / 50))
     shift
     train "$folder" "$data_bin" --preset option_controller_craft "$@" \
-        --save-interval-updates "$every" --validate-interval-updates "$every" \
+        --save-interval-updates "$interval" --validate-interval-updates "$interval" \
         --no-best-checkpoint-metric --no-maximize-best-checkpoint-metric
 }
 
