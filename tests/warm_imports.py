@@ -63,6 +63,8 @@ class Warm:
         """Why a program needs an interpreter of its own, or None."""
         for name in sorted(environment.keys() | self.environment.keys()):
             value, ours = environment.get(name), self.environment.get(name)
+            if name == "PYTHONPATH":  # recipes put the checkout before what there is
+                value, ours = _without_repeats(value), _without_repeats(ours)
             known = (ours, self.added.get(name, ours))
             if name not in CHANGEABLE and AT_START.match(name) and value not in known:
                 return f"{name} is read at start"
@@ -129,6 +131,10 @@ def _warm_parser_of_options() -> None:
         parser = options.get_training_parser()
         line = ["data", "--arch=transformer", "--optimizer=adam", "--save-dir=/tmp/a_b-c.d/e"]
         convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, line))
+
+
+def _without_repeats(path: str | None) -> str | None:
+    return path and os.pathsep.join(dict.fromkeys(path.split(os.pathsep)))
 
 
 def _is_python(program: str) -> bool:
