@@ -192,8 +192,17 @@ def _start(command: list[str], environment: dict[str, str]) -> subprocess.Popen:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        env={**_own_environment(), "PYTHONPATH": str(ROOT), **environment},
     )
+
+
+def _own_environment() -> dict[str, str]:
+    """The environment of this process without what fairseq's iterators with workers leave there.
+
+    Read at start, it would keep every later program from starting warm.
+    """
+    left = {"PYTHONWARNINGS": "ignore:semaphore_tracker:UserWarning"}
+    return {name: value for name, value in os.environ.items() if left.get(name) != value}
 
 
 @functools.cache
@@ -233,7 +242,7 @@ def _server() -> Path:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **ONE_THREAD},
+            env={**_own_environment(), "PYTHONPATH": str(ROOT), **ONE_THREAD},
             start_new_session=True,  # Ctrl-C in a terminal is for pytest alone
         )
         atexit.register(_stop, server)

@@ -1,5 +1,6 @@
 """The warm server runs each program as a new interpreter would, without traces of earlier ones."""
 
+import inspect
 import os
 import re
 import shlex
@@ -11,6 +12,7 @@ import fairseq_commands
 import pytest
 import torch
 import warm_client
+from fairseq.data import iterators
 from fairseq_commands import ROOT, SMALL, USER_DIR, run, start, start_cold, write_data_bin
 
 from fairseq_struct.compat import load_state
@@ -95,6 +97,17 @@ def test_what_is_read_at_start_makes_a_real_process():
     assert output_of(less)[0].startswith("False")
     threads = "import torch; print(torch.get_num_threads())"
     assert output_of(start("python", "-c", threads, OMP_NUM_THREADS="2")) == ("2\n", 0)
+
+
+def test_neither_recipes_nor_fairseqs_iterators_keep_programs_from_starting_warm(monkeypatch):
+    (set_by_fairseq,) = set(re.findall(
+        r'os.environ\["(PYTHONWARNINGS)"\] = "(.*?)"', inspect.getsource(iterators)
+    ))  # fmt: skip
+    fairseq_commands._socket()  # the server was started before
+    monkeypatch.setenv(*set_by_fairseq)
+    say = "import sys; print('fairseq' in sys.modules)"
+    twice = os.pathsep.join(2 * [str(ROOT)])
+    assert output_of(start("python", "-c", say, PYTHONPATH=twice)) == ("True\n", 0)
 
 
 def test_fairseq_says_the_same_warm_and_cold():
