@@ -33,6 +33,7 @@ prepare "$prepared" penn_treebank lm "$2"
 for seed in "${seeds[@]}"; do
     train_masked udgn "direction/$row" "$prepared/data-bin" 4096 "${part[@]}" \
         --treebank "$(realpath "$3")"
-    score "$here/score.py" "$row DATA TREES" --experiment direction --variant "$row" \
+    score "$here/score.py" "$row DATA TREES" --experiment direction \
+        --variant "$row$([ "$epochs" = 10 ] || echo ", $epochs epochs")" \
         --run "$folder" --trees "$3" --data "Penn Treebank"
 done
