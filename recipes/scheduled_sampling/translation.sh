@@ -65,8 +65,8 @@ mix_of() {
                 "$(half_at $(((decay_end - warmup) / 2)))" --schedule-warmup-updates "$warmup")
             ;;
         confidence)
-            mix+=(--mix argmax --replacement confidence
-                --criterion scheduled_sampling_cross_entropy)
+            mix=(--mix argmax --replacement confidence --criterion scheduled_sampling_cross_entropy
+                --no-schedule-end-update --schedule-warmup-updates "$warmup")
             ;;
         three_passes) mix+=(--mix top_k --decoder-passes 3) ;;
         *) mix_of_table "$name" ;;

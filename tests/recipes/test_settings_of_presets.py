@@ -4,9 +4,11 @@ import os
 import subprocess
 
 import pytest
+from fairseq import options as fairseq_options
 from fairseq_commands import REAL, ROOT
 
-from fairseq_struct import presets
+from fairseq_struct import plugin, presets
+from fairseq_struct.models.shared import scheduled_sampling_options
 
 # In place of programs that prepare, train, translate and score.
 PROGRAMS = {
@@ -40,6 +42,9 @@ RUNS = [
      "scheduled_sampling_transformer_cpu", {"schedule-end-update", "max-update"}),
     ("scheduled_sampling/multi30k_en_de three_passes .", PAPER,
      "scheduled_sampling_transformer_cpu", {"decoder-passes"}),
+    ("scheduled_sampling/multi30k_en_de_base top_k .", PAPER, "scheduled_sampling_transformer",
+     {"schedule-end-update", "max-update", "warmup-updates", "dropout", "validate-interval",
+      "save-interval"}),
     # Its text has no byte pairs, and this recipe says so by empty options.
     ("scheduled_sampling/synthetic top_k", PAPER, "scheduled_sampling_transformer_tiny", set()),
     ("latent_clusters/table spigot_ce",
@@ -154,3 +159,19 @@ def test_recipe_and_preset_agree(command, settings, name, differ, options_of):
     assert {k: v for k, v in mine.items() if k not in left_out} == {
         k: v for k, v in theirs.items() if k not in left_out
     }
+
+
+@pytest.mark.parametrize(
+    "variant",
+    ["teacher_forcing", "gumbel_softmax_10_grad", "inverse_sigmoid", "confidence", "three_passes"],
+)
+def test_the_options_of_a_variant_go_together(variant, options_of):
+    plugin.load()
+    trunk_and_branch = options_of(f"scheduled_sampling/multi30k_en_de {variant} .", PAPER)
+    assert len(trunk_and_branch) == 2
+    for options in trunk_and_branch:
+        words = [word for name, value in options.items() for word in (f"--{name}", value) if word]
+        parser = fairseq_options.get_training_parser()
+        args = fairseq_options.parse_args_and_arch(parser, ["data", *words])
+        scheduled_sampling_options.schedule_from_options(args)
+        scheduled_sampling_options.check_options(args, 10_000)
