@@ -99,6 +99,18 @@ mix_of_table() {
     mix+=(--mix "$name")
 }
 
+# name_criterion CHECKPOINT : let it go on with the criterion of confidence. fairseq goes on with the same
+# criterion only, by its name in the checkpoint; neither has anything to restore.
+name_criterion() {
+    python -c '
+import sys, torch
+from fairseq_struct.compat import load_state
+checkpoint = load_state(sys.argv[1])
+checkpoint["optimizer_history"][-1]["criterion_name"] = "ScheduledSamplingCrossEntropyCriterion"
+torch.save(checkpoint, sys.argv[1])
+' "$1"
+}
+
 # run VARIANT [DATA] : train one row, translate, score, print the scores, append the record.
 run() {
     local variant=${1:-} source=${2:-}
@@ -134,6 +146,7 @@ train_translate_score() {
                 "${training[@]}" "${gold_words[@]}" --disable-validation --no-eval-bleu
             mkdir -p "$branch"
             cp "$trunk/checkpoint_last.pt" "$branch/copied.pt"
+            [ "$variant" != confidence ] || name_criterion "$branch/copied.pt"
             mv "$branch/copied.pt" "$branch/checkpoint_last.pt"
         fi
     } 9>"$out/.lock"

@@ -206,8 +206,8 @@ def test_the_recipe_goes_from_nothing_to_bleu(tmp_path):
     """The main job end to end: generate a corpus, binarise, train, translate, score."""
     recipe = ROOT / "recipes/scheduled_sampling/synthetic.sh"
     size = {"UPDATES": "60", "WARMUP": "40", "DECAY_END": "100"}
-    process = start("bash", "-c", SMALL_RECIPE, recipe, "top_k", OUT=str(tmp_path), RECORD="0",
-                    THREADS="1", **size)  # fmt: skip
+    settings = {"OUT": str(tmp_path), "RECORD": "0", "THREADS": "1", **size}
+    process = start("bash", "-c", SMALL_RECIPE, recipe, "top_k", **settings)
     output = process.communicate()[0]
     assert process.returncode == 0, output
     *_, last, lengths = output.strip().splitlines()
@@ -230,6 +230,11 @@ def test_the_recipe_goes_from_nothing_to_bleu(tmp_path):
                  for place in (folder, tmp_path / "data" / "raw")]  # fmt: skip
         assert len(texts[0]) == len(texts[1]) == 40 and len(set(texts[0])) > 1
         assert f"{sacrebleu.corpus_bleu(texts[0], [texts[1]]).score:.2f}" == printed
+    # Another criterion goes on from the same warm-up.
+    process = start("bash", "-c", SMALL_RECIPE, recipe, "confidence", **settings)
+    output = process.communicate()[0]
+    assert process.returncode == 0 and "synthetic confidence: bleu_dev" in output, output
+    assert "40 of 40" not in output
 
 
 def test_an_unknown_variant_is_refused_before_work_starts(tmp_path):
