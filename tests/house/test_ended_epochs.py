@@ -56,14 +56,24 @@ def epochs_of(task, numbers):
     )  # fmt: skip
 
 
+def consumers():
+    return {one for one in threading.enumerate() if isinstance(one, BackgroundConsumer)}
+
+
+@pytest.fixture
 def join_threads():
-    for thread in threading.enumerate():
-        if isinstance(thread, BackgroundConsumer):
+    """Waits for the threads of this test alone: that of an epoch which was left never ends."""
+    of_others = consumers()
+
+    def join():
+        for thread in consumers() - of_others:
             thread.join()
+
+    return join
 
 
 @pytest.mark.parametrize("offset", [0, 2])
-def test_no_process_is_left_by_an_epoch(task, offset):
+def test_no_process_is_left_by_an_epoch(task, offset, join_threads):
     epochs = epochs_of(task, Numbers())
     epochs.load_state_dict({"epoch": 1, "iterations_in_epoch": offset, "shuffle": False})
     before = set(multiprocessing.active_children())
@@ -72,7 +82,7 @@ def test_no_process_is_left_by_an_epoch(task, offset):
     assert set(multiprocessing.active_children()) == before
 
 
-def test_epochs_of_the_same_batches_share_a_process(task):
+def test_epochs_of_the_same_batches_share_a_process(task, join_threads):
     numbers = SameNumbers()
     before, seen = set(multiprocessing.active_children()), []
     for _ in range(2):
@@ -84,7 +94,7 @@ def test_epochs_of_the_same_batches_share_a_process(task):
     assert len(seen[0]) == 1 and seen[1] == seen[0]
 
 
-def test_no_process_is_left_by_windows_of_a_text(task, tmp_path):
+def test_no_process_is_left_by_windows_of_a_text(task, tmp_path, join_threads):
     dictionary = Dictionary()
     options = argparse.Namespace(data=str(tmp_path), tokens_per_sample=4, seed=1)
     owner = RecurrentLanguageModelingTask(options, dictionary)
