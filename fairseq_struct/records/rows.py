@@ -11,6 +11,8 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.records.results import Result
 
 STDERR = "_stderr"  # suffix of a metric that is the standard error of the metric before it
+# Text that is cut at random places has a few batches more or fewer by seed, in as many epochs.
+SAME_UPDATES = 0.01
 _SEED = re.compile(r"\bseed \d+")
 
 
@@ -35,14 +37,18 @@ class Row:
         return tuple(sorted(item.seed for item in self.results))
 
     @property
-    def updates(self) -> int:
-        """Training updates of each record."""
-        return self.results[0].updates
+    def updates(self) -> str:
+        """Training updates of a record as text; if they differ by seed, the least and the most."""
+        numbers = sorted({item.updates for item in self.results})
+        return " to ".join(f"{number:,}" for number in dict.fromkeys((numbers[0], numbers[-1])))
 
     @property
-    def minutes(self) -> float:
-        """Mean training time in minutes."""
-        return statistics.mean(item.minutes for item in self.results)
+    def minutes(self) -> dict[str, float]:
+        """Mean training time in minutes, by device; processors of one make are one device."""
+        times: dict[str, list[float]] = {}
+        for item in self.results:
+            times.setdefault(item.device.split(",")[0], []).append(item.minutes)
+        return {device: statistics.mean(found) for device, found in times.items()}
 
     @property
     def data(self) -> str:
@@ -78,12 +84,18 @@ class Row:
 
 
 def rows_of(results: Iterable[Result]) -> list[Row]:
-    """Group the records of one experiment into rows, in the order of their first records."""
-    groups: dict[tuple, list[Result]] = {}
+    """Group the records of one experiment into rows, in the order of their first records.
+
+    Seeds of a variant are one row if scale and data agree and updates differ by at most 1 %.
+    """
+    groups: list[list[Result]] = []
     for item in results:
-        key = item.variant, item.updates, item.scale, _without_seeds(item.data)
-        groups.setdefault(key, []).append(item)
-    return [Row(tuple(group)) for group in groups.values()]
+        group = next((group for group in groups if _is_a_seed_of(item, group)), None)
+        if group is None:
+            groups.append([item])
+        else:
+            group.append(item)
+    return [Row(tuple(group)) for group in groups]
 
 
 def rows_by_variant(results: Iterable[Result]) -> dict[str, Row]:
@@ -121,6 +133,16 @@ def in_words(row: Row) -> str:
 def shared(texts: Sequence[str]) -> str:
     """Join texts; a part between semicolons that several texts share appears once."""
     return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
+
+
+def _is_a_seed_of(item: Result, group: Sequence[Result]) -> bool:
+    first = group[0]
+    return (
+        (item.variant, item.scale) == (first.variant, first.scale)
+        and _without_seeds(item.data) == _without_seeds(first.data)
+        and abs(item.updates - first.updates) <= SAME_UPDATES * first.updates
+        and (item.updates == first.updates or item.seed not in {one.seed for one in group})
+    )
 
 
 def _without_seeds(data: str) -> str:

@@ -113,9 +113,11 @@ def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
         share("seeds", list(map(str, counts)), f"{spread} {{}} seeds")
     elif not summed_up:  # else Result.data names the seeds
         share("seed", [str(row.seeds[0]) for row in rows], "seed {}")
-    share("updates", [f"{row.updates:,}" for row in rows], "{} updates")
-    if any(row.minutes >= 0.5 for row in rows):
-        share("minutes", [f"{row.minutes:.0f}" for row in rows], "{} minutes")
+    share("updates", [row.updates for row in rows], "{} updates")
+    times = [list(row.minutes.values()) for row in rows]
+    if any(minutes >= 0.5 for found in times for minutes in found):
+        name = "minutes" if max(map(len, times)) == 1 else "minutes, by device"
+        share(name, [" / ".join(f"{one:.0f}" for one in found) for found in times], f"{{}} {name}")
     return phrases, columns
 
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import torch
+
 from fairseq_struct.errors import InputError, report_plainly
 from fairseq_struct.evaluation.syntactic import ROWS
 from fairseq_struct.inference import load_language_model, made_by
@@ -20,8 +22,9 @@ def main():
     name = type(load_language_model(args.checkpoint).model).cell
     made = made_by(args.checkpoint)
     command = [sys.executable, "-m", "fairseq_struct.cli.main", "syneval"]
+    device = ["--device", "cuda"] if torch.cuda.is_available() else []  # that of the training
     done = subprocess.run(
-        [*command, args.checkpoint, args.sets, "--json"], capture_output=True, text=True
+        [*command, args.checkpoint, args.sets, "--json", *device], capture_output=True, text=True
     )
     if done.returncode:
         raise InputError(done.stderr.strip().splitlines()[-1].removeprefix("error: "))

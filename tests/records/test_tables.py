@@ -1,39 +1,20 @@
-"""Tables made from records: rows over seeds, narrow forms, marked places, the index."""
+"""Tables made from records: narrow forms, marked places, the index."""
 
 from pathlib import Path
 
 import pytest
+from toy_records import grid, result
 
 from fairseq_struct.cli.main import main
 from fairseq_struct.errors import InputError
 from fairseq_struct.records.experiments import read_experiments
 from fairseq_struct.records.marked_tables import fill_tables, marked_files, table_of
 from fairseq_struct.records.paper_values import paper_values, published_only
-from fairseq_struct.records.results import Result, append_result, read_results, results_of
-from fairseq_struct.records.rows import in_words, rows_of
+from fairseq_struct.records.results import append_result, read_results, results_of
 from fairseq_struct.records.tables import WIDEST, markdown_table
 
 ROOT = Path(__file__).resolve().parents[2]
 RECIPES = ROOT / "recipes"
-
-
-def result(variant="top_k", **changes):
-    values = {
-        "experiment": "toy",
-        "variant": variant,
-        "metrics": {"bleu_dev": 30.5, "bleu_test": 29.25},
-        "data": "toy data",
-        "device": "a processor, 1 thread",
-        "updates": 10,
-        "command": f"recipes/toy.sh {variant} DATA",
-    }
-    return Result(**{**values, **changes})
-
-
-def grid(table):
-    """The cells of each line of a table."""
-    lines = [line for line in table.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
 def test_a_row_for_each_variant_with_the_papers_value_in_brackets():
@@ -63,49 +44,6 @@ def test_rows_of_the_paper_that_are_not_rebuilt_stand_below_ours(tmp_path):
     rows = {row[0]: row[1:] for row in grid(table)}
     assert rows[""] == ["`a`", "`b`", "Somebody (2019)"]
     assert rows["bleu_test"][2] == "(33.00)" and rows["minutes"] == ["3", "4", ""]
-
-
-def test_rows_that_differ_by_seed_alone_are_one_with_mean_and_deviation():
-    scores = {1: 30.0, 2: 32.0, 3: 37.0}
-    results = [
-        result(metrics={"bleu": score}, seed=seed, command=f"SEED='{seed}' recipes/toy.sh top_k")
-        for seed, score in scores.items()
-    ]
-    (row,) = rows_of(results)
-    assert row.seeds == (1, 2, 3)
-    assert row.ours("bleu") == "33.00 ± 3.61"  # sqrt((9 + 1 + 16) / 2)
-    table = markdown_table([*results, result("b", metrics={"bleu": 1.0})])
-    assert "mean ± standard deviation over seeds; 10 updates" in table
-    assert [line[1:] for line in grid(table) if line[0] in ("bleu", "seeds")] == [
-        ["33.00 ± 3.61", "1.00"], ["3", "1"]
-    ]  # fmt: skip
-    assert "`SEED=SEED recipes/toy.sh VARIANT`" in table
-    assert "deviation over 3 seeds; 10 updates" in markdown_table(results)
-
-
-@pytest.mark.parametrize("change", [{"updates": 20}, {"scale": "paper"}, {"data": "other data"}])
-def test_runs_of_another_setting_keep_their_own_row(change):
-    assert [row.seeds for row in rows_of([result(), result(seed=2, **change)])] == [(1,), (2,)]
-
-
-def test_seeds_of_the_models_that_were_measured_are_seeds_too():
-    texts = [f"trees; a_model, seed {seed}, 5 updates" for seed in (1, 2)]
-    results = [result(data=text, seed=seed) for seed, text in enumerate(texts, start=1)]
-    (row,) = rows_of(results)
-    assert row.data == "trees; a_model, several seeds, 5 updates"
-    assert rows_of(results[:1])[0].data == texts[0]
-
-
-def test_a_record_over_several_runs_has_its_error_in_the_cell():
-    metrics = {"accuracy": 80.0, "accuracy_stderr": 0.5, "lost_stderr": 1.0}
-    paper = {"accuracy": 82.0, "accuracy_stderr": 0.25}
-    row = rows_of([result(metrics=metrics, paper=paper)])[0]
-    assert row.metrics == ["accuracy", "lost_stderr"]
-    assert row.cell("accuracy") == "80.00 ± 0.50 (82.00 ± 0.25)"
-    assert in_words(row) == (
-        "toy top_k: accuracy 80.00 ± 0.50  lost_stderr 1.00  (paper: accuracy 82.00 ± 0.25)"
-    )
-    assert "seed" not in markdown_table([result(metrics=metrics)])  # the data names the seeds
 
 
 def test_what_is_constant_goes_into_the_sentence():
