@@ -8,7 +8,7 @@ from fairseq_struct.records.results import Result
 _SEED = re.compile(r"(\bSEED=|--seed )('?)\d+\2(?!\S)")
 _SEEDS = re.compile(r"\bSEEDS=(\d+(?!\S)|'\d+( \d+)*')")
 _NUMBERED = re.compile(r"(?<![A-Za-z0-9])k(\d)(?![A-Za-z0-9])")  # k1; k1_random_order
-_ENVIRONMENT = re.compile(r"^(?:[A-Z_]+=(?:'[^']*'|\S*) )+")
+_SEED_SETTING = re.compile(r"\bSEEDS?=('[^']*'|\S*) ")
 
 
 def command_of(results: Sequence[Result]) -> str:
@@ -24,16 +24,16 @@ def command_of(results: Sequence[Result]) -> str:
 def other_commands(results: Sequence[Result]) -> dict[str, list[str]]:
     """Variants that another command than :func:`command_of` makes, by that command.
 
-    Settings in the environment may differ from row to row. Benchmarks, which train nothing, have
+    Rows may differ in the seeds that their commands name. Benchmarks, which train nothing, have
     none: they append rows by options of one command.
     """
     if not any(item.updates for item in results):
         return {}
-    first = _without_environment(command_of(results))
+    first = _without_seeds(command_of(results))
     others: dict[str, dict[str, None]] = {}
     for item in results:
         command = _pattern(item, results)
-        if _without_environment(command) != first:
+        if _without_seeds(command) != first:
             others.setdefault(command, {})[item.variant] = None
     return {command: list(variants) for command, variants in others.items()}
 
@@ -56,5 +56,5 @@ def _pattern(result: Result, results: Sequence[Result]) -> str:
     return command
 
 
-def _without_environment(command: str) -> str:
-    return _ENVIRONMENT.sub("", command)
+def _without_seeds(command: str) -> str:
+    return _SEED_SETTING.sub("", command)
