@@ -14,6 +14,7 @@ STDERR = "_stderr"  # suffix of a metric that is the standard error of the metri
 # Text that is cut at random places has a few batches more or fewer by seed, in as many epochs.
 SAME_UPDATES = 0.01
 _SEED = re.compile(r"\bseed \d+")
+_UPDATES = re.compile(r"(?<=several seeds), \d+ updates")
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,14 @@ class Row:
 
     @property
     def data(self) -> str:
-        """The data in words; if the records differ, "seed N" becomes "several seeds"."""
+        """The data in words; if the records differ, "seed N" becomes "several seeds".
+
+        Updates after it are left out if they differ, too.
+        """
         texts = {item.data for item in self.results}
-        return texts.pop() if len(texts) == 1 else _without_seeds(self.results[0].data)
+        if len(texts) > 1:
+            texts = {_without_seeds(text) for text in texts}
+        return texts.pop() if len(texts) == 1 else _UPDATES.sub("", texts.pop())
 
     @property
     def metrics(self) -> list[str]:
@@ -139,10 +145,14 @@ def _is_a_seed_of(item: Result, group: Sequence[Result]) -> bool:
     first = group[0]
     return (
         (item.variant, item.scale) == (first.variant, first.scale)
-        and _without_seeds(item.data) == _without_seeds(first.data)
+        and _data_of_a_row(item) == _data_of_a_row(first)
         and abs(item.updates - first.updates) <= SAME_UPDATES * first.updates
         and (item.updates == first.updates or item.seed not in {one.seed for one in group})
     )
+
+
+def _data_of_a_row(item: Result) -> str:
+    return _UPDATES.sub("", _without_seeds(item.data))
 
 
 def _without_seeds(data: str) -> str:

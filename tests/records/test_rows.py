@@ -52,6 +52,9 @@ def test_seeds_of_the_models_that_were_measured_are_seeds_too():
     results = [result(data=text, seed=seed) for seed, text in enumerate(texts, start=1)]
     (row,) = rows_of(results)
     assert row.data == "trees; a_model, several seeds, 5 updates"
+    longer = result(data="trees; a_model, seed 3, 6 updates", seed=3)
+    (row,) = rows_of([*results, longer])
+    assert row.data == "trees; a_model, several seeds"
     assert rows_of(results[:1])[0].data == texts[0]
 
 
