@@ -74,6 +74,8 @@ def main():
     args.data = args.data or f"Craft, option {args.option} drawn anew"
     pairs = zip(*(runs_in(each, args.seeds) for each in (args.model, args.retrained)), strict=True)
     rows = [record_of(old, new, args.option, args.episodes) for old, new in pairs]
+    for row in rows:  # a mean would hide whether the options stand for subtasks
+        row["variant"] = f"{args.variant}, seed {row['seed']}"
     publish(args, rows, folder=Path(__file__).parent)
 
 

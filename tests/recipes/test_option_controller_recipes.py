@@ -75,7 +75,7 @@ def test_options_are_learned_once_reused_tried_alone_and_repaired(tmp_path):
     assert rows == ["option_a", "option_c", "option_d", "ocn"] and "success_other_most" in said
     few = {"RETRAINING_DEMONSTRATIONS": "5", "RETRAINING_UPDATES": "1"}
     status, said = run(out, "retrain_option", **TINY, **few)
-    assert status == 0 and "s1_retrained_option ocn: option_before " in said, said
+    assert status == 0 and "s1_retrained_option ocn, seed 1: option_before " in said, said
     (retrained,) = out.glob("imitation/ac_cd_da/*.retrained_2.*/seed_1/checkpoint_last.pt")
     before, after = (
         torch.load(path, weights_only=False)["model"]
