@@ -1,6 +1,7 @@
 """Commands that make the rows of a table, as its caption shows them."""
 
 import re
+import shlex
 from collections.abc import Sequence
 
 from fairseq_struct.records.results import Result
@@ -8,7 +9,7 @@ from fairseq_struct.records.results import Result
 _SEED = re.compile(r"(\bSEED=|--seed )('?)\d+\2(?!\S)")
 _SEEDS = re.compile(r"\bSEEDS=(\d+(?!\S)|'\d+( \d+)*')")
 _NUMBERED = re.compile(r"(?<![A-Za-z0-9])k(\d)(?![A-Za-z0-9])")  # k1; k1_random_order
-_SEED_SETTING = re.compile(r"\bSEEDS?=('[^']*'|\S*) ")
+_SEEDS_NAMED = re.compile(r"\bSEEDS?=('[^']*'|\S*)(?!\S)|--seed \S+")
 
 
 def command_of(results: Sequence[Result]) -> str:
@@ -29,11 +30,11 @@ def other_commands(results: Sequence[Result]) -> dict[str, list[str]]:
     """
     if not any(item.updates for item in results):
         return {}
-    first = _without_seeds(command_of(results))
+    first = _settings(command_of(results))
     others: dict[str, dict[str, None]] = {}
     for item in results:
         command = _pattern(item, results)
-        if _without_seeds(command) != first:
+        if _settings(command) != first:
             others.setdefault(command, {})[item.variant] = None
     return {command: list(variants) for command, variants in others.items()}
 
@@ -56,5 +57,6 @@ def _pattern(result: Result, results: Sequence[Result]) -> str:
     return command
 
 
-def _without_seeds(command: str) -> str:
-    return _SEED_SETTING.sub("", command)
+def _settings(command: str) -> list[str]:
+    """The words of a command in an order of their own, without those that name seeds."""
+    return sorted(shlex.split(_SEEDS_NAMED.sub("", command)))

@@ -1,4 +1,4 @@
-"""Rows of tables: records that differ only by seed become one row, with mean and deviation."""
+"""Rows of tables: the seeds of a variant become one row, with mean and deviation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STDERR = "_stderr"  # suffix of a metric that is the standard error of the metri
 # Text that is cut at random places has a few batches more or fewer by seed, in as many epochs.
 SAME_UPDATES = 0.01
 _SEED = re.compile(r"\bseed \d+")
-_UPDATES = re.compile(r"(?<=several seeds), \d+ updates")
+_UPDATES = re.compile(r"(?<=several seeds), (\d+) updates")
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Row:
     """The records of one variant under one setting, of one seed or several.
 
     Attributes:
-        results: the records, which differ only by seed.
+        results: the records, which :func:`rows_of` takes for seeds of one setting.
     """
 
     results: tuple[Result, ...]
@@ -45,10 +45,11 @@ class Row:
 
     @property
     def minutes(self) -> dict[str, float]:
-        """Mean training time in minutes, by device; processors of one make are one device."""
+        """Mean training time in minutes, by device; processors differ by their threads alone."""
         times: dict[str, list[float]] = {}
         for item in self.results:
-            times.setdefault(item.device.split(",")[0], []).append(item.minutes)
+            name, *more = item.device.split(", ")
+            times.setdefault(", ".join([name, *more[-1:]]), []).append(item.minutes)
         return {device: statistics.mean(found) for device, found in times.items()}
 
     @property
@@ -92,15 +93,17 @@ class Row:
 def rows_of(results: Iterable[Result]) -> list[Row]:
     """Group the records of one experiment into rows, in the order of their first records.
 
-    Seeds of a variant are one row if scale and data agree and updates differ by at most 1 %.
+    Records of a variant are one row if scale and data agree and their numbers of updates differ by
+    at most 1 %. The commands are not compared. Records of the same seed are one row only if their
+    updates are equal; where several rows fit, the one with the nearest number is taken.
     """
     groups: list[list[Result]] = []
     for item in results:
-        group = next((group for group in groups if _is_a_seed_of(item, group)), None)
-        if group is None:
-            groups.append([item])
+        fitting = [group for group in groups if _is_of_row(item, group)]
+        if fitting:
+            min(fitting, key=lambda group: abs(group[0].updates - item.updates)).append(item)
         else:
-            group.append(item)
+            groups.append([item])
     return [Row(tuple(group)) for group in groups]
 
 
@@ -141,18 +144,31 @@ def shared(texts: Sequence[str]) -> str:
     return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
 
 
-def _is_a_seed_of(item: Result, group: Sequence[Result]) -> bool:
-    first = group[0]
-    return (
-        (item.variant, item.scale) == (first.variant, first.scale)
-        and _data_of_a_row(item) == _data_of_a_row(first)
-        and abs(item.updates - first.updates) <= SAME_UPDATES * first.updates
-        and (item.updates == first.updates or item.seed not in {one.seed for one in group})
+def _is_of_row(item: Result, row: Sequence[Result]) -> bool:
+    same_setting = (item.variant, item.scale, _without_numbers(item.data)) == (
+        row[0].variant, row[0].scale, _without_numbers(row[0].data)
+    )  # fmt: skip
+    if not same_setting:
+        return False
+    lengths = _updates_of(item)
+    others = [_updates_of(one) for one in row]
+    near = all(
+        _near(mine, theirs) for other in others for mine, theirs in zip(lengths, other, strict=True)
     )
+    return near and (lengths in others or item.seed not in {one.seed for one in row})
 
 
-def _data_of_a_row(item: Result) -> str:
-    return _UPDATES.sub("", _without_seeds(item.data))
+def _near(one: int, other: int) -> bool:
+    return abs(one - other) <= SAME_UPDATES * min(one, other)
+
+
+def _updates_of(item: Result) -> tuple[int, ...]:
+    """Updates of the training, and of the models that were measured, as the data tell them."""
+    return item.updates, *map(int, _UPDATES.findall(_without_seeds(item.data)))
+
+
+def _without_numbers(data: str) -> str:
+    return _UPDATES.sub("", _without_seeds(data))
 
 
 def _without_seeds(data: str) -> str:

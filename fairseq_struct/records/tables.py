@@ -31,11 +31,12 @@ def markdown_table(
 ) -> str:
     """Make the tables of one experiment's records.
 
-    Records that differ only by seed are one row. A sentence above the tables gives what all rows
-    have in common; it also says that the paper's values are in brackets. Variants are rows, or
-    columns if that is narrower. Several quantities measured at the same numbers (NAME_10, NAME_20,
-    …) get one table each, and so does one of them if the table would be too wide. Without such
-    quantities, seeds, updates and minutes have a table of their own then.
+    Seeds of one setting are one row (:func:`~fairseq_struct.records.rows.rows_of`). A sentence
+    above the tables gives what all rows have in common; it also says that the paper's values are
+    in brackets. Variants are rows, or columns if that is narrower. Several quantities measured at
+    the same numbers (NAME_10, NAME_20, …) get one table each, and so does one of them if the table
+    would be too wide. Without such quantities, seeds, updates and minutes have a table of their own
+    then.
 
     Args:
         results: records of one experiment, in the order of the variants.
@@ -114,11 +115,19 @@ def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
     elif not summed_up:  # else Result.data names the seeds
         share("seed", [str(row.seeds[0]) for row in rows], "seed {}")
     share("updates", [row.updates for row in rows], "{} updates")
-    times = [list(row.minutes.values()) for row in rows]
-    if any(minutes >= 0.5 for found in times for minutes in found):
-        name = "minutes" if max(map(len, times)) == 1 else "minutes, by device"
-        share(name, [" / ".join(f"{one:.0f}" for one in found) for found in times], f"{{}} {name}")
+    devices = dict.fromkeys(device for row in rows for device in row.minutes)
+    several = any(len(row.minutes) > 1 for row in rows)
+    for device in devices if several else [None]:
+        times = [_minutes(row, device) for row in rows]
+        if any(minutes >= 0.5 for minutes in times if minutes is not None):
+            name = f"minutes ({device})" if several else "minutes"
+            share(name, ["" if one is None else f"{one:.0f}" for one in times], f"{{}} {name}")
     return phrases, columns
+
+
+def _minutes(row: Row, device: str | None) -> float | None:
+    """Minutes on a device, or on the only one; None: the row has no run there."""
+    return next(iter(row.minutes.values())) if device is None else row.minutes.get(device)
 
 
 def _by_quantity(columns: Sequence[Column]) -> list[tuple[str, list[Column]]]:

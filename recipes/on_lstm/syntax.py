@@ -22,7 +22,8 @@ def main():
     name = type(load_language_model(args.checkpoint).model).cell
     made = made_by(args.checkpoint)
     command = [sys.executable, "-m", "fairseq_struct.cli.main", "syneval"]
-    device = ["--device", "cuda"] if torch.cuda.is_available() else []  # that of the training
+    # The record names this device.
+    device = ["--device", "cuda"] if torch.cuda.is_available() else []
     done = subprocess.run(
         [*command, args.checkpoint, args.sets, "--json", *device], capture_output=True, text=True
     )

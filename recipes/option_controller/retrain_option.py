@@ -46,8 +46,8 @@ def refuse_changes(old, new, option: int, run: Path):
             raise InputError(f"{run}: {name} has changed, but only option {option} was to learn")
 
 
-def record_of(old: Path, new: Path, option: int, episodes: int) -> dict:
-    """Fields of the record of a retraining."""
+def record_of(variant: str, old: Path, new: Path, option: int, episodes: int) -> dict:
+    """Fields of the record of a retraining, whose variant names the seed, too."""
     before, after = player(old), player(new)
     refuse_changes(before, after, option, new)
     subtask, tasks = subtask_of(before, option, episodes), after.tasks
@@ -61,7 +61,7 @@ def record_of(old: Path, new: Path, option: int, episodes: int) -> dict:
         for place, what in enumerate(("option", "task"))
         for when, found in scores.items()
     }
-    return {**training_of(new), "metrics": metrics}
+    return {**training_of(new), "variant": f"{variant}, seed {seed_of(new)}", "metrics": metrics}
 
 
 def main():
@@ -73,9 +73,7 @@ def main():
     args = parser.parse_args()
     args.data = args.data or f"Craft, option {args.option} drawn anew"
     pairs = zip(*(runs_in(each, args.seeds) for each in (args.model, args.retrained)), strict=True)
-    rows = [record_of(old, new, args.option, args.episodes) for old, new in pairs]
-    for row in rows:  # a mean would hide whether the options stand for subtasks
-        row["variant"] = f"{args.variant}, seed {row['seed']}"
+    rows = [record_of(args.variant, old, new, args.option, args.episodes) for old, new in pairs]
     publish(args, rows, folder=Path(__file__).parent)
 
 

@@ -45,7 +45,8 @@ def test_a_caption_names_the_rows_that_another_command_makes():
     table = markdown_table(
         [
             result("one", "SIZE=cpu recipes/toy.sh one DATA"),
-            result("two", "SEED=2 SIZE=cpu recipes/toy.sh two DATA"),
+            result("two", "SEED=2 SIZE='cpu' recipes/toy.sh two DATA"),
+            result("four", "SIZE=cpu SEEDS='2 3' recipes/toy.sh four DATA"),
             result("three", "SIZE=cpu LR=1 recipes/toy.sh three DATA"),
             result("left", "recipes/trivial.sh toy DATA", updates=0),
             result("right", "recipes/trivial.sh toy DATA", updates=0),

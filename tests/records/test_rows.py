@@ -31,20 +31,31 @@ def test_runs_of_another_setting_keep_their_own_row(change):
 
 
 def test_seeds_whose_epochs_have_a_few_updates_more_are_one_row():
-    runs = [result(seed=seed, updates=n) for seed, n in ((1, 1000), (2, 1009), (3, 995))]
+    runs = [result(seed=seed, updates=n) for seed, n in ((1, 1000), (2, 1004), (3, 998))]
     (row,) = rows_of(runs)
-    assert row.updates == "995 to 1,009" and row.seeds == (1, 2, 3)
-    assert "; 995 to 1,009 updates" in markdown_table(runs)
-    again = result(seed=1, updates=1001)  # not a further seed
-    assert [row.updates for row in rows_of([*runs, again])] == ["995 to 1,009", "1,001"]
+    assert row.updates == "998 to 1,004" and row.seeds == (1, 2, 3)
+    assert "; 998 to 1,004 updates" in markdown_table(runs)
+    assert len(rows_of([*runs, result(seed=4, updates=1009)])) == 2  # 1.1 % more than seed 3
+
+
+def test_a_run_joins_the_row_with_the_nearest_number_of_updates():
+    runs = [(1, 1000), (2, 1000), (1, 1005), (2, 1005), (3, 1005)]  # a setting and a longer one
+    found = rows_of([result(seed=seed, updates=updates) for seed, updates in runs])
+    assert [(row.seeds, row.updates) for row in found] == [((1, 2), "1,000"), ((1, 2, 3), "1,005")]
 
 
 def test_times_on_several_devices_are_not_averaged():
-    devices = {1: "a processor, avx2, 1 thread", 2: "a GPU", 3: "a GPU", 4: "a processor, 1 thread"}
-    minutes = {1: 50, 2: 2, 3: 4, 4: 70}
+    devices = {1: "a GPU", 2: "a core, avx2, 1 thread", 3: "a GPU", 4: "a core, 1 thread"}
+    minutes = {1: 2, 2: 50, 3: 4, 4: 70}
     runs = [result(seed=k, device=devices[k], minutes=minutes[k]) for k in devices]
-    assert "; 60 / 3 minutes, by device" in markdown_table(runs)
-    assert "; 3 minutes" in markdown_table(runs[1:3])
+    table = markdown_table([result("b", device="a core, 1 thread", minutes=9), *runs])
+    cells = {row[0]: row[1:] for row in grid(table)}
+    assert cells[""] == ["`b`", "`top_k`"]
+    assert cells["minutes (a core, 1 thread)"] == ["9", "60"]
+    assert cells["minutes (a GPU)"] == ["", "3"]
+    assert "; 3 minutes" in markdown_table([runs[0], runs[2]])
+    threads = [result(device="a core, 1 thread"), result(seed=2, device="a core, 8 threads")]
+    assert len(rows_of(threads)[0].minutes) == 2
 
 
 def test_seeds_of_the_models_that_were_measured_are_seeds_too():
@@ -52,10 +63,11 @@ def test_seeds_of_the_models_that_were_measured_are_seeds_too():
     results = [result(data=text, seed=seed) for seed, text in enumerate(texts, start=1)]
     (row,) = rows_of(results)
     assert row.data == "trees; a_model, several seeds, 5 updates"
-    longer = result(data="trees; a_model, seed 3, 6 updates", seed=3)
-    (row,) = rows_of([*results, longer])
-    assert row.data == "trees; a_model, several seeds"
-    assert rows_of(results[:1])[0].data == texts[0]
+    texts = [f"trees; a_model, seed {k}, {n} updates" for k, n in ((1, 1000), (2, 1005))]
+    results = [result(data=text, seed=k) for k, text in enumerate(texts, start=1)]
+    assert [row.data for row in rows_of(results)] == ["trees; a_model, several seeds"]
+    longer = result(data="trees; a_model, seed 3, 12000 updates", seed=3)
+    assert [row.seeds for row in rows_of([*results, longer])] == [(1, 2), (3,)]
 
 
 def test_a_record_over_several_runs_has_its_error_in_the_cell():
