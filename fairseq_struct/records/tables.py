@@ -181,11 +181,12 @@ def _with_values(
 def _narrower(variants: Column, columns: Sequence[Column]) -> list[str]:
     """The narrower table: with a row for each variant, or with a row for each column.
 
-    One with a row for each column is cut into tables of fewer variants if it is too wide.
+    One with a row for each variant must have at most ``WIDEST`` cells in a line. One with a row for
+    each column is cut into tables of fewer variants if it is too wide.
     """
     grid = [[column.name, *column.cells] for column in (variants, *columns)]
     upright = [list(line) for line in zip(*grid, strict=True)]
-    if _width(upright) <= _width(grid):
+    if _width(upright) <= _width(grid) and len(upright[0]) <= WIDEST:
         return _lines(upright)
     count = len(upright) - 1
     most = ceil(count / ceil(count / (WIDEST - 1)))

@@ -1,6 +1,7 @@
 """Text for language models from several English corpora, which knows the words of the test sets.
 
-The ON-LSTM paper's models of table 3 were trained on 90 million words of Wikipedia. This text has 1.8 million, of the Penn Treebank, Multi30k, SNLI's small sets, the Tanaka corpus and UD
+The ON-LSTM paper's models of table 3 were trained on 90 million words of Wikipedia. This text has
+1.8 million, of the Penn Treebank, Multi30k, SNLI's small sets, the Tanaka corpus and UD
 English-ParTUT. It looks like Mikolov's text of the Penn Treebank: lower-cased, without punctuation,
 numbers are ``N``, and words that the training text has only once are ``<unk>``. As in the text of
 Marvin and Linzen (2018), the order of the sentences is random.

@@ -111,6 +111,12 @@ def test_many_variants_with_many_metrics_are_in_tables_of_fewer_variants():
     assert [line[0] for line in lines].count("only") == 1  # no line without a value
 
 
+def test_a_row_for_each_variant_has_at_most_nine_cells():
+    metrics = {f"{what}_score": 100.0 for what in "abcdefghi"}
+    (header, *_) = grid(markdown_table([result(f"variant_{k}", metrics=metrics) for k in range(8)]))
+    assert header == ["", *(f"`variant_{k}`" for k in range(8))]
+
+
 def test_no_committed_table_is_wide():
     for path in marked_files(RECIPES):
         for line in grid(path.read_text()):
