@@ -4,7 +4,7 @@ The first is figure 12 of Shen's thesis, the second has the numbers of its table
 """
 
 import argparse
-from collections import defaultdict
+from collections import Counter, defaultdict
 from operator import attrgetter
 from pathlib import Path
 
@@ -52,8 +52,9 @@ def main():
         axes.fill_between(rates, lowest, highest, alpha=0.2, color=COLOURS[name], linewidth=0)
     axes.set_xlabel(AXES[args.experiment])
     axes.set_ylabel("attachment score (%)")
-    seeds = {row.seed for row in rows}
-    axes.set_title(f"{rows[0].data.split(';')[0]}, {len(seeds)} seed{'s' * (len(seeds) > 1)}",
+    counts = sorted(Counter(row.variant for row in rows).values())
+    seeds = f"{counts[0]} to {counts[-1]}" if counts[0] < counts[-1] else counts[-1]
+    axes.set_title(f"{rows[0].data.split(';')[0]}, {seeds} seed{'s' * (counts[-1] > 1)}",
                    fontsize=9)  # fmt: skip
     axes.legend()
     figure.savefig(args.figure, dpi=150)
