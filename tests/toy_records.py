@@ -4,6 +4,7 @@ from fairseq_struct.records.results import Result
 
 
 def result(variant="top_k", **changes):
+    """A record, with other fields where ``changes`` names them."""
     values = {
         "experiment": "toy",
         "variant": variant,

@@ -45,7 +45,7 @@ class Row:
 
     @property
     def minutes(self) -> dict[str, float]:
-        """Mean training time in minutes, by device; processors differ by their threads alone."""
+        """Mean training time in minutes, by device; of a processor, name and threads count."""
         times: dict[str, list[float]] = {}
         for item in self.results:
             name, *more = item.device.split(", ")
@@ -152,9 +152,7 @@ def _is_of_row(item: Result, row: Sequence[Result]) -> bool:
         return False
     lengths = _updates_of(item)
     others = [_updates_of(one) for one in row]
-    near = all(
-        _near(mine, theirs) for other in others for mine, theirs in zip(lengths, other, strict=True)
-    )
+    near = all(len(lengths) == len(other) and all(map(_near, lengths, other)) for other in others)
     return near and (lengths in others or item.seed not in {one.seed for one in row})
 
 

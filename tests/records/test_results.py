@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from toy_records import result
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.bleu import corpus_bleu
 from fairseq_struct.processor import vector_instructions
 from fairseq_struct.records.results import (
-    Result,
     append_result,
     benchmark_name,
     device_name,
@@ -17,19 +17,6 @@ from fairseq_struct.records.results import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def result(variant="top_k", **changes):
-    values = {
-        "experiment": "toy",
-        "variant": variant,
-        "metrics": {"bleu_dev": 30.5, "bleu_test": 29.25},
-        "data": "toy data",
-        "device": "a processor, 1 thread",
-        "updates": 10,
-        "command": f"recipes/toy.sh {variant} DATA",
-    }
-    return Result(**{**values, **changes})
 
 
 def test_records_survive_the_file_and_replace_their_own_kind(tmp_path):

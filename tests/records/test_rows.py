@@ -63,6 +63,9 @@ def test_seeds_of_the_models_that_were_measured_are_seeds_too():
     results = [result(data=text, seed=seed) for seed, text in enumerate(texts, start=1)]
     (row,) = rows_of(results)
     assert row.data == "trees; a_model, several seeds, 5 updates"
+    assert rows_of(results[:1])[0].data == texts[0]
+    older = result(data="trees; a_model, seed 3", seed=3)  # does not tell the updates
+    assert len(rows_of([*results, older])) == 2
     texts = [f"trees; a_model, seed {k}, {n} updates" for k, n in ((1, 1000), (2, 1005))]
     results = [result(data=text, seed=k) for k, text in enumerate(texts, start=1)]
     assert [row.data for row in rows_of(results)] == ["trees; a_model, several seeds"]
