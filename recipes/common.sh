@@ -120,6 +120,8 @@ prepare() {
 # the preset.
 train() {
     local folder=$1 data=$2 log=$1/train.log options
+            local status=0 signal
+
     shift 2
     set -- "$@" ${epochs:+--max-epoch "$epochs"} ${updates:+--max-update "$updates"} --seed "$seed" \
         ${hours:+--stop-time-hours "$hours"} ${precision:+"--$precision"} \
@@ -142,8 +144,14 @@ train() {
     [ ${#shown[@]} -eq 0 ] || echo "training in $folder"
     fairseq-train ${data:+"$data"} --user-dir "$root/user_dir" --save-dir "$folder" "${languages[@]}" \
         --no-epoch-checkpoints --num-workers 0 --no-progress-bar --log-format json \
-        --log-interval 100 "$@" 2>&1 | tee -a "$log" | show_progress ||
-        fail "training failed, see $log: $(tail -n 1 "$log")"
+        --log-interval 100 "$@" 2>&1 | tee -a "$log" | show_progress || status=$?
+    # The last line of a process that was killed says nothing of why.
+        if [ "$status" -gt 128 ] && signal=$(kill -l "$status" 2>/dev/null); then
+        fail "training was stopped by signal $signal, see $log;" \
+            "the same command goes on from its last checkpoint"
+    fi
+    [ "$status" = 0 ] || fail "training failed, see $log: $(tail -n 1 "$log")"
+
     touch "$folder/finished"
 }
 

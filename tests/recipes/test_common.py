@@ -28,6 +28,8 @@ PROGRAMS = {
 while [ "$1" != --save-dir ]; do shift; done
 echo "trained $*"
 [ ! -e "$2/fails" ] || { echo "no such width"; exit 1; }
+[ ! -e "$2/is_killed" ] || { echo "a line of progress"; kill -9 $$; }
+
 touch "$2/checkpoint_last.pt"
 """,
     "python": """
@@ -95,6 +97,18 @@ def test_a_failed_training_ends_in_its_last_line(recipe):
     log = recipe.folder / "train.log"
     assert said.endswith(f"error: training failed, see {log}: no such width\n")
     assert not (recipe.folder / "finished").exists()
+
+
+def test_a_training_that_was_killed_says_so_and_goes_on(recipe):
+    recipe.folder.mkdir(parents=True)
+    (recipe.folder / "is_killed").touch()
+    status, said = recipe("one", "raw")
+    last = said.splitlines()[-1]
+    assert status == 2 and last.startswith("error: training was stopped by signal KILL, ")
+    assert f"see {recipe.folder / 'train.log'}; the same command goes on" in last
+    assert not (recipe.folder / "finished").exists()
+    (recipe.folder / "is_killed").unlink()
+    assert recipe("one")[0] == 0 and (recipe.folder / "finished").exists()
 
 
 def test_a_run_with_other_options_is_not_taken_for_this_one(recipe):
