@@ -119,9 +119,7 @@ prepare() {
 # the run is finished. DATA_BIN is empty for a task that generates its data. OPTIONs replace those of
 # the preset.
 train() {
-    local folder=$1 data=$2 log=$1/train.log options
-            local status=0 signal
-
+    local folder=$1 data=$2 log=$1/train.log options status=0 signal
     shift 2
     set -- "$@" ${epochs:+--max-epoch "$epochs"} ${updates:+--max-update "$updates"} --seed "$seed" \
         ${hours:+--stop-time-hours "$hours"} ${precision:+"--$precision"} \
@@ -146,12 +144,11 @@ train() {
         --no-epoch-checkpoints --num-workers 0 --no-progress-bar --log-format json \
         --log-interval 100 "$@" 2>&1 | tee -a "$log" | show_progress || status=$?
     # The last line of a process that was killed says nothing of why.
-        if [ "$status" -gt 128 ] && signal=$(kill -l "$status" 2>/dev/null); then
+    if [ "$status" -gt 128 ] && signal=$(kill -l "$status" 2>/dev/null); then
         fail "training was stopped by signal $signal, see $log;" \
             "the same command goes on from its last checkpoint"
     fi
     [ "$status" = 0 ] || fail "training failed, see $log: $(tail -n 1 "$log")"
-
     touch "$folder/finished"
 }
 

@@ -99,12 +99,13 @@ def test_what_is_read_at_start_makes_a_real_process():
     assert output_of(start("python", "-c", threads, OMP_NUM_THREADS="2")) == ("2\n", 0)
 
 
-def test_neither_recipes_nor_fairseqs_iterators_keep_programs_from_starting_warm(monkeypatch):
+def test_neither_recipes_nor_libraries_keep_programs_from_starting_warm(monkeypatch, tmp_path):
     (set_by_fairseq,) = set(re.findall(
         r'os.environ\["(PYTHONWARNINGS)"\] = "(.*?)"', inspect.getsource(iterators)
     ))  # fmt: skip
     fairseq_commands._socket()  # the server was started before
     monkeypatch.setenv(*set_by_fairseq)
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))  # set by torch's compiler
     say = "import sys; print('fairseq' in sys.modules)"
     twice = os.pathsep.join(2 * [str(ROOT)])
     assert output_of(start("python", "-c", say, PYTHONPATH=twice)) == ("True\n", 0)

@@ -29,7 +29,6 @@ while [ "$1" != --save-dir ]; do shift; done
 echo "trained $*"
 [ ! -e "$2/fails" ] || { echo "no such width"; exit 1; }
 [ ! -e "$2/is_killed" ] || { echo "a line of progress"; kill -9 $$; }
-
 touch "$2/checkpoint_last.pt"
 """,
     "python": """
