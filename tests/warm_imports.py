@@ -11,10 +11,10 @@ import types
 import warnings
 from pathlib import Path
 
-# Read by the interpreter and by libraries when they start. OMP_NUM_THREADS can be changed later, and
-# so can the folder of torch's compiler, which names it in the environment of whoever used it; how
-# threads wait, how many numpy's products take, PATH and the settings of the C library's allocator
-# make no difference to what a program does.
+# Read by the interpreter and by libraries when they start. OMP_NUM_THREADS can change later, and
+# the folder of torch's compiler, which names it in the environment of whoever uses it; how threads
+# wait, how many numpy's products take, PATH and the settings of the C library's allocator make no
+# difference to what a program does.
 AT_START = re.compile(
     r"(PYTHON|LD_|LC_|LANG|OMP_|KMP_|GOMP_|MKL_|OPENBLAS_|DNNL_|ONEDNN_|ATEN_|TORCH|NUMBA_|CUDA_"
     r"|MPL|XDG_|HOME$|TMPDIR$)"
