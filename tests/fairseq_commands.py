@@ -181,7 +181,7 @@ def warm_python() -> Iterator[None]:
     """Let the programs that this process calls start ``sys.executable`` warm."""
     with (
         mock.patch.object(sys, "executable", str(_programs() / "python")),
-        mock.patch.dict(os.environ, PYTHONPATH=str(ROOT)),
+        mock.patch.dict(os.environ, {**_own_environment(), "PYTHONPATH": str(ROOT)}, clear=True),
     ):
         yield
 
