@@ -146,7 +146,7 @@ train() {
     # The last line of a process that was killed says nothing of why.
     if [ "$status" -gt 128 ] && signal=$(kill -l "$status" 2>/dev/null); then
         fail "training was stopped by signal $signal, see $log;" \
-            "the same command goes on from its last checkpoint"
+            "the same command goes on from its last checkpoint, if it has one"
     fi
     [ "$status" = 0 ] || fail "training failed, see $log: $(tail -n 1 "$log")"
     touch "$folder/finished"
