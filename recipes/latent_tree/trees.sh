@@ -33,7 +33,7 @@ for method in "$@"; do
 done
 kept=$folder
 ! recording || kept=$here
-score "$here/depths.py" "DATA VARIANT" --experiment sst_trees --runs "${runs[@]}" \
+score "$here/depths.py" "DATA" --experiment sst_trees --runs "${runs[@]}" \
     --text "$prepared/text/test.sentence1" --png "$kept/depths.png" --data "SST, two labels; best \
 trees of the test set, $embeddings embeddings, epoch of the best validation accuracy"
 fairseq-struct draw "${drawn[@]}" --what trees --output "$kept/trees.svg" <<'EOF'
