@@ -213,12 +213,16 @@ def given_options(abilities: Iterable[str], values: Mapping[str, Any]) -> dict[s
         values: values by option name, or by the name on the command line with underscores.
 
     Raises:
-        InputError: no tool with one of the abilities has this option, or the value is not allowed.
+        InputError: no tool with one of the abilities has this option, it is given by both of its
+            names, or the value is not allowed.
     """
     known = {option.name: option for option in options_for(abilities)}
     # The name on the command line is another one for some.
     names = {option.on_command_line.strip("-").replace("-", "_"): option.name
              for option in known.values()}  # fmt: skip
+    both = [name for name, own in names.items() if name != own and {name, own} <= values.keys()]
+    if both:
+        raise InputError(f"{both[0]} and {names[both[0]]} are one option, given twice")
     values = {names.get(name, name): value for name, value in values.items()}
     for name, value in values.items():
         if name not in known:

@@ -4,9 +4,11 @@ Their cells run in order in one process, without Jupyter: a line that begins wit
 of the shell, and the value of a cell's last line is drawn as a notebook would.
 """
 
+import ast
 import json
 
 import pytest
+import torch
 from fairseq_commands import ROOT, start
 from reader import Block, command_of
 
@@ -84,5 +86,6 @@ def test_spigot_finds_the_clusters(tmp_path):
     output = run_notebook(ROOT / "docs/examples/spigot.ipynb", tmp_path)
     accuracy = float(output.partition("accuracy ")[2].partition(" %")[0])
     assert accuracy > 90
-    rows = output.partition("tensor(")[2]
-    assert sorted(row.count(" 0") for row in rows.split("]")[:3]) == [2, 2, 2]
+    rows = torch.tensor(ast.literal_eval(output.partition("tensor(")[2].strip().rstrip(")")))
+    most, choices = rows.max(1)  # on some processors a few points of 500 stray
+    assert (most > 0.95 * rows.sum(1)).all() and sorted(choices.tolist()) == [0, 1, 2]

@@ -233,3 +233,5 @@ def test_sentences_that_are_too_long_are_refused(checkpoint, monkeypatch, capsys
         for trees in (model.trees, model.readings):
             with pytest.raises(InputError, match="2 words, more than the 1 allowed"):
                 list(trees(["the cat"]))
+    with pytest.raises(InputError, match="longest_sentence and longest are one option"):
+        fairseq_struct.load(checkpoint, longest=1, longest_sentence=2)

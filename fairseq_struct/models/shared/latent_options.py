@@ -49,8 +49,9 @@ class LatentTreeConfig(LatentStructureConfig):
     pullback_weight: float = field(
         default=1.0,
         metadata={
-            "help": "weight of the pulled-back loss beside the decoder's loss; Mihaylova's thesis "
-            "sums the first over a batch of B sentences and averages the second: give B for that"
+            "help": "weight of the pulled-back loss beside the decoder's loss; the code of "
+            "Mihaylova's thesis sums the first over a batch of B sentences and averages the "
+            "second: give B for that"
         },
     )
     sparsemap_steps: Optional[int] = field(  # noqa: UP045

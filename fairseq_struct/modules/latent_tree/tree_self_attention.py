@@ -10,7 +10,8 @@ class TreeSelfAttention(nn.Module):
 
     Attention heads 2 to k are as in Vaswani et al. (2017), softmax(Q K' / sqrt(d)) V. The first has
     no queries and keys: each word attends to its head in the tree, or to all possible heads by
-    their probability (proposed in section 6.2 of Mihaylova's thesis).
+    their probability. This is the project's own; section 6.2 of Mihaylova's thesis suggests a
+    parser inside a translation model.
 
     Args:
         size: size of the words' vectors.
