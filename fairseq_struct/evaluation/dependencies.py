@@ -18,8 +18,7 @@ from fairseq_struct.data.readers.dependency_treebank import (
 from fairseq_struct.errors import InputError
 from fairseq_struct.evaluation.predictions import TRIVIAL_HEADS, file_of
 from fairseq_struct.metrics.attachment import AttachmentScores, scores_of_readings
-from fairseq_struct.structure.dependency import chains
-from fairseq_struct.structure.dependency.head_selection import readings
+from fairseq_struct.structure.dependency import left_chain, random_trees, readings, right_chain
 
 POLICY = (
     "UAS: share of words whose head is right, the root's modifiers included; UUAS: share of pairs "
@@ -116,8 +115,8 @@ def trivial_heads(name: str, seed: int = 1) -> Callable[[int], list[int]]:
     """
     if name == "random":
         generator = torch.Generator().manual_seed(seed)
-        return lambda n: chains.random_trees(torch.tensor([n]), generator)[0].tolist()
-    return getattr(chains, name)
+        return lambda n: random_trees(torch.tensor([n]), generator)[0].tolist()
+    return {"right_chain": right_chain, "left_chain": left_chain}[name]
 
 
 def _heads_of(own: Sentence, tree: Sentence, kept: Sequence[bool]) -> list[int] | None:

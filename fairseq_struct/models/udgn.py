@@ -18,7 +18,7 @@ from fairseq_struct.modules.masked_lm.language_model import UDGNEncoder
 
 @dataclass
 class UDGNConfig(MaskedModelConfig):
-    """Options of the model; the defaults are those for the Penn Treebank in Shen's thesis."""
+    """Options of the model; the defaults are the published code's for the Penn Treebank."""
 
     parser_layers: int = field(default=3, metadata={"help": "layers of the parser's BiLSTM"})
     parser_size: int = field(
@@ -82,7 +82,7 @@ class UDGNModel(MaskedModel):
 
 @register_model_architecture("udgn", "udgn_ptb")
 def udgn_ptb(args):
-    """Settings for the Penn Treebank in Shen's thesis: the defaults."""
+    """The published code's settings for the Penn Treebank (the thesis has none): the defaults."""
     args.embed_dim = getattr(args, "embed_dim", 512)
     args.layers = getattr(args, "layers", 8)
     args.channels = getattr(args, "channels", 8)

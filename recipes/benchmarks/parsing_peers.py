@@ -28,7 +28,7 @@ from fairseq_struct.modules.masked_lm.head_parser import HeadParser
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder
 from fairseq_struct.modules.undirected.parser import UndirectedParser
 from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
-from fairseq_struct.structure.dependency.head_selection import spanning_trees
+from fairseq_struct.structure.dependency import spanning_trees
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 SENTENCES, LENGTH, VOCABULARY, RELATIONS = 32, 30, 10_000, 40

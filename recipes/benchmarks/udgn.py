@@ -29,7 +29,7 @@ from fairseq_struct.modules.masked_lm.language_model import (
     UDGNEncoder,
 )
 from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
-from fairseq_struct.structure.dependency.head_selection import spanning_trees
+from fairseq_struct.structure.dependency import spanning_trees
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 SENTENCES, LENGTH, WORDS, SIZE, LAYERS, MASK_RATE = 32, 30, 10_000, 512, 8, 0.3

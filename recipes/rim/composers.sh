@@ -3,9 +3,9 @@
 # the recipes in this folder.
 #
 # Environment of these recipes, beside that of ../common.sh:
-#   SIZE        paper (the default; one sentence in an update, as in the thesis) or cpu: 32 in an
-#               update, at a larger rate for the same number of epochs, and gradients are clipped at
-#               a norm of 0.25, without which this rate diverges
+#   SIZE        paper (the default; one sentence in an update, at the thesis's rate) or cpu: 32 in
+#               an update, at a larger rate for the same number of epochs, and gradients are clipped
+#               at a norm of 0.25, without which this rate diverges
 #   EMBEDDINGS  text file of 100-dimensional word vectors, such as glove.6B.100d.txt, which training
 #               goes on from; without it, embeddings are learned
 #   EPOCHS      epochs of a run (default: 11; the deeper model has a variant of 20)

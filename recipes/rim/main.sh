@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# How often composers look at the right span (tables 4.1 and 4.2 of the thesis).
+# How often composers look at the right span (tables TC4.1 and TC4.2 of the thesis).
 #   recipes/rim/main.sh VARIANT DATA
 # VARIANT is one_layer (5 units, 3 of them active); softmax_span, whose spans are softmax attention,
 # as the equations read; positions, whose units know places counted from the right; lstm, which
-# reads the current sequence; published_batch: with SIZE=cpu, one_layer at the thesis's batch and
-# rate; or trivial, which learns nothing and makes the rows random, rightmost, constant_from_right
-# and span_prior. Deeper networks are in layers.sh. The numbers are explained in windows.py, DATA
-# and the environment in composers.sh; SEEDS are 1 2 3 for one_layer, else 1.
+# reads the current sequence; published_batch: with SIZE=cpu, one_layer at one sentence in an update
+# and the thesis's rate; or trivial, which learns nothing and makes the rows random, rightmost,
+# constant_from_right and span_prior. Deeper networks are in layers.sh. The numbers are explained in
+# windows.py, DATA and the environment in composers.sh; SEEDS are 1 2 3 for one_layer, else 1.
 
 source "$(dirname "${BASH_SOURCE[0]}")/composers.sh"
 

@@ -13,7 +13,7 @@ from fairseq_struct.metrics.attachment import scores_of_readings
 from fairseq_struct.metrics.direction import direction_scores
 from fairseq_struct.records.scoring import log_of, publish, scoring_options
 from fairseq_struct.records.training_log import TrainingLog
-from fairseq_struct.structure.dependency import chains
+from fairseq_struct.structure.dependency import left_chain, random_trees, right_chain
 
 WSJ_SAMPLE = 3914  # sentences
 OF_SAMPLE = ("wsj_sample", "direction", "ptb_hours")  # experiments
@@ -37,10 +37,11 @@ def trivial_trees(gold, name: str) -> list[dict]:
     """Trees that need no model; random ones use seed 1."""
     lengths = [len(tree.heads) for tree in gold]
     if name == "random":
-        every = chains.random_trees(torch.tensor(lengths), torch.Generator().manual_seed(1))
+        every = random_trees(torch.tensor(lengths), torch.Generator().manual_seed(1))
         heads = [row[:n] for row, n in zip(every.tolist(), lengths, strict=True)]
     else:
-        heads = [getattr(chains, name)(n) for n in lengths]
+        chain = {"right_chain": right_chain, "left_chain": left_chain}[name]
+        heads = [chain(n) for n in lengths]
     return [{"": own} for own in heads]
 
 

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write a trained model as one folder in the layout of Hugging Face's hub.
 
-    All verbs that take a checkpoint take this folder, and so does fairseq_struct.load, with the
+    All verbs for a trained model take this folder, and so does fairseq_struct.load, with the
     same outputs. It has no state of the optimizer, no corpus, and nothing that is run when it is
     loaded. README.md in it is the model card; state the licence of the weights there. fairseq's
     own commands still need the checkpoint.

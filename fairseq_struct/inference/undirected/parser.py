@@ -16,8 +16,7 @@ from fairseq_struct.inference.analysis import Analysis
 from fairseq_struct.inference.parsers.dependency import DependencyParser
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, refuse_long
 from fairseq_struct.inference.undirected.passes import set_test_passes
-from fairseq_struct.structure.dependency import DependencyTrees
-from fairseq_struct.structure.dependency.heads import arcs_that_fit
+from fairseq_struct.structure.dependency import DependencyTrees, arcs_that_fit
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from fairseq_struct.modules.latent_tree.arc_scorer import ArcScorer
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.latent_tree.tree_context import head_vectors
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder, within
-from fairseq_struct.structure.dependency.heads import is_tree
+from fairseq_struct.structure.dependency import is_tree
 from fairseq_struct.structure.inferred_trees import DEPENDENCIES, DependencyHeads
 
 # Maps trees, or means of trees, to logits (batch, labels); a baseline without trees gets None.

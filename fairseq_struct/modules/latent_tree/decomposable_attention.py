@@ -40,7 +40,7 @@ class DecomposableAttention(TreeClassifier):
         hidden_size: size of the projection, the scorer, F, G and H.
         labels: number of labels.
         tree: how trees are inferred and learned; None for the baseline.
-        dropout: dropout before every layer.
+        dropout: dropout before every layer with a ReLU.
         form: one of ``FORMS``.
 
     Raises:
