@@ -13,8 +13,9 @@
 #   PRECISION  bf16 or fp16 on a GPU (default: float32)
 #   THREADS  CPU threads of each process (default: 1)
 #   RECORD   1 appends the numbers to results.jsonl beside the recipe, 0 does not. By default they
-#            are appended if all settings except SEEDS, SIZE, OUT and THREADS are the recipe's own.
-#            A recipe that takes a CHECKPOINT cannot know its settings and needs RECORD=1.
+#            are appended if all settings except SEEDS, SIZE, OUT, THREADS and names of files are the
+#            recipe's own, unless its head says otherwise. A recipe that takes a CHECKPOINT cannot
+#            know its settings and needs RECORD=1.
 #
 # Each recipe explains its further variables in its head. A finished run is kept and not repeated.
 # An interrupted run continues from its last checkpoint, or starts again if there is none.

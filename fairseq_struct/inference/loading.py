@@ -47,7 +47,7 @@ def load(
         data: folder with the dictionaries; by default the folder used in training, or the one in
             the export.
         ability: purpose of the model, one of ``registry.ABILITIES``, or several, any of which will
-            do. By default trees, labels of sentences or images, translations, scores of sentences
+            do. By default trees, labels of sentences or images, translations, scores of sentences,
             completions and episodes, all that the model can.
         user_dir: folder with the needed models, tasks and tools, as for fairseq's commands. Its
             code is run.

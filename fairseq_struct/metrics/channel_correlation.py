@@ -61,14 +61,15 @@ class ChannelCorrelation:
         Raises:
             KeyError: no arc is of one of the types.
         """
+        for name in types:
+            if name not in self._sums:
+                raise KeyError(name)
         total = sum(self.counts.values())
         mean = sum(self._sums.values()) / total
         spread = np.sqrt(np.maximum(self._squares / total - mean**2, 0.0))
         rows = []
         for name in types:
             share = self.counts[name] / total
-            if name not in self._sums:
-                raise KeyError(name)
             covariance = self._sums[name] / total - mean * share
             scale = spread * np.sqrt(share * (1 - share))
             # A constant's spread is not exactly 0, because of rounding.

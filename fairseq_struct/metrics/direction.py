@@ -15,8 +15,8 @@ def direction_scores(
     4.2.8) does not tell them apart, so a model that finds the arcs may still have a low UAS.
 
     Args:
-        gold, predicted: heads of the trees, 1-based and 0 for the root; those with several roots
-            count with the first one.
+        gold, predicted: heads of the trees, 1-based and 0 for the root; of gold trees with several
+            roots the first one counts, of predicted ones any.
 
     Returns:
         ``direction``: of the arcs between words that are found, those whose head is right.

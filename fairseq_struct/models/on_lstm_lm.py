@@ -23,7 +23,8 @@ STATE = "recurrent_state"
 class AWDLSTMConfig(FairseqDataclass):
     """Sizes and dropout of AWD-LSTM.
 
-    The defaults are those for the Penn Treebank in the ON-LSTM and AWD-LSTM papers.
+    The sizes are those for the Penn Treebank in the ON-LSTM and AWD-LSTM papers, the dropouts those
+    of the ON-LSTM paper (section 5.1).
     """
 
     embed_dim: int = field(default=400, metadata={"help": "size of word embeddings"})
@@ -269,7 +270,7 @@ SYNTACTIC_EVALUATION = {
 @register_model_architecture("on_lstm_lm", "on_lstm_lm_ptb")
 @register_model_architecture("awd_lstm_lm", "awd_lstm_lm_ptb")
 def penn_treebank(args):
-    """Models for the Penn Treebank in the ON-LSTM and AWD-LSTM papers: the defaults."""
+    """Models for the Penn Treebank, with the dropouts of the ON-LSTM paper: the defaults."""
 
 
 @register_model_architecture("on_lstm_lm", "on_lstm_lm_syneval")

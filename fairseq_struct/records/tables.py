@@ -91,13 +91,21 @@ def _with_published(column: Column, published: Mapping[str, Mapping[str, float]]
     return Column(column.name, (*column.cells, *("" if v is None else f"({v:.2f})" for v in found)))
 
 
+def _scale_of(rows: Sequence[Row]) -> str:
+    """Whether the runs have the paper's setting; of a mixed table, which rows have it."""
+    names = dict.fromkeys(row.results[0].variant for row in rows if row.results[0].scale == "paper")
+    if names and any(row.results[0].scale != "paper" for row in rows):
+        return f"{SCALES['reduced']}, but for {', '.join(f'`{name}`' for name in names)}"
+    return SCALES[rows[0].results[0].scale]
+
+
 def _circumstances(rows: Sequence[Row]) -> tuple[list[str], list[Column]]:
     """Scale, seeds, updates, minutes: phrases for what all rows share, columns for the rest."""
     results = [item for row in rows for item in row.results]
     if not any(item.updates for item in results):  # a benchmark trains nothing
         return [], []
     summed_up = any(name.endswith(STDERR) for item in results for name in item.metrics)
-    phrases = [" and ".join(dict.fromkeys(SCALES[item.scale] for item in results))]
+    phrases = [_scale_of(rows)]
     columns = []
 
     def share(name: str, texts: list[str], phrase: str):

@@ -1,7 +1,7 @@
 """Seconds and megabytes of an installation beside torch, for this package and its peers.
 
 Every package gets virtual environments of its own, which hold the torch of this interpreter and
-nothing else; they may not exchange it (most requirements would bring CUDA's libraries otherwise).
+numpy; they may not exchange it (most requirements would bring CUDA's libraries otherwise).
 The first installation downloads what is needed and builds what has no wheel, so its seconds depend
 on the network; the second one takes everything from pip's cache. Then the package is imported. Of
 what fails, the first line of pip's error or the last line of Python's is printed.

@@ -2,10 +2,10 @@
 
 Measured are forward and backward pass of the full model of Mihaylova's thesis, section 4.5.2
 (300-dimensional embeddings, sizes of 100), on a batch of 32 sentences of 40 words. All rows are
-measured in the same run with interleaved repeats. Each number is a median; ratios are to the row
-of the marginals. The row "in 20 steps" stops each projection at 20 trees. Its step error is the
-distance between its pulled-back label and the exact one, relative to the length of the step (mean
-over the sentences).
+measured in the same run with interleaved repeats. Each number is a median; ratios are to the rows
+of the marginals and of the baseline. The row "in 20 steps" stops each projection at 20 trees. Its
+step error is the distance between its pulled-back label and the exact one, relative to the length
+of the step (mean over the sentences).
 
     python recipes/benchmarks/latent_tree.py [--threads 1] [--append]
 """

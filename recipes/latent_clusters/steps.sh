@@ -3,7 +3,8 @@
 #   recipes/latent_clusters/steps.sh
 # It runs every number of steps with every step size (0.1, 1 and 2 in the thesis; see step_sizes_of
 # in methods.sh) and with learning rate 0.001: 48 runs for each of SEEDS. If UPDATES is not 10000,
-# the figure says so. The environment variables are explained in methods.sh.
+# the figure says so. The environment variables are explained in methods.sh;
+# of LEARNING_RATES only the first is used.
 
 source "$(dirname "${BASH_SOURCE[0]}")/methods.sh"
 

@@ -3,9 +3,9 @@
 # of Mihaylova's thesis).
 #   recipes/latent_tree/trees.sh DATA [METHOD …]
 # DATA is that of sst.sh, whose runs these are; those that do not exist yet are made. Without METHODs
-# all that have trees are taken; with METHODs nothing is recorded. The pictures depths.png and
-# trees.svg are written beside the recipe if the numbers are recorded, else in OUT/trees. The
-# environment is explained in methods.sh.
+# all that have trees are taken; with METHODs nothing is recorded, unless RECORD=1. The pictures
+# depths.png and trees.svg are written beside the recipe if the numbers are recorded, else in OUT/trees.
+# The environment is explained in methods.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/methods.sh"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Language models of the Penn Treebank at a size for a CPU: three layers of 400, embeddings of 200.
+# Language models of the Penn Treebank at a size for a CPU: layers of 400, 400 and 200.
 #   recipes/on_lstm/ptb_lm_small.sh MODEL [DATA]
 # MODEL is on_lstm_lm or awd_lstm_lm. DATA is a folder with T. Mikolov's train.txt, valid.txt and
 # test.txt, needed only for the first run. The optimiser is not the ON-LSTM paper's: Adam reaches a

@@ -3,8 +3,9 @@
 # folder.
 #
 # Environment of these recipes, beside that of ../common.sh:
-#   SEEDS          1 2 3 4 5 for imitation in s1.sh and s2.sh, else 1 2 3; fine-tuning with seed S
-#                  takes the options of the imitation with seed S, whatever it found
+#   SEEDS          1 2 3 4 5 for imitation in s1.sh, s2.sh and option_success.sh, 1 for bot and
+#                  random, else 1 2 3; fine-tuning with seed S takes the options of the imitation
+#                  with seed S, whatever it found
 #   IMITATIONS     of ocn_selected and moe_selected: fine-tuning with any seed takes the options of
 #                  the imitation with the lowest validation loss among seeds 1 to IMITATIONS
 #                  (default: 5)

@@ -4,7 +4,7 @@
 # EXPERIMENT is s1_imitation, s1_options_count, s1_option_success, s1_retrained_option or
 # s2_imitation; s1_TASK_REWARD with the TASKs adc, cad and dca; or s2_TASK_REWARD with badc, acbd
 # and cabd; REWARD is sparse or dense. The environment is that of the recipe of the experiment. OMPN
-# is not in S2, as in the thesis.
+# is not in S2, as in the thesis; ocn_t1 is in s1_imitation alone.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

@@ -4,7 +4,7 @@
 # TEST is the released test_d20s.tsv, needed only for the first run of a size. SIZES are the numbers
 # of expressions (default: "8000 24000 40000 56000 72000", with SIZE=cpu "5000 10000 20000 40000").
 # All runs have as many updates as EPOCHS epochs of the largest set. For the models and the other
-# environment variables see models.sh. The curve is drawn to data_size.png.
+# environment variables see models.sh. If the numbers are recorded, the curve is drawn to data_size.png.
 
 source "$(dirname "${BASH_SOURCE[0]}")/models.sh"
 

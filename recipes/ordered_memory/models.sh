@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# The rows of tables 5 and 7 of Shen's thesis (chapter 3) and their settings, for the recipes in
-# this folder.
+# The rows of table 5 and figure 7a of Shen's thesis (chapter 3) and their settings, for the recipes
+# in this folder.
 #
 # Environment of these recipes, beside that of ../common.sh; SEEDS is 1:
 #   SIZE      paper (the default; for a GPU) or cpu
 #   EPOCHS    epochs of a run (default: 50, or the recipe's own number with SIZE=cpu)
-#   HIDDEN    size of embeddings, of slots and of all layers (default: the thesis's, or 64)
+#   HIDDEN    size of embeddings, of slots and of all layers (default: the published code's, or 64)
 #   INSTANCES training and validation instances (default: all of them, for ListOps 72000; with
 #             SIZE=cpu the recipe's own number)
 #   LR        learning rate (default: 0.001, for Transformers 0.0003)
@@ -22,7 +22,7 @@ models=(
 )
 
 # settings_of HIDDEN EPOCHS INSTANCES : set $size, $hidden, $epochs, $instances and $seeds. HIDDEN
-# is the thesis's; EPOCHS and INSTANCES are for size cpu.
+# is the published code's; EPOCHS and INSTANCES are for size cpu.
 settings_of() {
     size=${SIZE:-paper}
     one_of SIZE "$size" paper cpu

@@ -1,4 +1,4 @@
-"""Accuracy and trees of classifiers of formulas, for tables 5 and 7 of Shen's thesis (chapter 3).
+"""Accuracy and trees of classifiers of formulas (table 5 and figure 7a of Shen's thesis).
 
 Logical inference is scored by the number of operators of the longer formula, a split of table 4 and
 ListOps as a whole, and long ListOps by test set. ``f1`` is the published measure: see

@@ -8,7 +8,7 @@
 #   WARMUP     updates of pure teacher forcing before the decay; may be 0
 #   DECAY_END  update at which the linear decay of the gold words' probability reaches 0, and by
 #              which the inverse sigmoid has fallen for as long after as before the middle; the
-#              training may end before (default: the recipe's own; if UPDATES is given, UPDATES)
+#              training may end before (default: the recipe's own; of other UPDATES, UPDATES)
 # Runs of one recipe can run at the same time.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"

@@ -76,7 +76,7 @@ def main():
         if args.experiment in OF_SAMPLE and args.results and len(gold) != WSJ_SAMPLE:
             raise InputError(
                 f"{args.trees}: {len(gold)} sentences, but records are for the sample of "
-                f"{WSJ_SAMPLE}; drop RECORD=1 to score these sentences without a record"
+                f"{WSJ_SAMPLE}; set RECORD=0 to score these sentences without a record"
             )
         if args.variant in TRIVIAL:
             found = trivial_trees(gold, args.variant)

@@ -4,7 +4,7 @@
 #   recipes/udgn/wsj_sample.sh chains TREES
 # CHECKPOINT is a checkpoint of udgn or structformer, as made by ptb.sh. TREES is a folder of nltk's
 # .dp files, or a CoNLL-U file. With chains, the trees are trivial and need no model. Environment:
-# RECORD, see ../common.sh.
+# RECORD=1 appends the numbers, those of chains, too; see ../common.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 

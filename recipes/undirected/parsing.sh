@@ -2,7 +2,7 @@
 # Undirected dependency parsers (table 5.6 of Mihaylova's thesis, and experiment parsing_partial).
 #   recipes/undirected/parsing.sh TREEBANK K DATA
 # Parsers of 1 to 3 passes are also scored when 25 and 50 % of the heads are given, on the others.
-# The treebanks of the thesis with training files are af_afribooms, en_partut, hu_szeged and te_mtg.
+# TREEBANK is one of the thesis's ten; af_afribooms, en_partut, hu_szeged and te_mtg are recorded.
 # The arguments and the environment are explained in treebanks.sh.
 
 source "$(dirname "${BASH_SOURCE[0]}")/treebanks.sh"

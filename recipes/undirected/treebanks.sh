@@ -4,7 +4,7 @@
 #
 # Environment of these recipes, beside that of ../common.sh; SEEDS are 1 2 3:
 #   SIZE     paper (the default): fine-tunes the encoder in ENCODER with the thesis's settings; or
-#            cpu: a BiLSTM over word vectors from scratch, 7 to 26 points below multilingual BERT
+#            cpu: a BiLSTM over word vectors from scratch, 3 to 28 points below multilingual BERT
 #   ENCODER  SIZE=paper: local folder of a Hugging Face encoder, bert-base-multilingual-cased in the
 #            thesis
 #   EPOCHS   epochs of a run (default: 50, with SIZE=cpu 25)

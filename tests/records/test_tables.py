@@ -31,6 +31,12 @@ def test_a_row_for_each_variant_with_the_papers_value_in_brackets():
     assert rule == ["---", "--:", "--:"]
 
 
+def test_a_table_says_which_rows_have_the_papers_setting():
+    both = [result("a"), result("b", scale="paper"), result("c", scale="paper")]
+    assert "Scaled down from the paper's setting, but for `b`, `c`; seed 1" in markdown_table(both)
+    assert "toy data. The paper's setting; seed 1" in markdown_table(both[1:])
+
+
 def test_rows_of_the_paper_that_are_not_rebuilt_stand_below_ours(tmp_path):
     (tmp_path / "table_1.tsv").write_text(
         "variant\ttoy bleu_test\tother bleu_test\na\t31\t\n*Somebody (2019)\t33\t\n*None\t\t5\n"

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
     Scores of brackets are sentence and corpus F1, precision, recall, recall of some labels, the
     mean depth, and labelled F1 if both files have labels. Scores of dependencies are UAS, UUAS, and
-    the shares of right lists of modifiers and of right trees.
+    the shares of right lists of modifiers, of right numbers of modifiers and of right trees.
 
     Raises:
         InputError: a file is missing or malformed, or the files hold different sentences.

@@ -118,7 +118,10 @@ class ComposedClassifierModel(ClassifierModel):
             InputError: there is neither a composer nor a file of word vectors.
         """
         if not self.complete:
-            raise InputError("this model needs --composer-from")
+            raise InputError(
+                "this model needs --composer-from, or --embed-path with --sentence-vector "
+                "mean_of_words"
+            )
 
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
         """Load parameters; a composer comes with them, so the file it is from may be gone."""

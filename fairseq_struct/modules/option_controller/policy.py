@@ -121,7 +121,7 @@ class ActingPolicy:
         count: number of actors.
 
     Attributes:
-        switch: (count,) e_t of the last step; 1 where an episode began.
+        switch: (count,) e_t of the last step; 1 before the first.
         choice: (count, K) p^c of the last choice.
     """
 

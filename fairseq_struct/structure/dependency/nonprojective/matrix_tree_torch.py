@@ -1,8 +1,9 @@
 """Sums over all dependency trees in plain torch, in the log domain, without subtraction.
 
 This is the elimination of ``matrix_tree_kernels`` on logarithms. No score can make it overflow,
-cancel or underflow. It is used on a GPU, for third and higher derivatives, and where the compiled
-kernels' numbers leave the range of float64. It is also the reference in tests of those kernels.
+cancel or underflow. It is used with ``backend="torch"``, for third and higher derivatives, and
+where the compiled kernels' numbers leave the range of float64. It is also the reference in tests of
+those kernels.
 """
 
 import torch

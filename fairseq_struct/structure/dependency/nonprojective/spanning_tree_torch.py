@@ -3,10 +3,10 @@
 Chu, Liu (1965) and Edmonds (1967) in rounds. Every node takes its best head. All cycles are
 contracted at the same time. This repeats until there is no cycle. Then the rounds are undone in
 reverse: a contracted cycle keeps all its arcs except the arc into the node where it is entered.
-This search is used on a GPU, and is the reference in tests of the compiled search. In both, if the
-root must have one modifier, arcs are compared first by the number of arcs from the root that they
-add, then by score. A penalty on the root's arcs would do the same, but lose the scores' last
-digits.
+This search is used with ``backend="torch"``, and is the reference in tests of the compiled search.
+In both, if the root must have one modifier, arcs are compared first by the number of arcs from the
+root that they add, then by score. A penalty on the root's arcs would do the same, but lose the
+scores' last digits.
 """
 
 import torch
