@@ -1,6 +1,10 @@
-"""Draw figure FC4.1, accuracy by the number of units and of active ones, from the records."""
+"""Draw figure FC4.1, accuracy by the number of units and of active ones, from the records.
+
+A bar is the mean over seeds; the line on it is a standard deviation, where there are several.
+"""
 
 import argparse
+import statistics
 from operator import attrgetter
 from pathlib import Path
 
@@ -14,11 +18,12 @@ from fairseq_struct.files.whole_files import whole_file  # noqa: E402
 from fairseq_struct.metrics.window_accuracy import WINDOWS  # noqa: E402
 from fairseq_struct.pages.curves.learning_curves import COLOURS  # noqa: E402
 from fairseq_struct.pages.drawing.png import save_png  # noqa: E402
-from fairseq_struct.records.results import Result, read_results  # noqa: E402
+from fairseq_struct.records.results import read_results  # noqa: E402
+from fairseq_struct.records.rows import Row, rows_by_variant  # noqa: E402
 
 
-def rows_of(records: Path) -> list[Result]:
-    """The records of the last setting; a cell may have another seed, if its first one diverged.
+def cells_of(records: Path) -> list[Row]:
+    """The cells with the records of the last setting, each with the seeds that it has.
 
     Raises:
         InputError: there are none.
@@ -28,26 +33,33 @@ def rows_of(records: Path) -> list[Result]:
         raise InputError(f"{records}: no record of units_topk")
     setting_of = attrgetter("scale", "updates", "data")
     same = [row for row in rows if setting_of(row) == setting_of(rows[-1])]
-    return sorted(same, key=lambda row: [int(part) for part in row.variant.split("_")])
+    cells = rows_by_variant(same).values()
+    return sorted(cells, key=lambda cell: [int(part) for part in cell.variant.split("_")])
 
 
-def draw(rows: list[Result]):
+def draw(cells: list[Row]):
     """A figure with a group of bars for each cell, a bar for each window."""
     figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
     width = 0.8 / len(WINDOWS)
     for number, window in enumerate(WINDOWS):
-        places = [place + (number - 1) * width for place in range(len(rows))]
-        heights = [row.metrics[f"window_{window}"] for row in rows]
+        places = [place + (number - 1) * width for place in range(len(cells))]
+        found = [[item.metrics[f"window_{window}"] for item in cell.results] for cell in cells]
+        heights = [statistics.mean(values) for values in found]
+        spread = [statistics.stdev(values) if len(values) > 1 else 0.0 for values in found]
         bars = axes.bar(places, heights, width, label=f"window {window}", color=COLOURS[number])
-        axes.bar_label(bars, fmt="%.0f", fontsize=6)
-    axes.set_xticks(range(len(rows)), [row.variant for row in rows])
+        axes.errorbar(places, heights, spread, fmt="none", ecolor="black", elinewidth=1)
+        axes.bar_label(bars, fmt="%.0f", fontsize=6, padding=3)
+    axes.set_xticks(range(len(cells)), [f"{cell.variant}\n{_seeds(cell)}" for cell in cells])
     axes.set_xlabel("units_active units")
     axes.set_ylabel("accuracy over all steps (%)")
-    axes.set_ylim(0, 100)
-    seeds = sorted({row.seed for row in rows})
-    axes.set_title(f"{rows[0].data}; seed {' or '.join(map(str, seeds))}", fontsize=8)
+    axes.set_ylim(0, 105)
+    axes.set_title(cells[0].data, fontsize=8)
     axes.legend(ncols=len(WINDOWS), fontsize=7)
     return figure
+
+
+def _seeds(cell: Row) -> str:
+    return f"{len(cell.results)} seed{'s' if len(cell.results) > 1 else ''}"
 
 
 def main():
@@ -56,7 +68,7 @@ def main():
     parser.add_argument("records", type=Path, help="results.jsonl")
     parser.add_argument("figure", type=Path, help="PNG to write")
     args = parser.parse_args()
-    figure = draw(rows_of(args.records))
+    figure = draw(cells_of(args.records))
     with whole_file(args.figure) as file:
         save_png(figure, file)
     print(args.figure)

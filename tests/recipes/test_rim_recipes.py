@@ -142,19 +142,20 @@ def test_tags_and_steps_of_the_test_part_are_in_the_same_order(modules, tmp_path
     assert found["window_0"] == pytest.approx(100 * phrases / len(numbers), abs=0.01)
 
 
-def test_bars_are_drawn_from_the_records_of_the_last_setting(modules, tmp_path):
+def test_bars_are_means_of_the_records_of_the_last_setting(modules, tmp_path):
     records = tmp_path / "results.jsonl"
-    for updates, cells in ((5, ("1_1",)), (9, ("1_1", "3_1"))):
-        for cell in cells:
-            append_result(records, Result(
-                experiment="units_topk", variant=cell, metrics=dict.fromkeys(
-                    (f"window_{w}" for w in range(3)), 50.0), updates=updates, scale="reduced",
-                data="trees", command="x",
-            ))  # fmt: skip
-    rows = modules["units_topk"].rows_of(records)
-    assert [(row.variant, row.updates) for row in rows] == [("1_1", 9), ("3_1", 9)]
-    (axes,) = modules["units_topk"].draw(rows).axes
-    assert len(axes.patches) == 6
+    runs = ((5, "1_1", 1, 90), (9, "1_1", 1, 50), (9, "3_1", 1, 20), (9, "1_1", 2, 60))
+    for updates, cell, seed, accuracy in runs:
+        append_result(records, Result(
+            experiment="units_topk", variant=cell, metrics=dict.fromkeys(
+                (f"window_{w}" for w in range(3)), accuracy), updates=updates, scale="reduced",
+            data="trees", command="x", seed=seed,
+        ))  # fmt: skip
+    cells = modules["units_topk"].cells_of(records)
+    assert [(cell.variant, len(cell.results)) for cell in cells] == [("1_1", 2), ("3_1", 1)]
+    (axes,) = modules["units_topk"].draw(cells).axes
+    assert [bar.get_height() for bar in axes.patches] == [55, 20] * 3
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1_1\n2 seeds", "3_1\n1 seed"]
 
 
 def test_the_tables_have_the_numbers_of_the_thesis():
