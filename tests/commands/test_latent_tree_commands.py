@@ -146,8 +146,8 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(prepared, tmp_path, method)
 
 @pytest.mark.parametrize("method", ["baseline", "spigot", "marginals"])
 def test_pairs(prepared, tmp_path, method, monkeypatch, capsys):
-    log = train(prepared, tmp_path, f"--latent-method={method}", "--max-epoch=14", "--dropout=0",
-                arch="latent_tree_entailment", data="pairs")  # fmt: skip
+    log = train(prepared, tmp_path, f"--latent-method={method}", "--max-epoch=30", "--dropout=0",
+                "--lr=0.007", arch="latent_tree_entailment", data="pairs")  # fmt: skip
     assert max(logged(log, "valid", "accuracy")) >= 90
     checkpoint = tmp_path / "checkpoint_best.pt"
     text = "a good film\tthe plot is fine\na bad film\tthe plot is fine\n"

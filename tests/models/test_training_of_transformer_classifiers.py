@@ -44,6 +44,7 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(data, tmp_path):
     model = fairseq_struct.load(tmp_path / "whole" / "checkpoint_last.pt")
     pairs = [("a", "( not b )"), ("( a ( or c ) )", "a"), ("a", "a")]
     together = [one.probabilities for one in model.analyse(pairs)]
-    assert together == [pytest.approx(next(model.analyse([pair])).probabilities) for pair in pairs]
+    alone = [next(model.analyse([pair])).probabilities for pair in pairs]
+    assert together == [pytest.approx(one, abs=1e-5) for one in alone]
     with pytest.raises(InputError, match="infers no trees; it can classify"):
         model.parse(["a"])

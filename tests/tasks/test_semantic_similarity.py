@@ -88,7 +88,7 @@ def test_similarity_is_learnt(pretrained, tmp_path, arch):
     )  # fmt: skip
     valid = logged(output, "valid_spearman")
     assert len(valid) == len(logged(output, "other_spearman")) == 15
-    assert max(valid) > 55 > valid[0] + 20
+    assert max(valid) > 45 and max(valid) > valid[0] + 25
     best = torch.load(tmp_path / "checkpoint_best.pt", weights_only=True)
     assert best["extra_state"]["best"] == max(valid)
     # What is logged is the correlation of the saved model's cosines.
@@ -195,6 +195,7 @@ def test_a_frozen_parser_stays_as_it_was(pretrained, tmp_path):
         parser = [key for key in before if ".parser." in key]
         assert all(torch.equal(before[key], after[key]) for key in parser) == frozen
         graph = [key for key in before if ".graph." in key]
+        assert graph and parser
         assert not any(torch.equal(before[key], after[key]) for key in graph if "weight" in key)
 
 
