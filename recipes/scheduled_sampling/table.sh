@@ -2,8 +2,7 @@
 # Run several variants of one experiment, print their table, and write it between its markers.
 #   recipes/scheduled_sampling/table.sh EXPERIMENT [DATA] [VARIANT …]
 # EXPERIMENT is the name of a recipe in this folder, but not multi30k_en_de_base. DATA is a folder; its
-# name contains a slash.
-# Without VARIANTs all 13 rows of the paper's table are run.
+# name contains a slash. Without VARIANTs all 13 rows of the paper's table are run.
 
 source "$(dirname "${BASH_SOURCE[0]}")/translation.sh"
 

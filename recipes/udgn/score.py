@@ -8,12 +8,13 @@ import fairseq_struct
 from fairseq_struct.data.prepared.treebank_folder import as_text
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
 from fairseq_struct.errors import InputError, report_plainly
+from fairseq_struct.evaluation.dependencies import trivial_heads
 from fairseq_struct.inference import made_by
 from fairseq_struct.metrics.attachment import scores_of_readings
 from fairseq_struct.metrics.direction import direction_scores
 from fairseq_struct.records.scoring import log_of, publish, scoring_options
 from fairseq_struct.records.training_log import TrainingLog
-from fairseq_struct.structure.dependency import left_chain, random_trees, right_chain
+from fairseq_struct.structure.dependency import random_trees
 
 WSJ_SAMPLE = 3914  # sentences
 OF_SAMPLE = ("wsj_sample", "direction", "ptb_hours")  # experiments
@@ -40,8 +41,7 @@ def trivial_trees(gold, name: str) -> list[dict]:
         every = random_trees(torch.tensor(lengths), torch.Generator().manual_seed(1))
         heads = [row[:n] for row, n in zip(every.tolist(), lengths, strict=True)]
     else:
-        chain = {"right_chain": right_chain, "left_chain": left_chain}[name]
-        heads = [chain(n) for n in lengths]
+        heads = [trivial_heads(name)(n) for n in lengths]
     return [{"": own} for own in heads]
 
 
