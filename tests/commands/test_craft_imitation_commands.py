@@ -90,15 +90,15 @@ def test_a_policy_learns_to_act(trained):
         right += best[np.arange(300), actions][running].sum()
         steps += running.sum()
         worlds.step(draw_actions(best, draw))
-    assert right / steps >= 0.9
+    assert right / steps >= 0.95
     assert task.about["tasks"] == ["AB"]
 
 
 def test_validation_tells_how_subtasks_were_found(trained):
     found = validated(trained[1])
-    # Rounding alone, as of another processor, moves the last two by points.
-    assert found["action_accuracy"] > 80 and found["f1_tolerance_1"] > 75
-    assert found["alignment"] > 60 and 0 <= found["nmi"] <= 100
+    # With other vector instructions the same seed has 96.8 to 99.7 in the last two.
+    assert found["action_accuracy"] > 80 and found["f1_tolerance_1"] > 90
+    assert found["alignment"] > 90 and 0 <= found["nmi"] <= 100
     assert 0 <= found["f1_tolerance_1_threshold"] <= 100
     assert "valid_loss" in trained[1] and '"train_action_accuracy"' in trained[1]
 

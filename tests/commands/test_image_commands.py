@@ -71,7 +71,7 @@ def test_it_learns_digits_and_knows_what_they_look_like(trained, data):
     torch.testing.assert_close(one.probabilities, found.probabilities[3:4])
     prototypes = (255 * model.prototypes()).round().numpy().astype(np.uint8)
     judged = model.classify_images(prototypes).labels
-    assert (judged == torch.arange(10)).sum() >= 5
+    assert (judged == torch.arange(10)).sum() >= 7
     hidden = np.zeros((14, 14), dtype=bool)
     hidden[7:] = True
     whole = model.complete(images, hidden)

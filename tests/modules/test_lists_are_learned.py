@@ -32,7 +32,7 @@ def batch(rows):
 
 
 @pytest.mark.slow
-def test_95_percent_of_new_lists_of_depth_3_are_right():
+def test_97_percent_of_new_lists_of_depth_3_are_right():
     torch.manual_seed(1)
     rows = lists(12500)
     train, test = rows[HELD_OUT:], batch(rows[:HELD_OUT])
@@ -50,9 +50,9 @@ def test_95_percent_of_new_lists_of_depth_3_are_right():
             with torch.no_grad():
                 output = network(*test)
             right = (output.logits.argmax(1) == test[2]).float().mean().item()
-            if right >= 0.95:
+            if right >= 0.97:
                 break
-    assert right >= 0.95
+    assert right >= 0.97
     gold = [[(*span, -1) for span in constituents(row, "listops")] for row in rows[:HELD_OUT]]
     most = max(map(len, gold))
     padded = torch.tensor([[*tree, *[(-1, -1, -1)] * (most - len(tree))] for tree in gold])
