@@ -166,8 +166,8 @@ def test_measures_do_not_depend_on_batches(prepared, tmp_path):
         log = train(prepared, tmp_path / str(size), "--max-epoch=1", "--optimizer=sgd", "--lr=1e-9",
                     f"--batch-size-valid={size}")  # fmt: skip
         names = ("loss", "accuracy", "macro_f1", "tree_depth")
-        seen.append([logged(log, "valid", name) for name in names])
-    assert seen[0] == seen[1]
+        seen.append([logged(log, "valid", name)[0] for name in names])
+    assert seen[0] == pytest.approx(seen[1], abs=0.011, rel=0)  # of two or three digits
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,8 @@ def test_recognition(training, without_noise):
 
 
 def test_training_draws_relaxed_samples():
-    recognition = Recognition(SIZE, OPTIONS, SEGMENTS, temperature=0.5)
     torch.manual_seed(1)
+    recognition = Recognition(SIZE, OPTIONS, SEGMENTS, temperature=0.5)
     found = recognition(torch.randn(200, 6, SIZE), torch.full((200,), 5))
     assert ((found.boundaries[..., 1:] > 0) & (found.boundaries[..., 1:] < 1)).all()
     # The largest part of a relaxed sample is an exact sample.
@@ -275,13 +275,14 @@ def test_probabilities_are_exact_in_half_precision():
 
 
 def test_recognition_draws_with_exact_noise_in_half_precision(monkeypatch):
-    draw, kinds = functional.gumbel_softmax, []
+    draw, kinds = compile_recognition.gumbel_noise, []
     monkeypatch.setattr(
-        functional, "gumbel_softmax",
-        lambda scores, tau: kinds.append(scores.dtype) or draw(scores, tau),
+        compile_recognition, "gumbel_noise",
+        lambda scores: kinds.append(scores.dtype) or draw(scores),
     )  # fmt: skip
     recognition = Recognition(SIZE, OPTIONS, SEGMENTS).half()
     found = recognition(torch.randn(2, 6, SIZE).half(), torch.tensor([5, 3]))
+    assert len(kinds) == 2 * SEGMENTS - 1  # the last segment ends with the demonstration
     assert {*kinds, found.boundary_logs.dtype, found.latent_logs.dtype} == {torch.float32}
     assert found.masks.dtype == torch.float16
 

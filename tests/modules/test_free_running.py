@@ -195,7 +195,7 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(n):
         found = compose_freely(composer, tokens, lengths, beam=len(every))
         assert found.spans() == [list(spans)]
         assert float(found.log_probabilities) == pytest.approx(score, abs=1e-10)
-        assert torch.allclose(found.symbols[0], root, atol=1e-12)
+        assert torch.allclose(found.symbols[0], root, rtol=0, atol=1e-12)
 
 
 @torch.no_grad()
@@ -216,13 +216,13 @@ def test_a_batch_is_its_sentences_and_each_ends_in_one_tree(beam):
             assert both.categories[row, count:].eq(-1).all()
             for name in ("symbols", "log_probabilities"):
                 ours, theirs = getattr(both, name)[row], getattr(alone, name)[0]
-                assert torch.allclose(ours, theirs, atol=1e-10)
+                assert torch.allclose(ours, theirs, rtol=0, atol=1e-10)
             live = alone.live[0]
             assert torch.equal(both.live[row, :count, :size], live)
             ours, theirs = both.attention[row, :count, :size], alone.attention[0]
-            assert torch.allclose(ours[live], theirs[live], atol=1e-10)
+            assert torch.allclose(ours[live], theirs[live], rtol=0, atol=1e-10)
             if both.shares is not None:
-                assert torch.allclose(both.shares[row, :count], alone.shares[0], atol=1e-10)
+                assert torch.allclose(both.shares[row, :count], alone.shares[0], rtol=0, atol=1e-10)
             # The whole sentence comes last, words from right to left, and no two spans cross.
             assert spans[-1] == (0, size)
             words = [start for start, end in spans if end == start + 1]
@@ -246,7 +246,7 @@ def test_a_beam_of_one_is_the_best_step_each_time():
         greedy, beam = free_running._best_steps(*given, 1), free_running._beam_steps(*given, 1)
         for name in ("parents", "firsts", "lasts"):
             assert torch.equal(getattr(greedy, name), getattr(beam, name))
-        assert torch.allclose(greedy.scores, beam.scores, atol=1e-12)
+        assert torch.allclose(greedy.scores, beam.scores, rtol=0, atol=1e-12)
 
 
 @torch.no_grad()

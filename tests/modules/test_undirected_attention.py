@@ -145,7 +145,7 @@ def test_each_update_minimises_the_energy_numerically():
         torch.testing.assert_close(read(t).detach(), best.detach(), rtol=0, atol=1e-6)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     order=st.lists(st.sampled_from([*INFERRED, "hidden"]), min_size=4, max_size=14),
     seed=st.integers(0, 99),
@@ -160,7 +160,7 @@ def test_no_sequential_update_increases_the_energy(order, seed):
     for name in order:
         descent.run((name,))
         after = net.graph.energy(descent.values, supports)
-        assert (after <= before + 1e-9).all()
+        assert (after <= before + 1e-12 * (1 + before.abs())).all()
         before = after
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from entmax import sparsemax
 from scipy.stats import chisquare
 
 from fairseq_struct.structure.categorical import Categorical
@@ -26,10 +25,25 @@ def test_verbs_are_those_of_softmax():
     torch.testing.assert_close(choice.kl(other), expected)
 
 
-def test_sparsemap_is_the_projection_however_many_choices():
-    assert torch.equal(Categorical(SCORES).sparsemap, sparsemax(SCORES, dim=1))
+def check_optimal(values, slopes):
+    """Conditions of an optimum on the simplex: slopes are equal where values are positive."""
+    torch.testing.assert_close(values.sum(1), torch.ones(len(values)).double())
+    assert (values >= 0).all()
+    inside = values > 0
+    threshold = (slopes * inside).sum(1, keepdim=True) / inside.sum(1, keepdim=True)
+    assert (slopes - threshold)[inside].abs().max() < 1e-10
+    assert (slopes <= threshold + 1e-10).all()
+
+
+def test_sparse_maps_are_optimal_however_many_choices():
+    """p maximises s.p - ||p||^2 / 2, and s.p - 4/3 (sum p^1.5 - 1)."""
     many = torch.randn(3, 2000, generator=torch.Generator().manual_seed(2)).double() * 1e-3
-    torch.testing.assert_close(Categorical(many).sparsemap, sparsemax(many, dim=1))
+    for scores in (SCORES, many):
+        choice = Categorical(scores)
+        check_optimal(choice.sparsemap, scores - choice.sparsemap)
+        check_optimal(choice.entmax15, scores - 2 * choice.entmax15.sqrt())
+    assert (Categorical(SCORES).sparsemap == 0).any()
+    assert (Categorical(2 * SCORES).entmax15 == 0).any()
 
 
 def test_forbidden_choices():
@@ -101,9 +115,15 @@ def test_bad_input_is_refused(call, message):
 
 def test_it_projects_as_other_structures_do():
     """SparseMAP of a target near the marginals, without impossible choices."""
-    choices = Categorical(torch.tensor([[0.3, 0.1, -torch.inf], [0.0, 2.0, 1.0]]))
+    choices = Categorical(torch.tensor([[0.3, 0.1, -torch.inf], [0.0, 2.0, 1.0]]).double())
     possible = choices.scores > -torch.inf
-    target = choices.marginals + torch.tensor([[0.2, 0.0, 0.0], [0.0, -0.1, 0.4]])
-    expected = Categorical(target.masked_fill(~possible, -torch.inf)).sparsemap
-    torch.testing.assert_close(choices.project(target, possible), expected)
-    assert (choices.project(target, possible)[~possible] == 0).all()
+    # The shares of the first are 0.55 and 0.45; the third of the second leaves none to the first.
+    target = choices.marginals + torch.tensor([[0.2, 0.0, 5.0], [-0.3, -0.1, 0.4]])
+    found = choices.project(target, possible)
+    torch.testing.assert_close(
+        found[0, :2], target[0, :2] - (target[0, :2].sum() - 1) / 2, atol=1e-12, rtol=0
+    )
+    torch.testing.assert_close(
+        found[1, 1:], target[1, 1:] - (target[1, 1:].sum() - 1) / 2, atol=1e-12, rtol=0
+    )
+    assert found[0, 2] == found[1, 0] == 0

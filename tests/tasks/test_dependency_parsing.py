@@ -267,8 +267,9 @@ def test_trees_and_marginals_side_by_side_with_the_gold_tree(
         marginals = list(fairseq_struct.load(first).marginals([" ".join(trees[0].words)]))[0]
         cells = re.findall(r"→ [^:<]+: (\d\.\d{3})<", page)
         n = len(trees[0].words)
-        own = cells[n * n : 2 * n * n]
-        assert own == [f"{value:.3f}" for row in marginals.marginals for value in row.tolist()]
+        own = list(map(float, cells[n * n : 2 * n * n]))
+        # Of three digits; the page's batch is another one.
+        assert own == pytest.approx(marginals.marginals.flatten().tolist(), abs=0.00051)
 
 
 def test_a_prepared_folder_serves_as_well(trained, tmp_path, treebank):
