@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from fairseq_struct.structure.inferred_trees import InferredTrees
+from fairseq_struct.structure.precision import at_least_float32
 
 # Allowed numbers of sentences per instance.
 SIDES = (1, 2)
@@ -155,7 +156,10 @@ def perceptron(
 
 
 def label_losses(logits: Tensor, targets: Tensor | None) -> Tensor | None:
-    """Cross-entropy (batch,) of logits (batch, labels), float32; None without targets (batch,)."""
+    """Cross-entropy (batch,) of logits (batch, labels), in float32 or more.
+
+    None without targets (batch,).
+    """
     if targets is None:
         return None
-    return cross_entropy(logits.float(), targets, reduction="none")
+    return cross_entropy(at_least_float32(logits), targets, reduction="none")

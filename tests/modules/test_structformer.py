@@ -107,7 +107,7 @@ def test_attention_follows_arcs_in_both_directions():
                 for j in range(5):
                     a = (query[b, i, own] @ key[b, j, own] / 2).sigmoid()
                     a = a * (share * arcs[b, i, j] + (1 - share) * arcs[b, j, i])
-                    torch.testing.assert_close(weights[b, head, i, j], a)
+                    torch.testing.assert_close(weights[b, head, i, j], a, rtol=0, atol=1e-12)
                     messages[b, i, own] += a * value[b, j, own]
     middle = words + layer.output(messages)
     torch.testing.assert_close(found, middle + layer.feedforward(layer.second(middle)))

@@ -25,6 +25,12 @@ def test_several_roots_on_request():
     assert sorted(spanning_trees(scores, torch.tensor([2]))[0].tolist()) in ([0, 1], [0, 2])
 
 
+def test_scores_of_float64_keep_their_digits():
+    scores = torch.tensor([[[1 + 1e-9, 5], [5, 1]]], dtype=torch.float64)
+    assert spanning_trees(scores, torch.tensor([2])).tolist() == [[0, 1]]
+    assert spanning_trees(scores.mT.flip(1, 2), torch.tensor([2])).tolist() == [[2, 0]]
+
+
 def test_a_word_attaches_to_another_one_unless_it_is_alone():
     generator = torch.Generator().manual_seed(1)
     scores = torch.randn(4, 5, 5, generator=generator)

@@ -19,6 +19,7 @@ from fairseq_struct.modules.latent_tree.tree_context import head_vectors
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder, within
 from fairseq_struct.structure.dependency import is_tree
 from fairseq_struct.structure.inferred_trees import DEPENDENCIES, DependencyHeads
+from fairseq_struct.structure.precision import at_least_float32
 
 # Maps trees, or means of trees, to logits (batch, labels); a baseline without trees gets None.
 Decode = Callable[[Tensor | None], Tensor]
@@ -130,7 +131,7 @@ class LatentTreeClassifier(TreeClassifier):
         """See :meth:`TreeClassifier.encode`."""
         tokens, sizes = tokens.squeeze(1), lengths.squeeze(1)
         words = self.dropout(self.encoder(tokens, sizes))
-        scores = self.scorer(words, self.root).float()
+        scores = at_least_float32(self.scorer(words, self.root))
         own, read = self.combine.weight.chunk(2, 1)
         own = nn.functional.linear(words, own, self.combine.bias)
         outside = ~within(sizes, tokens.size(1))

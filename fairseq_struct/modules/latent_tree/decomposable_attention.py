@@ -9,6 +9,7 @@ from fairseq_struct.modules.latent_tree.classifier import Decode, TreeClassifier
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.latent_tree.tree_context import head_vectors
 from fairseq_struct.modules.sentence_encoder import within
+from fairseq_struct.structure.precision import at_least_float32
 
 # How trees enter the network.
 FORMS = ("thesis", "projected")
@@ -90,7 +91,7 @@ class DecomposableAttention(TreeClassifier):
         # Vectors for the arc scores; they are also joined with their heads.
         own = words if self.form == "projected" else self.attend(words)
         flat = own.flatten(0, 1)
-        scores = self.scorer(flat, self.root).float().unflatten(0, lengths.shape)
+        scores = at_least_float32(self.scorer(flat, self.root)).unflatten(0, lengths.shape)
 
         def decode(arcs: Tensor) -> Tensor:
             read = head_vectors(arcs.flatten(0, 1), flat, self.root).view_as(own)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from fairseq_struct.modules.masked_lm.language_model import Encoding
 from fairseq_struct.modules.sentence_encoder import within
+from fairseq_struct.structure.precision import at_least_float32
 
 # exp(600) is still finite.
 LOWEST = -600.0
@@ -163,7 +164,7 @@ class DependencyAttention(nn.Module):
         """
         parts = self.project(self.first(words)).unflatten(-1, (3, self.heads, -1))
         query, key, value = parts.permute(2, 0, 3, 1, 4)
-        scores = (query @ (key * key.size(-1) ** -0.5).mT).float().sigmoid()
+        scores = at_least_float32(query @ (key * key.size(-1) ** -0.5).mT).sigmoid()
         share = self.balance.sigmoid()[:, None, None]
         arcs = arcs[:, None]
         weights = scores.to(arcs.dtype) * (share * arcs + (1 - share) * arcs.mT)

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure.dependency.distribution import DependencyTrees
+from fairseq_struct.structure.precision import at_least_float32
 
 
 def spanning_trees(scores: Tensor, lengths: Tensor, single_root: bool = True) -> Tensor:
@@ -30,7 +31,7 @@ def trees_of_selection(
     Args:
         scores, lengths, single_root: as for :func:`spanning_trees`.
     """
-    scores = scores.detach().float()
+    scores = at_least_float32(scores.detach())
     return DependencyTrees(scores, lengths, projective=False, single_root=single_root)
 
 
