@@ -37,7 +37,7 @@ demo: packages ## train and evaluate a small translation model with scheduled sa
 
 test: install ## ruff, then the whole test suite
 	@ruff check .
-	python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+	python -m pytest -n auto --maxprocesses 16 --dist worksteal $(PYTEST_ARGS)
 
 docs: packages ## build the pages of docs/ into build/site, and check their links and tables
 	@python docs/site/options.py --check

@@ -66,8 +66,10 @@ def killed(path, moment):
     child = os.fork()
     if not child:
         os.replace, os.fsync, os.mkdir = map(count, (os.replace, os.fsync, os.mkdir))
-        fill(path)
-        os._exit(0)
+        try:
+            fill(path)
+        finally:  # not even an error may go on with the tests
+            os._exit(0)
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 

@@ -56,16 +56,19 @@ def test_what_does_not_train_needs_a_model(language_folder, program, options, me
 
 
 def test_the_folder_of_a_refused_training_stays_as_it_was(language_folder, tmp_path):
-    for data, options in ((tmp_path / "none", []), (language_folder, ["--embed-dim=-1"])):
-        with pytest.raises((InputError, RuntimeError)):
+    for data, options, message in (
+        (tmp_path / "none", [], "none"),
+        (language_folder, ["--embed-dim=-1"], "--embed-dim must be 1 or more"),
+    ):
+        with pytest.raises(InputError, match=message):
             train(data, tmp_path / "a" / "b", *options)
         assert not list(tmp_path.iterdir())
     (tmp_path / "mine").mkdir()
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="none"):
         train(tmp_path / "none", tmp_path / "mine" / "run")
     assert list(tmp_path.rglob("*")) == [tmp_path / "mine"]
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match="file"):
         train(language_folder, tmp_path / "file" / "run")
     assert "done training" in train(language_folder, tmp_path / "a" / "b", "--no-save")
 
