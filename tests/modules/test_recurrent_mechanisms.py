@@ -292,8 +292,7 @@ def test_own_spans_end_in_one_symbol(shares):
     ("change", "told"),
     [({"top_k": 0}, "top_k must be 1 to 3"), ({"top_k": 4}, "top_k must be 1 to 3"),
      ({"units": 0}, "units and sizes"), ({"layers": 0}, "1 layer or more"),
-     ({"span_attention": "hard"}, "span attention must be"),
-     ({"positions": "left"}, "positions must be"),
+     ({"span_attention": "hard"}, "span attention must"), ({"positions": "left"}, "positions must"),
      ({"input_weights": "relu"}, "input weights must be")],
 )  # fmt: skip
 def test_impossible_settings(change, told):
