@@ -37,9 +37,8 @@ def last_of(log: str) -> dict[str, float]:
 
 
 def test_steps_and_categories_are_learnt(data, tmp_path):
-    log = run("train", data, *RIM, "--positions=from_right", "--predict-category", "--max-epoch=14",
-              "--lr=0.02",
-              f"--save-dir={tmp_path}", "--validate-interval=14", "--save-interval=14",
+    log = run("train", data, *RIM, "--positions=from_right", "--predict-category", "--max-epoch=24",
+              f"--save-dir={tmp_path}", "--validate-interval=24", "--save-interval=24",
               "--best-checkpoint-metric=window_2", "--maximize-best-checkpoint-metric")  # fmt: skip
     found = last_of(log)
     assert found["valid_window_0"] > 45 and found["valid_window_0_multi"] > 70
