@@ -6,22 +6,16 @@ import multiprocessing
 import os
 import re
 import socket
+import sys
 import traceback
+from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 import pytest
 import torch
-
-# Imported here once: in each worker, the imports would take many times as long as training.
-WARM = ["torch._dynamo", "fairseq_cli.train", "fairseq_struct.models.on_lstm_lm",
-        "fairseq_struct.models.udgn", "fairseq_struct.models.latent_tree_transformer",
-        "fairseq_struct.tasks.structured_classification",
-        "fairseq_struct.models.undirected.undirected_convnet",
-        "fairseq_struct.models.option_controller.option_controller",
-        "fairseq_struct.models.recurrent_mechanisms.rim_composer"]  # fmt: skip
-
 
 AT_A_SHELL = multiprocessing.get_all_start_methods()[0]  # the platform's default
 
@@ -112,7 +106,9 @@ def train(
 @functools.cache
 def _warm():
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(WARM)
+    context.set_forkserver_preload(["warm_training"])
+    with mock.patch.dict(os.environ, PYTHONPATH=str(Path(__file__).parent)):
+        forkserver.ensure_running()
     return context
 
 
@@ -131,6 +127,7 @@ def _work(folder: Path, rank: int, arguments: list[str], place: dict[str, str]):
     log = folder / f"{rank}.log"
     log.write_text("")
     try:
+        assert "warm_training" in sys.modules, "it could not be imported before"
         torch.set_num_threads(1)
         import fairseq_cli.train
         from fairseq_commands import in_this_process, run

@@ -9,6 +9,7 @@ modules of the standard library, because it must start quickly.
 """
 
 import array
+import itertools
 import marshal
 import os
 import resource
@@ -17,6 +18,8 @@ import socket
 import sys
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+OF_TRAININGS = "_of_trainings"  # what follows the server's address in that of the second one
+USER_DIR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "user_dir")
 LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 
 
@@ -24,6 +27,7 @@ def submit(address, argv, environment, descriptors, **more):
     """Ask the server at ``address`` for a program.
 
     Args:
+        address: the server's; programs that train with this checkout's plugin go to the second.
         argv: the program's path and its arguments.
         environment: its environment.
         descriptors: three files for its standard streams; a fourth one, if any, gets the pickled
@@ -35,8 +39,9 @@ def submit(address, argv, environment, descriptors, **more):
     """
     umask = os.umask(0)
     os.umask(umask)
+    argv = [os.fspath(argument) for argument in argv]
     request = marshal.dumps({
-        "argv": [os.fspath(argument) for argument in argv],
+        "argv": argv,
         "cwd": os.getcwd(),
         "environment": dict(environment),
         "umask": umask,
@@ -44,13 +49,21 @@ def submit(address, argv, environment, descriptors, **more):
         **more,
     })  # fmt: skip
     connection = socket.socket(socket.AF_UNIX)
-    connection.connect(address)
+    connection.connect(address + OF_TRAININGS if _trains(argv) else address)
     files = array.array("i", descriptors)
     connection.sendmsg(
         [len(request).to_bytes(8, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)]
     )
     connection.sendall(request)
     return connection
+
+
+def _trains(argv):
+    """Whether a program is ``fairseq-train`` with this checkout's plugin, by this path."""
+    given = [word for argument in argv for word in argument.split("=", 1)]
+    paths = [after for word, after in itertools.pairwise(given) if word == "--user-dir"]
+    is_ours = bool(paths) and os.path.abspath(paths[-1]) == USER_DIR  # the last one counts
+    return is_ours and os.path.basename(argv[0]) == "fairseq-train"
 
 
 def outcome(connection):

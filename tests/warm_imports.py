@@ -1,5 +1,7 @@
 """A process that has fairseq, torch and this package imported, as :mod:`warm_server` forks it."""
 
+import argparse
+import gc
 import importlib
 import logging
 import os
@@ -39,10 +41,6 @@ class Warm:
     """
 
     def __init__(self):
-        import gc
-
-        root = logging.getLogger()
-        level = root.level
         self.environment = dict(os.environ)
         for name in (*LIBRARIES, *_modules_of_rooms()):
             try:
@@ -50,11 +48,23 @@ class Warm:
             except ModuleNotFoundError as error:
                 if error.name != "triton":  # comes with torch where there is a GPU
                     raise
-        _warm_parser_of_options()
+        warm_parser_of_options()
+        self._settle()
+
+    def begin_training(self, user_dir: str) -> None:
+        """Go as far as ``fairseq-train --user-dir`` goes before it reads its options."""
+        from fairseq.utils import import_user_module
+
+        importlib.import_module("fairseq_cli.train")
+        import_user_module(argparse.Namespace(user_dir=user_dir))
+        self._settle()
+
+    def _settle(self):
         # One of fairseq's modules configures logging unless the program did so before.
+        root = logging.getLogger()
         self.handlers, self.level = root.handlers[:], root.level
         root.handlers[:] = []
-        root.setLevel(level)
+        root.setLevel(logging.WARNING)  # as a new interpreter has it
         self.added = {k: v for k, v in os.environ.items() if self.environment.get(k) != v}
         threads = len(os.listdir("/proc/self/task"))
         if threads != 1:
@@ -124,7 +134,7 @@ def _modules_of_rooms() -> list[str]:
     ]
 
 
-def _warm_parser_of_options() -> None:
+def warm_parser_of_options() -> None:
     """fairseq writes all its options in hydra's language, whose parser learns as it reads."""
     from fairseq import options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf

@@ -9,7 +9,10 @@ does is seen by the next. It shares with the others what was drawn or read once,
 Python's hashes and the variables of :data:`warm_imports.AT_START`; programs that want those
 otherwise are left to a process of their own.
 
-The server has one thread and keeps it so: a fork copies no other.
+Most programs are ``fairseq-train`` with this checkout's ``--user-dir``, which begin by importing
+it. They are children of a second process, which has done this too (``FOLDER/socket_of_trainings``).
+
+Both have one thread and keep it so: a fork copies no other.
 """
 
 import array
@@ -25,8 +28,10 @@ import signal
 import socket
 import sys
 import threading
+import traceback
 from pathlib import Path
 
+from warm_client import OF_TRAININGS, USER_DIR
 from warm_imports import Warm
 
 
@@ -34,15 +39,16 @@ class Server:
     """Accepts requests, forks, tells how each program ended.
 
     Args:
-        folder: where the socket is made.
+        address: the socket to make.
         warm: what children start from.
     """
 
-    def __init__(self, folder: Path, warm: Warm):
+    def __init__(self, address: Path, warm: Warm):
         self.warm = warm
-        self.python = str(folder / "bin" / "python")  # what programs start is warm again
+        # What programs start is warm again.
+        self.python = str(address.parent / "bin" / "python")
         self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(str(folder / "socket"))
+        self.listener.bind(str(address))
         self.listener.listen(64)
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.listener, selectors.EVENT_READ, self.accept)
@@ -203,16 +209,38 @@ def _tell(error: BaseException, report: list[int]) -> None:
         os.write(descriptor, content)
 
 
+def _serve_trainings(address: Path, warm: Warm) -> None:
+    """Start the second process; return when it listens."""
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        try:
+            warm.begin_training(USER_DIR)
+            server = Server(address, warm)
+            os.write(writing, b"listening")
+            os.close(writing)
+            server.serve()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+    os.close(writing)
+    if not os.read(reading, 1):
+        raise RuntimeError("no server of trainings")
+    os.close(reading)
+
+
 def main():
-    folder = Path(sys.argv[1])
+    address = Path(sys.argv[1]) / "socket"
     del sys.path[0]  # this script's folder, which no program of ours would look in
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        server = Server(folder, Warm())
+        warm = Warm()
+        _serve_trainings(address.with_name(address.name + OF_TRAININGS), warm)
+        server = Server(address, warm)
         print("ready", flush=True)
         server.serve()
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(address.parent, ignore_errors=True)
 
 
 if __name__ == "__main__":
