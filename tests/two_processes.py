@@ -5,7 +5,6 @@ import json
 import multiprocessing
 import os
 import re
-import socket
 import sys
 import traceback
 from multiprocessing import forkserver
@@ -16,6 +15,7 @@ from unittest import mock
 
 import pytest
 import torch
+from torch.distributed import TCPStore
 
 AT_A_SHELL = multiprocessing.get_all_start_methods()[0]  # the platform's default
 
@@ -70,7 +70,8 @@ def train(
     arguments = [*map(str, options), f"--save-dir={folder}", "--cpu"]
     processes = {}
     (folder / "meeting").unlink(missing_ok=True)
-    port = str(_free_port())
+    # torchrun, too, listens itself, and tells its processes where.
+    store = TCPStore("127.0.0.1", 0, is_master=True) if torchrun else None
     for rank in range(workers):
         place = {}
         several = [
@@ -80,8 +81,10 @@ def train(
         ]  # fmt: skip
         if torchrun:
             several = several[-1:]
-            place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "RANK": str(rank),
-                     "WORLD_SIZE": str(workers), "LOCAL_RANK": str(rank)}  # fmt: skip
+            place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port),
+                     "RANK": str(rank), "WORLD_SIZE": str(workers), "LOCAL_RANK": str(rank),
+                     "TORCHELASTIC_USE_AGENT_STORE": "True",
+                     "TORCHELASTIC_RESTART_COUNT": "0"}  # fmt: skip
         given = (folder, rank, [*arguments, *several] if workers > 1 else arguments, place)
         process = _warm().Process(target=_work, args=given)
         process.start()
@@ -110,12 +113,6 @@ def _warm():
     with mock.patch.dict(os.environ, PYTHONPATH=str(Path(__file__).parent)):
         forkserver.ensure_running()
     return context
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def _work(folder: Path, rank: int, arguments: list[str], place: dict[str, str]):

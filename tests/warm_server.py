@@ -10,7 +10,7 @@ Python's hashes and the variables of :data:`warm_imports.AT_START`; programs tha
 otherwise are left to a process of their own.
 
 Most programs are ``fairseq-train`` with this checkout's ``--user-dir``, which begin by importing
-it. They are children of a second process, which has done this too (``FOLDER/socket_of_trainings``).
+it. They are children of a second process, which has done this too (``FOLDER/socket_train``).
 
 Both have one thread and keep it so: a fork copies no other.
 """
