@@ -150,7 +150,7 @@ def test_what_cannot_be_trained_is_refused(folder, tmp_path, options, message):
 @pytest.mark.parametrize(
     "about",
     ["{", "[1]", "{}", '{"kind": "rim", "layers": 1000000000}', '{"kind": "lstm", "layers": 2}',
-     '{"kind": "rim", "layers": 1, "units": 3, "top_k": 9}'],
+     '{"kind": ["rim"], "layers": 1}', '{"kind": "rim", "layers": 1, "units": 3, "top_k": 9}'],
 )  # fmt: skip
 def test_a_forged_description_is_refused(folder, tmp_path, about):
     source = folder / "rim" / "checkpoint_last.pt"

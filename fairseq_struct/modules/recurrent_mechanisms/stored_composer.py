@@ -41,12 +41,11 @@ def as_described(about: Mapping[str, Any], words: nn.Embedding) -> Composer:
     """
     kinds = {RIM: RimComposer, LSTM: LstmComposer}
     options = dict(about)
-    kind = kinds.get(options.pop("kind", None))
-    layers = options.get("layers")
-    if kind is None or not isinstance(layers, int) or layers > MOST_LAYERS:
+    kind, layers = options.pop("kind", None), options.get("layers")
+    if kind not in tuple(kinds) or not isinstance(layers, int) or layers > MOST_LAYERS:
         raise ValueError("it describes no composer")
     try:
-        return kind(words, **options)
+        return kinds[kind](words, **options)
     except (TypeError, RuntimeError):
         raise ValueError("it describes no composer") from None
 
