@@ -56,7 +56,7 @@ def main():
     seeds = f"{counts[0]} to {counts[-1]}" if counts[0] < counts[-1] else counts[-1]
     axes.set_title(f"{rows[0].data.split(';')[0]}, {seeds} seed{'s' * (counts[-1] > 1)}",
                    fontsize=9)  # fmt: skip
-    axes.legend()
+    figure.legend(loc="outside lower center", ncols=len(CURVES), fontsize=8)  # off the curves
     figure.savefig(args.figure, dpi=150)
     print(args.figure)
 
