@@ -9,6 +9,7 @@ import tempfile
 # what the tests compare to the last bit is what processors compute, also where there is a GPU.
 # ON_GPU=0 names the one for the tests in gpu/.
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each program would compile this package again
 os.environ.setdefault("GPUS_OF_USER", os.environ.get("CUDA_VISIBLE_DEVICES", "0"))
 os.environ["CUDA_VISIBLE_DEVICES"] = os.environ.get("ON_GPU", "")
 
