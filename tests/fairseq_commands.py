@@ -25,7 +25,7 @@ import warm_client
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-USER_DIR = ROOT / "user_dir"
+USER_DIR = Path(warm_client.USER_DIR)
 # A fork keeps one thread only, so libraries must start no others on import.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 REAL = Path(sys.executable).parent  # programs installed beside python

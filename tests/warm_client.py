@@ -19,7 +19,7 @@ import sys
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 OF_TRAININGS = "_train"  # what follows the address of the first server in that of the second
-USER_DIR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "user_dir")
+USER_DIR = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "user_dir")
 LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 
 
