@@ -55,16 +55,20 @@ def batch():
     return tokens.masked_fill(~inside, 1), inside & (torch.arange(6) % 2 == 0)
 
 
-@pytest.mark.parametrize("arch", ["udgn", "structformer", "masked_transformer"])
-def test_a_model_says_whether_it_parses(arch):
+def built(arch, **options):
+    """The model of an architecture with the options it has of these, the others as they are."""
     plugin.load()
     from fairseq.data import Dictionary
     from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
-    sizes = {"embed_dim": 8, "layers": 1, "heads": 2, "parser_size": 8, "parser_tags": 3}
     cfg = MODEL_DATACLASS_REGISTRY[arch]()
-    vars(cfg).update(sizes)
-    model = MODEL_REGISTRY[arch].build_model(cfg, SimpleNamespace(source_dictionary=Dictionary()))
+    vars(cfg).update(options)
+    return MODEL_REGISTRY[arch].build_model(cfg, SimpleNamespace(source_dictionary=Dictionary()))
+
+
+@pytest.mark.parametrize("arch", ["udgn", "structformer", "masked_transformer"])
+def test_a_model_says_whether_it_parses(arch):
+    model = built(arch, embed_dim=8, layers=1, heads=2, parser_size=8, parser_tags=3)
     tokens, lengths = torch.tensor([[3, 0, 2]]), torch.tensor([3])
     assert model.parses == (model.encode(tokens, lengths).arc_scores is not None)
     if not model.parses:
@@ -100,17 +104,19 @@ ABLATIONS = [
 
 @pytest.mark.parametrize(("options", "right"), ABLATIONS)
 def test_ablations_are_options_of_the_model(options, right):
-    plugin.load()
-    from fairseq.data import Dictionary
-
-    from fairseq_struct.models.udgn import UDGNConfig, UDGNModel
-
     sizes = {"embed_dim": 8, "layers": 2, "channels": 2, "channel_size": 16, "parser_size": 8}
-    task = SimpleNamespace(source_dictionary=Dictionary())
-    model = UDGNModel.build_model(UDGNConfig(**{**sizes, **options}), task)
-    graph = model.network.encoder.graph
+    graph = built("udgn", **{**sizes, **options}).network.encoder.graph
     assert len(graph.layers) == 2 and all(right(layer) for layer in graph.layers)
     assert (graph.positions is not None) == ("absolute_positions" in options)
+
+
+@pytest.mark.parametrize("arch", ["udgn", "structformer", "masked_transformer"])
+def test_positions_start_as_large_as_words(arch):
+    """Otherwise the words would be lost in them: nothing scales their sum."""
+    model = built(arch, embed_dim=64, absolute_positions=64, longest_sentence=64)
+    (positions,) = [w for name, w in model.named_parameters() if name.endswith("positions.weight")]
+    words = model.network.embedding.weight
+    assert 0.5 < positions.std() / words.std() < 2
 
 
 @pytest.mark.parametrize("make", [udgn, structformer, transformer])

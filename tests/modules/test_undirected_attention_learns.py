@@ -12,7 +12,8 @@ from fairseq_struct.modules.undirected.attention import UndirectedAttention
 def test_learns_a_toy_set(order):
     """Ascending and descending runs of six of ten numbers with one hidden.
 
-    In one pass, half of the random orders bring nothing of the others to the hidden numbers.
+    In one pass, half of the random orders bring nothing of the others to the hidden numbers, so
+    that what is learnt shows in the mean of several orders.
     """
     torch.manual_seed(1)
     runs = torch.stack([torch.arange(start, start + 6) for start in range(5)])
@@ -25,9 +26,10 @@ def test_learns_a_toy_set(order):
         solver.zero_grad()
         functional.cross_entropy(net(runs, lengths, places).logits[:, 0], targets).backward()
         solver.step()
-    net.eval()
-    right = net(runs, lengths, places).logits[:, 0].argmax(-1) == targets
-    assert right.float().mean() > (0.95 if order == "forward_backward" else 0.45)
+    with torch.no_grad():
+        found = [net(runs, lengths, places).logits[:, 0].argmax(-1) for _ in range(20)]
+    right = (torch.stack(found) == targets).float().mean()
+    assert right > (0.95 if order == "forward_backward" else 0.4)
 
 
 @pytest.mark.parametrize("how", [torch.bfloat16, "autocast"])

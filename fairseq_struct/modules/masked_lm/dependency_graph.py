@@ -106,8 +106,8 @@ class DependencyGraphNetwork(nn.Module):
     Args:
         layers: the layers, all of the same size.
         positions: number of positions with vectors that are added to the embeddings, in place of
-            the layers' relative biases (an ablation in table 9 of Shen's thesis, chapter 4); 0 for
-            none.
+            the layers' relative biases (an ablation in table 9 of Shen's thesis, chapter 4, which
+            does not say how they start: here as small as the words'); 0 for none.
         size: size of the vectors.
         dropout: dropout of the embeddings.
 
@@ -126,6 +126,8 @@ class DependencyGraphNetwork(nn.Module):
             raise ValueError("there must be at least one layer")
         self.layers = nn.ModuleList(layers)
         self.positions = nn.Embedding(positions, size) if positions else None
+        if self.positions is not None:
+            nn.init.normal_(self.positions.weight, std=size**-0.5)
         self.dropout = nn.Dropout(dropout)
         self.norm = nn.LayerNorm(size)
 
