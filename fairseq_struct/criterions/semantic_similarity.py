@@ -9,7 +9,7 @@ from torch.nn.functional import cosine_similarity, mse_loss
 
 from fairseq_struct.criterions.own_task import OwnTask
 from fairseq_struct.metrics.gathering import present_rows, rows_among_workers
-from fairseq_struct.metrics.rank_correlation import RankCorrelation
+from fairseq_struct.metrics.rank_correlation import PAIRS, rank_correlation
 
 # Decimal places of the ranked cosines: far coarser than rounding errors in float64.
 DIGITS = 6
@@ -61,10 +61,15 @@ class SemanticSimilarityCriterion(OwnTask, FairseqCriterion):
         metrics.log_scalar("loss", loss / count, count, round=4)
         for log in logging_outputs:
             if "scores" in log:
-                predicted, gold = present_rows(log["scores"]).t().tolist()
-                metrics.log_custom(RankCorrelation, "spearman", predicted, gold)
+                metrics.log_concat_tensor(PAIRS, present_rows(log["scores"]).cpu())
+                metrics.log_derived("spearman", _spearman)
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
         """True: all logged values are numbers or tables of numbers."""
         return True
+
+
+def _spearman(meters) -> float:
+    pairs = meters[PAIRS].tensor
+    return 0.0 if pairs is None else round(rank_correlation(*pairs.t().tolist()), 2)

@@ -22,6 +22,7 @@ class CraftImitationConfig(FairseqDataclass):
         metadata={"help": "folder data-bin made by fairseq-struct prepare craft_demonstrations"},
     )
     seed: int = II("common.seed")
+    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("craft_imitation", dataclass=CraftImitationConfig)
@@ -73,7 +74,7 @@ class CraftImitationTask(OwnCriterion, FairseqTask):
             InputError: the part does not exist, or a file is damaged.
         """
         part = read_part(self.cfg.data, split, self.environments)
-        self.datasets[split] = Demonstrations(part, split == "train", self.cfg.seed)
+        self.datasets[split] = Demonstrations(part, self.trains_on(split), self.cfg.seed)
 
     @property
     def source_dictionary(self):

@@ -40,6 +40,7 @@ class DependencyParsingConfig(FairseqDataclass):
         },
     )
     seed: int = II("common.seed")
+    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("dependency_parsing", dataclass=DependencyParsingConfig)
@@ -103,7 +104,7 @@ class DependencyParsingTask(SentenceTask):
         heads = PackedTensors(torch.tensor(tree.heads) for tree in trees)
         padding = getattr(self._model, "padding", self.words.pad())
         self.datasets[split] = ParsedSentences(
-            sentences, heads, padding, shuffle=split == "train", seed=self.cfg.seed
+            sentences, heads, padding, shuffle=self.trains_on(split), seed=self.cfg.seed
         )
 
     def _checked(self, tree: Sentence) -> torch.Tensor:

@@ -34,6 +34,7 @@ class GrammarInductionConfig(FairseqDataclass):
         metadata={"help": "folder data-bin made by fairseq-struct prepare transformation_lists"},
     )
     seed: int = II("common.seed")
+    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("grammar_induction", dataclass=GrammarInductionConfig)
@@ -79,7 +80,7 @@ class GrammarInductionTask(SentenceTask):
             InputError: the part does not exist, or a file is damaged.
         """
         self.datasets[split] = TransformationLists(
-            read_part(self.cfg.data, split), self.words.pad(), split == "train", self.cfg.seed
+            read_part(self.cfg.data, split), self.words.pad(), self.trains_on(split), self.cfg.seed
         )
 
     def reduce_metrics(self, logging_outputs: list[dict], criterion):

@@ -42,6 +42,7 @@ class ImageClassificationConfig(FairseqDataclass):
         default=1, metadata={"help": "seed of the choice of these images, apart from --seed"}
     )
     seed: int = II("common.seed")
+    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("image_classification", dataclass=ImageClassificationConfig)
@@ -121,7 +122,7 @@ class ImageClassificationTask(OwnCriterion, FairseqTask):
             held = places[: self.held_out] if split == "valid" else places[self.held_out :]
             images, labels = images[np.sort(held)], labels[np.sort(held)]
         self.datasets[split] = LabelledImages(
-            images, labels, shuffle=split == "train", seed=self.cfg.seed
+            images, labels, shuffle=self.trains_on(split), seed=self.cfg.seed
         )
 
 

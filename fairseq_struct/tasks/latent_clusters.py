@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import FairseqTask, register_task
+from omegaconf import II
 
 from fairseq_struct.data.generators.cluster_mixture import ClusterMixtureDataset, generate_mixture
 from fairseq_struct.errors import InputError
@@ -33,6 +34,7 @@ class LatentClustersConfig(FairseqDataclass):
             "data once per epoch (one update per epoch if all data are one batch)"
         },
     )
+    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("latent_clusters", dataclass=LatentClustersConfig)
@@ -75,5 +77,5 @@ class LatentClustersTask(OwnCriterion, FairseqTask):
         """
         if split not in self.mixture:
             raise InputError(f"no subset {split!r}; choose one of {', '.join(self.mixture)}")
-        repeated = self.cfg.batches_per_epoch if split == "train" else 0
+        repeated = self.cfg.batches_per_epoch if self.trains_on(split) else 0
         self.datasets[split] = ClusterMixtureDataset(self.mixture[split], repeated)

@@ -20,6 +20,11 @@ class OwnCriterion:
     needs = ""
     models = ""
 
+    def trains_on(self, split: str) -> bool:
+        """Whether a split is the one to train on: ``--train-subset``, or else ``train``."""
+        name = (self.cfg or self.args).train_subset  # args: of fairseq's older tasks
+        return split == ("train" if name.startswith("${") else name)  # unset outside of a program
+
     def build_criterion(self, cfg, *args, **kwargs):
         """Build the criterion.
 

@@ -8,6 +8,7 @@ from fairseq.data import iterators
 from fairseq.distributed import utils as distributed_utils
 from fairseq.tasks import register_task
 from fairseq.tasks.language_modeling import LanguageModelingConfig, LanguageModelingTask
+from omegaconf import II
 
 from fairseq_struct.data.datasets.indexed_lines import load_lines
 from fairseq_struct.data.datasets.mapped.shards import check_shards, shard
@@ -34,6 +35,7 @@ class RecurrentLanguageModelingConfig(LanguageModelingConfig):
             "learning rate with it (Merity et al., 2018)"
         },
     )
+    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("recurrent_language_modeling", dataclass=RecurrentLanguageModelingConfig)
@@ -84,7 +86,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         """
         path = shard(self.args.data, epoch) / split
         tokens = tokens_of(load_lines(path, self.dictionary, self.args.dataset_impl))
-        vary = split == "train" and not self.args.fixed_windows
+        vary = self.trains_on(split) and not self.args.fixed_windows
         self.datasets[split] = TokenStreams(
             tokens, self.dictionary.pad(), self.dictionary.eos(), self.args.tokens_per_sample, vary,
             self.args.seed,

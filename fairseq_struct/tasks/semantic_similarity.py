@@ -7,6 +7,7 @@ from typing import Optional  # fairseq cannot read "str | None"
 import torch
 from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
 from fairseq.tasks import register_task
 from omegaconf import II
 
@@ -15,6 +16,7 @@ from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_diction
 from fairseq_struct.data.prepared.vocabulary.reserved_words import MASK, index_of, refuse_reserved
 from fairseq_struct.data.readers.sentence_pairs import HIGHEST, read_pairs
 from fairseq_struct.errors import InputError
+from fairseq_struct.metrics.rank_correlation import PAIRS
 from fairseq_struct.tasks.sentence_task import SentenceTask
 
 
@@ -29,6 +31,7 @@ class SemanticSimilarityConfig(FairseqDataclass):
         default=False, metadata={"help": "do not train the model's parser"}
     )
     seed: int = II("common.seed")
+    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("semantic_similarity", dataclass=SemanticSimilarityConfig)
@@ -101,7 +104,7 @@ class SemanticSimilarityTask(SentenceTask):
         # fairseq does not convert float64 under fp16, so different scores stay different.
         scores = torch.tensor([pair.score / HIGHEST for pair in pairs], dtype=torch.float64)
         self.datasets[split] = LabelledSentences(
-            sides, scores, self.words.pad(), shuffle=split == "train", seed=self.cfg.seed
+            sides, scores, self.words.pad(), shuffle=self.trains_on(split), seed=self.cfg.seed
         )
 
     def get_batch_iterator(self, dataset, *args, **kwargs):
@@ -110,6 +113,13 @@ class SemanticSimilarityTask(SentenceTask):
         batches = super().get_batch_iterator(dataset, *args, **kwargs)
         self.largest_batch = max([self.largest_batch, *map(len, batches.frozen_batches)])
         return batches
+
+    def begin_valid_epoch(self, epoch, model):
+        """Forget the pairs of the last validation, which fairseq would keep in checkpoints."""
+        super().begin_valid_epoch(epoch, model)
+        pairs = metrics.get_meter("valid", PAIRS)
+        if pairs is not None:
+            pairs.reset()
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
         """Forward and backward pass on a batch."""

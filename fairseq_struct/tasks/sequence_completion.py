@@ -25,6 +25,7 @@ class SequenceCompletionConfig(FairseqDataclass):
         metadata={"help": "folder data-bin made by fairseq-struct prepare sequence_completion"},
     )
     seed: int = II("common.seed")
+    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("sequence_completion", dataclass=SequenceCompletionConfig)
@@ -72,7 +73,7 @@ class SequenceCompletionTask(OwnCriterion, FairseqTask):
             InputError: the part does not exist, or a file is damaged.
         """
         part = read_part(self.cfg.data, split, len(self.symbols))
-        self.datasets[split] = HiddenSymbols(part, split == "train", self.cfg.seed)
+        self.datasets[split] = HiddenSymbols(part, self.trains_on(split), self.cfg.seed)
 
     @property
     def source_dictionary(self) -> Dictionary:

@@ -71,6 +71,7 @@ class StructuredClassificationConfig(FairseqDataclass):
         metadata={"help": "cut sentences longer than --longest-sentence instead of refusing them"},
     )
     seed: int = II("common.seed")
+    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("structured_classification", dataclass=StructuredClassificationConfig)
@@ -193,7 +194,7 @@ class StructuredClassificationTask(SentenceTask):
         self.datasets[split] = LabelledSentences(
             sides, tokens_of(targets, self.labels.nspecial, torch.int64), self.words.pad(),
             self._gold_trees(prefix, sides), self._gold_kind is not None,
-            shuffle=split == "train", seed=self.cfg.seed,
+            shuffle=self.trains_on(split), seed=self.cfg.seed,
         )  # fmt: skip
 
     @property
@@ -215,7 +216,7 @@ class StructuredClassificationTask(SentenceTask):
 
     def _gold_trees(self, prefix: Path, sides: list[MappedLines]):
         """Gold trees of a split that the model uses, for each side; None if there are none."""
-        training = prefix.name == "train"
+        training = self.trains_on(prefix.name)
         reads = self._gold_kind == CONSTITUENTS
         scored = getattr(self._model, "tree_kind", None) == CONSTITUENTS and not training
         if self.formulas and (reads or scored):

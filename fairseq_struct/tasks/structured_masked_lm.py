@@ -60,6 +60,7 @@ class StructuredMaskedLMConfig(FairseqDataclass):
                   "in the Penn Treebank language-model text: lower-cased, numbers as N"},
     )  # fmt: skip
     seed: int = II("common.seed")
+    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("structured_masked_lm", dataclass=StructuredMaskedLMConfig)
@@ -155,7 +156,7 @@ class StructuredMaskedLMTask(SentenceTask):
                 raise InputError(f"{path}.bin: sentence {number + 1} is empty")
             if self._model is not None:
                 self._model.check_length(size, f"{path}.bin: sentence {number + 1}")
-        training = split == "train"
+        training = self.trains_on(split)
         self.datasets[split] = MaskedSentences(
             sentences, self.words.pad(), self.words.unk(), self.mask, self.cfg.mask_rate,
             self.cfg.seed, 1 if training else self.cfg.valid_draws, vary=training,
