@@ -40,6 +40,10 @@ class DependencyError(InputError, ImportError):
         self.remedy = remedy
 
 
+class NotFiniteScores(ValueError):
+    """Scores that are NaN or +inf, for structured inference."""
+
+
 class DamagedCheckpoint(InputError):
     """A file that is not a checkpoint, or is truncated; it requests no unsafe class or function."""
 

@@ -55,7 +55,7 @@ class StructuredClassificationCriterion(OwnTask, FairseqCriterion):
         metrics.log_scalar("_confusion", sum(log["confusion"] for log in logging_outputs))
         for name, score in (("accuracy", accuracy), ("macro_f1", macro_f1)):
             metrics.log_derived(
-                name, lambda meters, score=score: round(score(meters["_confusion"].sum), 2)
+                name, lambda meters, score=score: _scored(meters["_confusion"], score)
             )
         if "depth" in logging_outputs[0]:
             trees = sum(log["trees"] for log in logging_outputs)
@@ -75,6 +75,11 @@ class StructuredClassificationCriterion(OwnTask, FairseqCriterion):
     def logging_outputs_can_be_summed() -> bool:
         """True: all logged values are numbers or tables of numbers."""
         return True
+
+
+def _scored(confusion, score) -> float:
+    """The score; 0 after a reset, as fp16 may skip all updates of an epoch."""
+    return round(score(confusion.sum), 2) if confusion.count else 0.0
 
 
 def statistics_of_trees(trees, gold: Tensor | None) -> dict[str, Tensor | int]:

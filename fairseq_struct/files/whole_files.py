@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +20,8 @@ def whole_file(path: str | Path, through_link: bool = True) -> Iterator[BinaryIO
 
     The bytes go to ``PATH.tmp`` in the same folder and are flushed to disk. Only then the file is
     renamed, in one atomic step. So a reader sees either the old file or the new file, even if the
-    writer is killed. The next writer replaces the ``PATH.tmp`` of a killed writer. A device or a
+    writer is killed. The next writer replaces the ``PATH.tmp`` of a killed writer; while another
+    one is at work on it, its own file has a name of its own, and who ends last wins. A device or a
     pipe is written directly. The new file has the permissions of the old one, if there is one.
 
     Args:
@@ -38,22 +41,65 @@ def whole_file(path: str | Path, through_link: bool = True) -> Iterator[BinaryIO
                 yield file
             return
         place = Path(os.path.realpath(path)) if through_link else path
-        temporary = place.with_name(f"{place.name}.tmp")
         mode = None if place.is_symlink() or not place.exists() else place.stat().st_mode
-        try:
-            temporary.unlink(missing_ok=True)  # it may have permissions of its own
-            with open(temporary, "wb") as file:
+        temporary, file = _begun(place)
+        with file:  # locked until the end
+            try:
                 if mode is not None:
                     with suppress(OSError):  # a file system without permissions
                         os.fchmod(file.fileno(), stat.S_IMODE(mode))
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, place)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
+                os.replace(temporary, place)
+            except BaseException:
+                with suppress(OSError):
+                    temporary.unlink()
+                raise
+
+
+def _begun(place: Path) -> tuple[Path, BinaryIO]:
+    """A new file, locked: ``PATH.tmp``, unless another writer is at work on it."""
+    temporary = place.with_name(f"{place.name}.tmp")
+    while True:
+        with suppress(FileExistsError):
+            file = open(temporary, "xb")  # noqa: SIM115 - the caller closes it
+            if _lock(file) and _is_still(file, temporary):
+                return temporary, file
+            file.close()  # another writer took it for that of a killed one
+            continue
+        if not _removed(temporary):
+            temporary = place.with_name(f"{place.name}.{secrets.token_hex(4)}.tmp")
+
+
+def _removed(temporary: Path) -> bool:
+    """Remove what a killed writer has left; False if its writer is at work."""
+    with suppress(FileNotFoundError):
+        try:
+            with open(temporary, "rb") as left:
+                if not _lock(left):
+                    return False
+                if _is_still(left, temporary):
+                    temporary.unlink()
+        except PermissionError:
+            temporary.unlink()
+    return True
+
+
+def _lock(file: BinaryIO) -> bool:
+    """Whether no other writer has the lock; always, on a file system without locks."""
+    with suppress(OSError):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def _is_still(file: BinaryIO, path: Path) -> bool:
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    return False
 
 
 @contextmanager

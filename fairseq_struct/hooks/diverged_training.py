@@ -1,4 +1,4 @@
-"""The end of a training whose gradients are no longer finite, in one line.
+"""The end of a training whose gradients or scores are no longer finite, in one line.
 
 fairseq then repeats the update with hooks that log where the numbers arose. Its own hooks take only
 modules that return tensors, and tuples or dictionaries of them; a result of another class, such as
@@ -10,13 +10,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, NotFiniteScores
+
+REMEDY = "A lower --lr or a smaller --clip-norm may help. The last checkpoint is from before"
 
 
 class DivergedTraining(InputError, FloatingPointError):
-    """Gradients are NaN or infinite; also a ``FloatingPointError``, as fairseq raises it."""
+    """Gradients or scores are NaN or infinite; a ``FloatingPointError``, as fairseq raises it."""
 
 
 @functools.cache
@@ -24,22 +27,28 @@ def install() -> None:
     """Install both in fairseq's trainer; calling it again has no effect."""
     module = importlib.import_module("fairseq.trainer")
     module.NanDetector = _detector(module.NanDetector)
-    step = module.Trainer.train_step
+    for name in ("train_step", "valid_step"):
+        setattr(module.Trainer, name, _telling(getattr(module.Trainer, name)))
 
+
+def _telling(step: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(step)
-    def told(self, *args, **kwargs):
+    def told(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return step(self, *args, **kwargs)
+        except NotFiniteScores as error:
+            raise DivergedTraining(
+                f"after {self.get_num_updates():,} updates {error}. {REMEDY}"
+            ) from error
         except FloatingPointError as error:
             if "Nan/Inf" not in str(error) or isinstance(error, DivergedTraining):
                 raise
             raise DivergedTraining(
-                f"gradients are NaN or infinite after {self.get_num_updates():,} updates; a lower "
-                "--lr or a smaller --clip-norm may help. The last checkpoint is from before; "
-                "crash.pt beside it is the state in which it happened"
+                f"gradients are NaN or infinite after {self.get_num_updates():,} updates. "
+                f"{REMEDY}; crash.pt beside it is the state in which it happened"
             ) from error
 
-    module.Trainer.train_step = told
+    return told
 
 
 def _detector(base: type) -> type:

@@ -148,9 +148,10 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
         finally:
             _replaceable.reset(token)
         goes_on = extra_state is not None and not (
-            cfg.reset_meters or cfg.reset_optimizer or (begins and cfg.finetune_from_model)
+            cfg.reset_optimizer or (begins and cfg.finetune_from_model)
         )
-        count = _keep_patience(trainer, extra_state.get(PATIENCE, {}) if goes_on else {})
+        counts = goes_on and not cfg.reset_meters
+        count = _keep_patience(trainer, extra_state.get(PATIENCE, {}) if counts else {})
         _keep_task(trainer, extra_state.get(TASK) if goes_on else None)
         _keep_whole_paths(trainer)
         if 0 < getattr(cfg, "patience", -1) <= count.get("num_runs", 0):

@@ -114,6 +114,7 @@ def read_log(path: str | Path) -> TrainingLog:
     for entry in logged(text.splitlines()):
         if entry.split != "train_inner":
             splits.setdefault(entry.split, {})[int(entry.values["epoch"])] = entry.values
-    if "done training in" not in text or "train" not in splits:
+    before, ended, after = text.rpartition("done training in")
+    if not ended or "train" not in splits or any(logged(after.splitlines())):
         raise InputError(f"{path}: the training is not finished")
     return TrainingLog(splits)

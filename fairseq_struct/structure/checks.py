@@ -6,6 +6,8 @@ from operator import index
 import torch
 from torch import Tensor
 
+from fairseq_struct.errors import NotFiniteScores
+
 BACKENDS = ("auto", "compiled", "torch")
 
 
@@ -114,12 +116,12 @@ def refuse_nan_and_infinity(scores: Tensor, what: str):
             first: ``"choice {1} in instance {0}"``.
 
     Raises:
-        ValueError: names the first such entry.
+        NotFiniteScores: names the first such entry; a ``ValueError``.
     """
     wrong = scores.isnan() | (scores == torch.inf)
     if wrong.any():
         place = wrong.nonzero()[0].tolist()
-        raise ValueError(
+        raise NotFiniteScores(
             f"the score of {what.format(*place)} is {float(scores[tuple(place)])}: scores must be "
             "finite, or -inf for what is forbidden"
         )

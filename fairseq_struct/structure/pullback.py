@@ -19,6 +19,7 @@ a parser's own parameters learn as in that thesis if the optimiser ignores the s
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 
 import torch
 from torch import Tensor
@@ -81,10 +82,14 @@ class MovingAverage:
         self.average: float | None = None
 
     def __call__(self, losses: Tensor) -> float:
-        """The average of earlier losses; ``losses`` (batch,) count from the next call on."""
+        """The average of earlier losses; ``losses`` (batch,) count from the next call on.
+
+        A mean that is not finite does not count, as its update is skipped in fp16.
+        """
         new = float(losses.detach().float().mean())
         before = new if self.average is None else self.average
-        self.average = self.decay * before + (1 - self.decay) * new
+        if isfinite(new):
+            self.average = self.decay * before + (1 - self.decay) * new
         return before
 
 

@@ -22,7 +22,8 @@ class OwnCriterion:
 
     def trains_on(self, split: str) -> bool:
         """Whether a split is the one to train on: ``--train-subset``, or else ``train``."""
-        name = (self.cfg or self.args).train_subset  # args: of fairseq's older tasks
+        cfg = self.cfg or self.args  # args: of fairseq's older tasks
+        name = getattr(cfg, "train_subset", "train")
         return split == ("train" if name.startswith("${") else name)  # unset outside of a program
 
     def build_criterion(self, cfg, *args, **kwargs):

@@ -154,6 +154,8 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         if averaging is not None:
             self._look_at_validation(inner, averaging)
             averaging.use_average(False)
+        if all(weight.grad is None for weight in model.parameters()):
+            self._shares = []  # an update begins; the last one may have been skipped (fp16)
         if "first" in sample:
             before = None if sample["first"] else self._carried(inner, sample["nsentences"])
             sample["net_input"]["state"] = before

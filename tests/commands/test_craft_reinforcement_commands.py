@@ -81,11 +81,14 @@ def test_options_do_not_move_and_the_controller_does(trained, skills):
     assert all(line["option_length"] >= 1 for line in steps)
 
 
-def test_a_run_that_stops_within_a_rollout_goes_on_as_if_it_had_not(trained, skills, tmp_path):
+@pytest.mark.parametrize("options", [[], ["--reset-meters"]])
+def test_a_run_that_stops_within_a_rollout_goes_on_as_if_it_had_not(
+    trained, skills, tmp_path, options
+):
     whole, _ = trained
     for updates in (3, 10):
         run("train", *ALONE, f"--options-from={skills}", f"--max-update={updates}",
-            f"--save-dir={tmp_path}")  # fmt: skip
+            f"--save-dir={tmp_path}", *options)  # fmt: skip
     first, second = (compat.load_state(path) for path in (whole, tmp_path / "checkpoint_last.pt"))
     for name, value in first["model"].items():
         assert torch.equal(value, second["model"][name]), name

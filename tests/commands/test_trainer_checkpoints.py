@@ -270,3 +270,15 @@ def test_a_file_is_whole_or_not_there(tmp_path):
         with whole_file(tmp_path / "missing" / "file"):
             pass
     assert os.listdir(tmp_path) == ["file"] and path.read_text() == "new"
+
+
+def test_two_writers_of_a_file_do_not_meet(tmp_path):
+    path = tmp_path / "file"
+    with whole_file(path) as first:
+        first.write(b"first, and longer")
+        with whole_file(path) as second:
+            second.write(b"second")
+        assert path.read_bytes() == b"second"
+        with pytest.raises(KeyError), whole_file(path):
+            raise KeyError
+    assert path.read_bytes() == b"first, and longer" and os.listdir(tmp_path) == ["file"]

@@ -1,11 +1,13 @@
-"""A training whose gradients are no longer finite ends in one line that says what to do."""
+"""A training whose gradients or scores are not finite ends in one line that says what to do."""
 
 import dataclasses
+import re
 
 import pytest
 import torch
 from fairseq import trainer
 from fairseq_commands import USER_DIR, run
+from mapped_splits import drawn_lines, write_folder
 
 from fairseq_struct import plugin
 from fairseq_struct.cli.main import main
@@ -24,6 +26,19 @@ def test_a_diverged_training_of_a_model_that_returns_a_dataclass(tmp_path):
     assert isinstance(error.value, FloatingPointError)
     assert str(error.value).startswith("gradients are NaN or infinite after ")
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["crash.pt"]
+
+
+def test_a_training_whose_trees_have_no_scores_any_more(tmp_path):
+    lines = drawn_lines(12, ended=False)
+    folder = write_folder(tmp_path / "data", [(line, line) for line in lines], [4, 5] * 6)
+    with pytest.raises(InputError) as error:
+        run("train", folder, f"--user-dir={USER_DIR}", "--num-workers=0", "--no-progress-bar",
+            "--task=structured_classification", "--criterion=structured_classification",
+            "--arch=latent_tree_entailment", "--latent-method=marginals", "--optimizer=sgd",
+            "--lr=1e30", "--batch-size=6", "--max-update=9",
+            f"--save-dir={tmp_path}/run")  # fmt: skip
+    assert isinstance(error.value, FloatingPointError)
+    assert re.match(r"after [12] updates the score of .* is nan: .* lower --lr", str(error.value))
 
 
 def test_all_tensors_of_a_result_are_looked_at():

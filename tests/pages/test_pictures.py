@@ -13,6 +13,7 @@ from fairseq_struct.pages import constituency_svg, dependency_svg, dependency_ti
 from fairseq_struct.pages.constituents.constituent_picture import constituent_picture
 from fairseq_struct.pages.drawing.rows import Row
 from fairseq_struct.pages.drawing.shapes import BLUE, RED, Box, Dot, Image, Label, Line, Picture
+from fairseq_struct.pages.drawing.text import width_of
 from fairseq_struct.pages.grids.image_grid import image_grid
 from fairseq_struct.pages.grids.memory_grid import memory_grid
 from fairseq_struct.pages.html.gallery import gallery_page
@@ -170,6 +171,13 @@ def test_images_stand_in_their_rows_and_columns(tmp_path):
     drawn = imread(io.BytesIO(file.getvalue()))[:, :, 0]
     dark = (drawn < 0.01).mean(1)  # the upper row is dark for three quarters, the lower for a half
     assert sorted(dark[dark > 0.15])[-1] > 1.3 * sorted(dark[dark > 0.15])[0]
+
+
+def test_the_names_of_rows_stand_beside_their_images():
+    grid = image_grid([("what was given", [[[0.0]]])])
+    (name,), (image,) = of(Label, grid), of(Image, grid)
+    half = width_of("what was given") / 2
+    assert name.x - half >= 0 and name.x + half <= image.x
 
 
 def test_rows_of_different_lengths_are_no_grid():

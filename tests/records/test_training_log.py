@@ -57,3 +57,14 @@ def test_a_training_that_did_not_end_has_no_results(tmp_path):
     (tmp_path / "train.log").write_text(FIRST)
     with pytest.raises(InputError, match="is not finished"):
         read_log(tmp_path / "train.log")
+
+
+def test_a_training_that_was_taken_up_again_ends_again(tmp_path):
+    path = tmp_path / "train.log"
+    path.write_text(FIRST + END + SECOND)
+    with pytest.raises(InputError, match="is not finished"):
+        read_log(path)
+    path.write_text(FIRST + END + SECOND + END)
+    assert set(read_log(path).splits["valid"]) == {1, 2}
+    path.write_text(FIRST + END + "loading the checkpoint\n")  # it had nothing left to do
+    read_log(path)

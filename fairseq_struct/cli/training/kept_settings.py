@@ -62,7 +62,7 @@ def refuse_others(folder: Path, settings: dict[str, str]) -> None:
         InputError: a setting differs.
     """
     try:
-        kept = dict(json.loads((folder / FILE).read_text()))
+        kept = dict(json.loads((folder / FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return
     differ = [

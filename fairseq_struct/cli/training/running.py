@@ -253,8 +253,9 @@ def _once(*names: str) -> list[str]:
 def _is_first(arguments: Sequence[str]) -> bool:
     """Whether this is the process that speaks, if several were started, by torchrun or Slurm."""
     given = presets.value_of("distributed-rank", arguments)
-    rank = given or os.environ.get("RANK") or os.environ.get("SLURM_PROCID") or "0"
-    return rank == "0"
+    # Without a port, tasks of Slurm are trainings of their own for fairseq.
+    slurm = presets.value_of("distributed-port", arguments) and os.environ.get("SLURM_PROCID")
+    return (given or os.environ.get("RANK") or slurm or "0") == "0"
 
 
 def _starts_elsewhere(arguments: Sequence[str]) -> bool:

@@ -108,7 +108,11 @@ class Translator:
                 found[one.number] = Translation(
                     best.text, best.source, best.tokens, best.score, best.token_scores, alternatives
                 )
-        return [found.get(one.number) or Translation("", one.text) for one in sentences]
+        # A translation without words is falsy, and yet has a score and alternatives.
+        return [
+            found[one.number] if one.number in found else Translation("", one.text)
+            for one in sentences
+        ]
 
     def _search(self, batch: Sequence[_Sentence], settings: SearchSettings) -> list[list[dict]]:
         """fairseq's hypotheses of each sentence, the best first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairseq_struct.pages.drawing.shapes import Image, Label, Picture, Pixels, Shape
+from fairseq_struct.pages.drawing.text import width_of
 
 _GAP, _HEAD, _SIDE = 6, 24, 84  # side of an image in pixels: that of MNIST, three times
 
@@ -25,7 +26,7 @@ def image_grid(
     counts = {len(images) for _, images in rows}
     if len(counts) != 1 or (columns and len(columns) not in counts):
         raise ValueError("a grid needs rows with the same number of images")
-    left = max(len(name) for name, _ in rows) + 2 * _GAP
+    left = max(width_of(name) for name, _ in rows) + 2 * _GAP
     head = _HEAD if columns else 0
     shapes: list[Shape] = [
         Label(left + place * (_SIDE + _GAP) + _SIDE / 2, head - 8, name)

@@ -266,3 +266,14 @@ def test_a_translation_is_text():
     }  # fmt: skip
     assert repr(one).startswith(f"Translation({one.text!r}, score ")
     assert "one two" in one._repr_html_()
+
+
+def test_a_translation_without_a_word_keeps_its_score_and_its_alternatives(monkeypatch):
+    model = stored()
+    (expected,) = model.translate(["one two"], n_best=3)
+    monkeypatch.setattr(type(model.text), "text", lambda self, symbols: "")
+    (one,) = model.translate(["one two"], n_best=3)
+    assert one == "" and one.score == expected.score and one.tokens == expected.tokens
+    assert [other.score for other in one.alternatives] == [
+        other.score for other in expected.alternatives
+    ]
