@@ -20,7 +20,10 @@ DROPOUTS = "cell_dropout", "input_dropout", "output_dropout", "memory_dropout"
 
 @dataclass
 class OrderedMemoryClassifierConfig(FairseqDataclass):
-    """Options of the model; the defaults are those of the published code for logical inference."""
+    """Options of the model; sizes and dropouts are the published code's for logical inference.
+
+    ``attention`` is as in the thesis, which the code is not.
+    """
 
     sides: int = field(default=2, metadata={"help": "sentences per instance, 1 or 2"})
     embed_dim: int = field(default=200, metadata={"help": "size of word embeddings"})

@@ -25,7 +25,8 @@ class UDGNConfig(MaskedModelConfig):
         default=512, metadata={"help": "size of the parser's vectors and of each LSTM direction"}
     )
     parser_dropout: float = field(
-        default=0.2, metadata={"help": "dropout of the parser's vectors and between its layers"}
+        default=0.2,
+        metadata={"help": "dropout of the parser's vectors, between its layers and of the last"},
     )
     parser_tags: int = field(
         default=50,

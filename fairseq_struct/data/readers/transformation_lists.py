@@ -7,8 +7,8 @@ of speech by a step of one word. A phrase is formed when its leftmost child is r
 left of a step are untouched.
 
 Trees are normalised first (:func:`normalised_tree`). The thesis does not say how. It keeps 3,794 of
-the 3,914 sentences of NLTK's sample of the Penn Treebank, which have 53 tags, and its tables 4.1
-and 4.2 together say that 53 to 59 % of the steps take a single word. Here, the sample has
+the 3,914 sentences of NLTK's sample of the Penn Treebank, which have 53 tags, and its tables
+TC4.1 and TC4.2 together say that 53 to 59 % of the steps take a single word. Here, the sample has
 
 =============  =============  =====  =====================================  ====================
 punctuation    one child      tags   steps, without sentences of one word   of a single symbol

@@ -12,7 +12,10 @@ from fairseq_struct.modules.undirected.images import INITIALISATIONS, Classified
 
 @dataclass
 class UndirectedImagesConfig(UndirectedConfig):
-    """Options of undirected networks of images; the defaults are those of Mihaylova's thesis."""
+    """Options of undirected networks of images; the defaults are Mihaylova's thesis's.
+
+    The thesis does not give the dropout: 0.3 is the published code's.
+    """
 
     dropout: float = field(
         default=0.3,

@@ -152,7 +152,11 @@ def encoder_of(cfg: UndirectedParserConfig, words) -> nn.Module:
 
 @register_model_architecture("undirected_parser", "undirected_parser_ud")
 def undirected_parser_ud(args):
-    """Settings of Mihaylova's thesis; its encoder is multilingual BERT, by --encoder-folder."""
+    """The parser over multilingual BERT (--encoder-folder); Mihaylova's thesis, section 5.5.
+
+    Size and dropout are the published code's, and the head of the root is as in biaffine parsers:
+    the thesis gives neither.
+    """
     args.hidden_size = getattr(args, "hidden_size", 400)
     args.dropout = getattr(args, "dropout", 0.3)
     args.root_head = getattr(args, "root_head", "learned")

@@ -57,7 +57,7 @@ class HeadParser(nn.Module):
         size: size of the vectors.
         hidden_size: D, size of each direction of the LSTM, and of h^H and h^D.
         layers: number of LSTM layers.
-        dropout: dropout of the vectors and between layers.
+        dropout: dropout of the vectors, between layers and of h; the thesis has none.
     """
 
     def __init__(

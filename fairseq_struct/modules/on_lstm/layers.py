@@ -1,6 +1,6 @@
 """ON-LSTM: an LSTM whose neurons are ordered by how long they keep information.
 
-Source: Y. Shen, S. Tan, A. Sordoni, A. Courville, "Ordered Neurons" (2019), equations 6 to 15.
+Source: Y. Shen, S. Tan, A. Sordoni, A. Courville, "Ordered Neurons" (2019), equations 1 to 15.
 """
 
 from collections.abc import Sequence
