@@ -222,7 +222,7 @@ def test_moving_average_comes_before_the_losses_it_is_compared_with():
     assert baseline(torch.tensor([2.0, 4.0])) == 3.0  # no losses before: their own mean
     assert baseline(torch.tensor([5.0])) == 3.0
     assert baseline(torch.tensor([0.0])) == 4.0
-    assert baseline.average == 2.0
+    assert baseline(torch.tensor([torch.inf, 1.0])) == 2.0 == baseline.average
 
 
 @pytest.mark.parametrize(("structure", "scores"), STRUCTURES)
