@@ -12,6 +12,7 @@
 #   EVERY    validate and store a checkpoint every so many epochs (default: 1, or the recipe's own)
 #   PRECISION  bf16 or fp16 on a GPU (default: float32)
 #   THREADS  CPU threads of each process (default: 1)
+#            (EPOCHS, UPDATES or SIZE in front of a recipe that does not take them is an error)
 #   RECORD   1 appends the numbers to results.jsonl beside the recipe, 0 does not. By default they
 #            are appended if all settings except SEEDS, SIZE, OUT, THREADS and names of files are the
 #            recipe's own, unless its head says otherwise. A recipe that takes a CHECKPOINT cannot
@@ -21,6 +22,7 @@
 # An interrupted run continues from its last checkpoint, or starts again if there is none.
 
 set -euo pipefail
+unset CDPATH # with it, cd prints
 # fairseq's programs may be installed only in the checkout's .venv.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if ! command -v fairseq-train >/dev/null && [ -x "$root/.venv/bin/fairseq-train" ]; then
@@ -36,6 +38,7 @@ usage=""     # name and arguments of the recipe
 scale=paper  # scale of the recipe's own settings: paper or reduced
 settings=""  # settings changed by the environment, as written before the command in a record
 own=1        # 1 if all settings are the recipe's own
+taken=" "    # names of the variables that the recipe takes
 epochs=""    # number of epochs of a training, if not empty
 updates=""   # number of updates of a training, if not empty
 hours=""     # hours of a training, if not empty
@@ -67,6 +70,7 @@ number() {
 setting() {
     local name value
     for name in "$@"; do
+        taken+="$name "
         value=${!name:-}
         [ -n "$value" ] || continue
         local -n mine=${name,,}
@@ -90,29 +94,53 @@ remember() {
     [[ $2 =~ ^[[:alnum:]./_-]+$ ]] && settings+="$1=$2 " || settings+="$1='$2' "
 }
 
+# run_size : set $size, paper or cpu, from the environment's SIZE.
+run_size() {
+    taken+="SIZE "
+    size=${SIZE:-paper}
+    [ "$size" = paper ] || [ "$size" = cpu ] || fail "SIZE must be paper or cpu, not '$size'"
+    [ "$size" = paper ] || remember SIZE cpu
+}
+
+# Refuse settings that are usual, but not in this recipe, before it works for hours without them.
+refuse_untaken() {
+    local name
+    for name in EPOCHS UPDATES SIZE; do
+        [ -z "${!name:-}" ] || [[ "$taken" == *" $name "* ]] ||
+            fail "$recipe does not take $name (see its head)"
+    done
+}
+
 # run_seeds SEED… : set $seeds, to the recipe's own SEEDs or to those of the environment.
 run_seeds() {
     [ -z "${SEED:-}" ] || [ -z "${SEEDS:-}" ] || fail "SEED is short for SEEDS: set one of them"
     local chosen=${SEEDS:-${SEED:-}} seed
-    read -ra seeds <<<"${chosen:-$*}"
+    read -d '' -ra seeds <<<"${chosen:-$*}" || true # they may stand in lines
     [ ${#seeds[@]} -gt 0 ] || fail "SEEDS names no seed"
     for seed in "${seeds[@]}"; do
         number SEEDS "$seed"
     done
     [ -z "$(printf '%s\n' "${seeds[@]}" | sort | uniq -d)" ] ||
         fail "SEEDS has a seed twice: ${seeds[*]}"
-    [ -z "$chosen" ] || remember SEEDS "$chosen"
+    [ -z "$chosen" ] || remember SEEDS "${seeds[*]}"
 }
 
-# prepare FOLDER KIND ARGUMENT… : prepare data with preprocess/KIND.py, unless FOLDER has them.
+# prepare FOLDER KIND ARGUMENT… : prepare data with preprocess/KIND.py, unless FOLDER has them. If the
+# ARGUMENTs name files, data of others in FOLDER are refused.
 prepare() {
-    local folder=$1 kind=$2 argument
+    local folder=$1 kind=$2 argument whole=1 files=0
     shift 2
-    [ ! -e "$folder/manifest.json" ] || return 0
+    refuse_untaken
     for argument in "$@"; do
-        [ -n "$argument" ] ||
-            fail "the data are not prepared yet: name their folder"$'\n'"usage: $usage"
+        [ -n "$argument" ] || whole=0
+        [ ! -e "$argument" ] || files=1
     done
+    if [ -e "$folder/manifest.json" ]; then
+        [ "$whole$files" != 11 ] || python "$root/preprocess/$kind.py" "$@" "$folder" >/dev/null
+        return 0
+    fi
+    [ "$whole" = 1 ] ||
+        fail "the data are not prepared yet: name their folder"$'\n'"usage: $usage"
     python "$root/preprocess/$kind.py" "$@" "$folder"
 }
 
@@ -120,8 +148,9 @@ prepare() {
 # the run is finished. DATA_BIN is empty for a task that generates its data. OPTIONs replace those of
 # the preset.
 train() {
-    local folder=$1 data=$2 log=$1/train.log options status=0 signal
+    local folder=$1 data=$2 log=$1/train.log options status=0 signal lock
     shift 2
+    refuse_untaken
     set -- "$@" ${epochs:+--max-epoch "$epochs"} ${updates:+--max-update "$updates"} --seed "$seed" \
         ${hours:+--stop-time-hours "$hours"} ${precision:+"--$precision"} \
         ${every:+--validate-interval "$every" --save-interval "$every"}
@@ -133,12 +162,18 @@ train() {
     fi
     options=${*//"$out/"/} # the folder may move
     mkdir -p "$folder"
+    # fairseq-train holds the lock, too, if this recipe is killed.
+    exec {lock}>"$folder/.lock"
+    flock -n "$lock" || fail "another training runs in $folder"
     # Older runs have no file of options.
     [ -e "$folder/options" ] || [ -e "$folder/finished" ] || echo "$options" >"$folder/options"
     [ ! -e "$folder/options" ] ||
         [ "$(by_name "$options")" = "$(by_name "$(cat "$folder/options")")" ] ||
         fail "$folder was trained with other options ($folder/options): choose another OUT"
-    [ ! -e "$folder/finished" ] || return 0
+    if [ -e "$folder/finished" ]; then
+        exec {lock}>&-
+        return 0
+    fi
     [ -e "$folder/checkpoint_last.pt" ] || rm -f "$log"
     [ ${#shown[@]} -eq 0 ] || echo "training in $folder"
     fairseq-train ${data:+"$data"} --user-dir "$root/user_dir" --save-dir "$folder" "${languages[@]}" \
@@ -151,6 +186,7 @@ train() {
     fi
     [ "$status" = 0 ] || fail "training failed, see $log: $(tail -n 1 "$log")"
     touch "$folder/finished"
+    exec {lock}>&-
 }
 
 # by_name OPTIONS : print the options that count, one in a line: of those of one name the last. Their
@@ -206,6 +242,7 @@ score() {
 
 [[ ${HOURS:-1} =~ ^[0-9]*\.?[0-9]+$ && ${HOURS:-1} =~ [1-9] ]] ||
     fail "HOURS must be a number above 0, not '$HOURS'"
+[[ ${RECORD:-0} =~ ^[01]$ ]] || fail "RECORD must be 0 or 1, not '$RECORD'"
 [[ ${PRECISION:-fp16} =~ ^(bf16|fp16)$ ]] || fail "PRECISION must be bf16 or fp16, not '$PRECISION'"
 setting HOURS PRECISION
 numbers EVERY

@@ -24,6 +24,7 @@ MARKED = re.compile(
     r"(?P<start><!-- results: (?P<name>[\w/.-]+) -->\n).*?(?P<end><!-- end of results -->)",
     re.DOTALL,
 )
+_START = re.compile(r"^<!-- results: [\w/.-]+ -->$", re.MULTILINE)
 
 
 def fill_tables(text: str, recipes: str | Path) -> str:
@@ -37,10 +38,13 @@ def fill_tables(text: str, recipes: str | Path) -> str:
         The text with its tables written again.
 
     Raises:
-        InputError: a marker names a system that does not exist.
+        InputError: a marker names a system that does not exist, or has no end.
     """
 
     def renew(match: re.Match) -> str:
+        further = _START.findall(match[0])[1:]
+        if further:
+            raise InputError(f"no end of results before {further[0]}")
         return f"{match['start']}{table_of(match['name'], recipes)}{match['end']}"
 
     return MARKED.sub(renew, text)

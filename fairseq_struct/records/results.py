@@ -2,7 +2,10 @@
 
 import fcntl
 import json
+import re
+import shlex
 from dataclasses import asdict, dataclass, field, fields
+from itertools import takewhile
 from pathlib import Path
 
 import torch
@@ -14,6 +17,7 @@ from fairseq_struct.files.whole_files import whole_file
 from fairseq_struct.processor import own_instructions, processor_name
 
 SCALES = ("paper", "reduced")
+_VARIABLE = re.compile("[A-Z_]+=")
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,15 @@ class Result:
         if self.scale not in SCALES:
             raise ValueError(f"scale must be one of {SCALES}, not {self.scale!r}")
 
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The environment variables of the command, in order, but those that name seeds."""
+        try:
+            words = takewhile(_VARIABLE.match, shlex.split(self.command))
+        except ValueError:  # no command of a shell
+            return ()
+        return tuple(sorted(word for word in words if not word.startswith(("SEED=", "SEEDS="))))
+
 
 def device_name(threads: int | None = None, on_cpu: bool = False) -> str:
     """Name of the device in use: accelerator, or ``PROCESSOR, VECTOR INSTRUCTIONS, N threads``.
@@ -85,7 +98,8 @@ def benchmark_name(what: str, threads: int) -> str:
 def append_result(path: str | Path, result: Result):
     """Append a record to a file; a record of the same run is replaced.
 
-    Two records are of the same run if experiment, variant, seed, updates, scale and data agree.
+    Two records are of the same run if experiment, variant, seed, updates, scale, data and the
+    settings of the command agree.
     Programs that append at the same time wait for each other.
 
     Args:
@@ -110,7 +124,8 @@ def append_result(path: str | Path, result: Result):
 
 
 def _run_of(item: Result) -> tuple:
-    return item.experiment, item.variant, item.seed, item.updates, item.scale, item.data
+    named = item.experiment, item.variant, item.seed
+    return *named, item.updates, item.scale, item.data, item.settings
 
 
 def read_results(path: str | Path) -> list[Result]:

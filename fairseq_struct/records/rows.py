@@ -38,6 +38,11 @@ class Row:
         return tuple(sorted(item.seed for item in self.results))
 
     @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings of the commands, which all records share."""
+        return self.results[0].settings
+
+    @property
     def updates(self) -> str:
         """Training updates of a record as text; if they differ by seed, the least and the most."""
         numbers = sorted({item.updates for item in self.results})
@@ -71,13 +76,15 @@ class Row:
     def ours(self, name: str) -> str:
         """A metric as text: mean ± sample standard deviation over seeds, or the value of one seed.
 
-        If the only record has a standard error ``NAME_stderr``, it stands after ±.
+        If the only record has a standard error ``NAME_stderr``, it stands after ±. Where some seeds
+        lack the metric, the number of the others follows.
         """
         found = [item.metrics for item in self.results if name in item.metrics]
+        few = f", {len(found)} of {len(self.results)} seeds" * (len(found) < len(self.results))
         if len(found) < 2:
-            return _with_error(found[0], name) if found else ""
+            return _with_error(found[0], name) + few if found else ""
         values = [metrics[name] for metrics in found]
-        return f"{statistics.mean(values):.2f} ± {statistics.stdev(values):.2f}"
+        return f"{statistics.mean(values):.2f} ± {statistics.stdev(values):.2f}{few}"
 
     def paper(self, name: str) -> str:
         """The paper's value of a metric as text; empty if the paper gives none."""
@@ -93,8 +100,8 @@ class Row:
 def rows_of(results: Iterable[Result]) -> list[Row]:
     """Group the records of one experiment into rows, in the order of their first records.
 
-    Records of a variant are one row if scale and data agree and their numbers of updates differ by
-    at most 1 %. The commands are not compared. Records of the same seed are one row only if their
+    Records of a variant are one row if scale, data and the settings of the commands agree and their
+    numbers of updates differ by at most 1 %. Records of the same seed are one row only if their
     updates are equal; where several rows fit, the one with the nearest number is taken.
     """
     groups: list[list[Result]] = []
@@ -118,7 +125,7 @@ def rows_by_variant(results: Iterable[Result]) -> dict[str, Row]:
         if row.variant in found:
             raise InputError(
                 f"{row.results[0].experiment} {row.variant}: its records differ in their updates, "
-                "scale or data; a figure needs those of one setting"
+                "scale, data or settings; a figure needs those of one setting"
             )
         found[row.variant] = row
     return found
@@ -145,15 +152,16 @@ def shared(texts: Sequence[str]) -> str:
 
 
 def _is_of_row(item: Result, row: Sequence[Result]) -> bool:
-    same_setting = (item.variant, item.scale, _without_numbers(item.data)) == (
-        row[0].variant, row[0].scale, _without_numbers(row[0].data)
-    )  # fmt: skip
-    if not same_setting:
+    if _setting_of(item) != _setting_of(row[0]):
         return False
     lengths = _updates_of(item)
     others = [_updates_of(one) for one in row]
     near = all(len(lengths) == len(other) and all(map(_near, lengths, other)) for other in others)
     return near and (lengths in others or item.seed not in {one.seed for one in row})
+
+
+def _setting_of(item: Result) -> tuple:
+    return item.variant, item.scale, item.settings, _without_numbers(item.data)
 
 
 def _near(one: int, other: int) -> bool:

@@ -69,7 +69,7 @@ def markdown_table(
     lines = [". ".join(filter(None, told))]
     columns = [_with_published(column, published) for column in columns]
     further = [Column(one.name, (*one.cells, *[""] * len(published))) for one in further]
-    names = (*(f"`{row.variant}`" for row in rows), *published)
+    names = (*_names(rows), *published)
     variants = Column("", names)
     groups = _by_quantity(columns)
     if min(len(columns) + len(further), len(names)) >= WIDEST and len(groups) == 1:
@@ -83,6 +83,16 @@ def markdown_table(
         left = group is not last and len(group) + len(further) >= WIDEST
         lines += _narrower(*_with_values(variants, group, [] if left else further))
     return "\n".join(lines) + "\n"
+
+
+def _names(rows: Sequence[Row]) -> list[str]:
+    """Variants; rows of one variant are told apart by the settings that not all of them have."""
+    names = []
+    for row in rows:
+        alike = [set(one.settings) for one in rows if one.variant == row.variant]
+        own = [one for one in row.settings if not all(one in other for other in alike)]
+        names.append(f"`{row.variant}`" + "".join(f", `{one}`" for one in own))
+    return names
 
 
 def _with_published(column: Column, published: Mapping[str, Mapping[str, float]]) -> Column:

@@ -22,6 +22,7 @@ methods=(
 settings_of_clusters() {
     local learning_rates="0.0001 0.001 0.002" step_sizes="0.00002 0.0002 0.0004"
     updates=10000
+    [ -z "$hours" ] || fail "$recipe does not take HOURS: set UPDATES"
     run_seeds 1 2 3 4
     [ "${seeds[*]}" = "1 2 3 4" ] || own=0
     numbers UPDATES
@@ -37,7 +38,7 @@ settings_of_clusters() {
 # fractions NAME VALUE : set $found to the numbers of VALUE, all between 0 and 1.
 fractions() {
     local one
-    read -ra found <<<"$2"
+    read -d '' -ra found <<<"$2" || true
     [ ${#found[@]} -gt 0 ] || fail "$1 has no number"
     for one in "${found[@]}"; do
         [[ $one =~ ^0?\.[0-9]*[1-9][0-9]*$ ]] ||

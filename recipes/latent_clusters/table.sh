@@ -14,7 +14,7 @@ for method in "$@"; do
     one_of method "$method" "${methods[@]}"
 done
 settings_of_clusters
-read -ra halves <<<"${CLUSTERS:-3 10}"
+read -d '' -ra halves <<<"${CLUSTERS:-3 10}" || true
 for clusters in "${halves[@]}"; do
     one_of "number of clusters" "$clusters" 3 10
 done

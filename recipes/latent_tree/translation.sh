@@ -12,6 +12,7 @@ usage="translation.sh METHOD"
 one_of method "$method" "${methods[@]}"
 scale=reduced
 updates=700
+[ -z "$hours" ] || fail "$recipe does not take HOURS: set UPDATES"
 numbers UPDATES
 run_seeds 1
 languages=(--source-lang src --target-lang tgt)

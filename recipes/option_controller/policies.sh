@@ -33,12 +33,10 @@ iteration=1024 updates_of_iteration=16
 
 # settings_of SEED… : set the settings; SEEDs are the recipe's own.
 settings_of() {
-    size=${SIZE:-paper}
-    one_of SIZE "$size" paper cpu
+    run_size
     demonstrations=6000 batch=512 updates=10000 steps=5000000 hidden=128 episodes=1000
     imitations=5
     if [ "$size" = cpu ]; then
-        remember SIZE cpu
         updates=3000 steps=1000000 hidden=64 scale=reduced
     fi
     numbers DEMONSTRATIONS BATCH UPDATES STEPS HIDDEN EPISODES IMITATIONS

@@ -16,7 +16,7 @@ settings_of 128 20 40000
 sizes="8000 24000 40000 56000 72000"
 [ "$size" = paper ] || sizes="5000 10000 20000 40000"
 setting SIZES
-read -ra numbers <<<"$sizes"
+read -d '' -ra numbers <<<"$sizes" || true
 for instances in "${numbers[@]}"; do
     number SIZES "$instances"
 done

@@ -24,11 +24,9 @@ models=(
 # settings_of HIDDEN EPOCHS INSTANCES : set $size, $hidden, $epochs, $instances and $seeds. HIDDEN
 # is the published code's; EPOCHS and INSTANCES are for size cpu.
 settings_of() {
-    size=${SIZE:-paper}
-    one_of SIZE "$size" paper cpu
+    run_size
     hidden=$1 epochs=50 instances=""
     if [ "$size" = cpu ]; then
-        remember SIZE cpu
         hidden=64 epochs=$2 instances=$3 scale=reduced
     fi
     numbers HIDDEN EPOCHS INSTANCES

@@ -26,13 +26,11 @@ cells=(1_1 3_1 5_1 7_1 3_3 5_3 7_3) # units_active units
 settings_of() {
     local data=$1
     shift
-    size=${SIZE:-paper}
-    one_of SIZE "$size" paper cpu
+    run_size
     embeddings=${EMBEDDINGS:-}
     [ -z "$embeddings" ] || [ -f "$embeddings" ] || fail "$embeddings: no such file (EMBEDDINGS)"
     epochs=11 lr=0.00002 batch=1 clip=0
     if [ "$size" = cpu ]; then
-        remember SIZE cpu
         lr=0.003 batch=32 clip=0.25 scale=reduced
     fi
     if [ -n "$embeddings" ]; then

@@ -52,6 +52,8 @@ gold_words=(
 # prepare_corpus [DATA] : prepare the corpus in $data, unless it exists.
 prepare_corpus() {
     prepare "$data" parallel "$corpus" "${1:-}" "${preparation[@]}"
+    ! grep '"corpus": ' "$data/manifest.json" | grep -qv "\"$corpus\"" ||
+        fail "$data holds another corpus: choose another OUT"
 }
 
 # mix_of VARIANT : set $mix, the options of one row that replace those of the preset.
@@ -116,6 +118,13 @@ run() {
     local variant=${1:-} source=${2:-}
     usage="$recipe VARIANT [DATA]"
     one_of variant "$variant" "${variants[@]}" "${further[@]}"
+    # A warm-up that HOURS has cut would be taken for the whole one.
+    [ -z "$hours" ] || fail "$recipe does not take HOURS: set UPDATES"
+    # Data that are prepared in another way have another place.
+    if [ -n "${OUT:-}" ] && [ ${#preparation[@]} -gt 0 ]; then
+        out+=/$experiment
+        data=$out/data
+    fi
     run_seeds 1
     # Only in the recipe's own settings may the decay end after the training.
     [ -z "${UPDATES:-}" ] || [ "$UPDATES" = "$updates" ] || DECAY_END=${DECAY_END:-$UPDATES}

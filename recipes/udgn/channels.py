@@ -17,8 +17,9 @@ def main():
     metrics = {name: round(max(map(float, values)), 2) for name, _, *values in rows}
     made = made_by(args.checkpoint)
     args.data += f"; {made['text']}"
+    model = made["model"].removesuffix("_ptb")
     publish(args, [{"metrics": metrics}], folder=Path(__file__).parent,
-            variant=made["model"], seed=made["seed"], updates=made["updates"])  # fmt: skip
+            variant=model, seed=made["seed"], updates=made["updates"])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -11,9 +11,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 given "$1"
 [ -f "$2" ] || fail "$2: no such file"
 scale=reduced
-folder=$out/channels
-mkdir -p "$folder"
-kept=$folder
+mkdir -p "$out/channels"
+folder=$(mktemp -d "$out/channels/XXXXXX") # two checkpoints may be measured at once
+trap 'rm -rf "$folder"' EXIT
+kept=$out/channels
 ! recording || kept=$here
 fairseq-struct channels "$1" "$2" --table "$folder/channels.tsv" --png "$kept/channels.png"
 score "$here/channels.py" "CHECKPOINT TREEBANK" --experiment channels --checkpoint "$1" \

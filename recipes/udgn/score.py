@@ -65,11 +65,12 @@ def main():
         # The number of updates is read from a run's last checkpoint: the best one may have fewer.
         made = made_by(args.run / "checkpoint_last.pt" if args.run else checkpoint)
     if args.variant == "checkpoint":
-        args.variant = made["model"]
+        args.variant = made["model"].removesuffix("_ptb")
         args.data += f"; {made['text']}"
     if args.scale == "checkpoint":
         sizes = made["options"]["embed_dim"], made["options"]["layers"]
-        whole = made["epochs"] >= 100 and (checkpoint.parent / "finished").is_file()
+        trained = log_of(checkpoint.parent).splits["train"] if made["epochs"] >= 100 else ()
+        whole = len(trained) >= 100 and (checkpoint.parent / "finished").is_file()
         args.scale = "paper" if sizes == (512, 8) and whole else "reduced"
     if args.trees:
         gold = as_text(read_treebank(args.trees))

@@ -24,12 +24,6 @@ settings_of() {
     run_seeds 1
 }
 
-run_size() {
-    size=${SIZE:-paper}
-    [ "$size" = paper ] || [ "$size" = cpu ] || fail "SIZE must be paper or cpu, not '$size'"
-    [ "$size" = paper ] || remember SIZE cpu
-}
-
 # preset_of MODEL : set $preset, the name of the preset of MODEL at $size.
 preset_of() {
     case "$size.$1" in

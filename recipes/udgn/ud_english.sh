@@ -15,7 +15,7 @@ one_of model "$model" udgn structformer
 settings_of 1500
 scale=reduced # Shen's thesis uses no such treebank
 
-name=$(basename "$2")
+name=$(basename "$(realpath "$2")")
 prepared=$out/ud_english/$name/data
 files=()
 for split in train dev test; do

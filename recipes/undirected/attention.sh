@@ -24,12 +24,10 @@ usage="attention.sh PASSES [forward_backward|random] [random|runs]"
 one_of PASSES "$passes" 1 2 3 4 5 random_k self_attention
 one_of order "$order" forward_backward random
 one_of split "$split" random runs
-size=${SIZE:-paper}
-one_of SIZE "$size" paper cpu
+run_size
 hidden=256 updates=150000 lr=0.0001 share=1 preset=undirected_attention_completion
 own_seeds=(1)
 if [ "$size" = cpu ]; then
-    remember SIZE cpu
     hidden=64 updates=8000 lr=0.002 share=0.1 preset+=_cpu scale=reduced
     own_seeds=(1 2 3)
 fi

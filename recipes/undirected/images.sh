@@ -15,14 +15,12 @@ source "$(dirname "${BASH_SOURCE[0]}")/passes.sh"
 
 # settings_of DATA : check DATA and set $data, $size, $epochs, $channels and $seeds.
 settings_of() {
-    size=${SIZE:-paper}
-    one_of SIZE "$size" paper cpu
+    run_size
     data=$1
     [ -n "$data" ] || fail "name the folder of MNIST's idx files"$'\n'"usage: $usage"
     [ -d "$data" ] || fail "$data: no such folder"
     epochs=50 channels=64
     if [ "$size" = cpu ]; then
-        remember SIZE cpu
         epochs=10 scale=reduced
     fi
     numbers EPOCHS CHANNELS

@@ -32,12 +32,10 @@ settings_of() {
     [ -f "${found[0]}" ] || fail "$data: no file */$treebank-ud-train.conllu"
     folder=$(dirname "${found[0]}")
     train_file=${found[0]}
-    size=${SIZE:-paper}
-    one_of SIZE "$size" paper cpu
+    run_size
     epochs=50 lr=0.00005 hidden=400 encoder=${ENCODER:-}
     [ "$treebank" != it_isdt ] || lr=0.00001
     if [ "$size" = cpu ]; then
-        remember SIZE cpu
         epochs=25 lr=0.005 scale=reduced
         [ -z "$encoder" ] || fail "ENCODER is for SIZE=paper"
     else

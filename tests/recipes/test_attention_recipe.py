@@ -29,7 +29,7 @@ def run(out, *arguments, **settings):
         (["1", "random", "lengths"], {}, "unknown split 'lengths'"),
         (["self_attention", "random"], {}, "self_attention has no order of updates"),
         (["1"], {"HIDDEN": "0"}, "HIDDEN must be a whole number above 0"),
-        (["1"], {"SIZE": "tiny"}, "unknown SIZE 'tiny'"),
+        (["1"], {"SIZE": "tiny"}, "SIZE must be paper or cpu, not 'tiny'"),
     ],
 )
 def test_bad_calls_end_in_one_sentence(tmp_path, arguments, settings, message):

@@ -1,5 +1,6 @@
 """Functions of ``recipes/common.sh``, shared by all recipes, with stand-ins for fairseq."""
 
+import fcntl
 import os
 import shlex
 import subprocess
@@ -75,6 +76,27 @@ def test_data_are_prepared_once_and_runs_are_kept(recipe):
     status, said = recipe("one")
     assert status == 0 and said.splitlines() == lines[1:]
     assert (recipe.folder / "train.log").read_text() == log
+
+
+def test_data_that_are_named_again_are_compared(recipe, tmp_path):
+    raw = tmp_path / "raw"
+    raw.touch()
+    recipe("one", str(raw))
+    preparing = tmp_path / "bin" / "python"
+    preparing.write_text(preparing.read_text().replace(
+        "mkdir -p", "echo error: other options >&2; exit 2; mkdir -p"))  # fmt: skip
+    status, said = recipe("one", str(raw))
+    assert status == 2 and said == "error: other options\n"
+    assert recipe("one")[0] == 0
+
+
+def test_one_training_at_a_time_in_a_folder(recipe):
+    recipe.folder.mkdir(parents=True)
+    with open(recipe.folder / ".lock", "w") as lock:  # as of fairseq-train, left by a killed recipe
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        status, said = recipe("one", "raw")
+        assert status == 2 and f"error: another training runs in {recipe.folder}" in said
+    assert recipe("one", "raw")[0] == 0
 
 
 def test_an_interrupted_run_goes_on_or_starts_its_log_anew(recipe):
@@ -167,6 +189,7 @@ OWN = "recipes/system/toy.sh one DATA"
         ({"WIDTH": "9"}, (False, "reduced", f"WIDTH=9 {OWN}")),
         ({"EPOCHS": "4", "RECORD": "1"}, (True, "reduced", f"EPOCHS=4 {OWN}")),
         ({"SEEDS": "5 6"}, (True, "paper", f"SEEDS='5 6' {OWN}")),
+        ({"SEEDS": "5\n6\n", "CDPATH": "."}, (True, "paper", f"SEEDS='5 6' {OWN}")),
         ({"THREADS": "2"}, (True, "paper", OWN)),
         ({"HOURS": "0.5"}, (False, "reduced", f"HOURS=0.5 {OWN}")),
         ({"PRECISION": "bf16"}, (False, "reduced", f"PRECISION=bf16 {OWN}")),
@@ -208,6 +231,9 @@ def test_seed_is_short_for_seeds(recipe):
         (["one"], {"PRECISION": "half"}, "PRECISION must be bf16 or fp16, not 'half'"),
         (["one"], {"SEEDS": "1 2 1"}, "SEEDS has a seed twice: 1 2 1"),
         (["one"], {"SEEDS": "1", "SEED": "1"}, "SEED is short for SEEDS: set one of them"),
+        (["one", "raw"], {"UPDATES": "5"}, "toy.sh does not take UPDATES"),
+        (["one", "raw"], {"SIZE": "cpu"}, "toy.sh does not take SIZE"),
+        (["one"], {"RECORD": "no"}, "RECORD must be 0 or 1, not 'no'"),
     ],
 )
 def test_bad_calls_end_before_work_starts(recipe, arguments, settings, message):

@@ -29,7 +29,7 @@ def run(out, recipe, *arguments, **settings):
         ("mnist", ["1", "nowhere"], {}, "nowhere: no such folder"),
         ("mnist", ["1", ".", "tied"], {}, "unknown kind 'tied'"),
         ("mnist", ["random_k", ".", "untied"], {}, "unknown K of untied networks 'random_k'"),
-        ("mnist", ["1", "."], {"SIZE": "small"}, "unknown SIZE 'small'"),
+        ("mnist", ["1", "."], {"SIZE": "small"}, "SIZE must be paper or cpu, not 'small'"),
         ("mnist_initialisation", ["converge"], {}, "unknown K 'converge'"),
         ("mnist_prototypes", ["untied"], {}, "unknown network 'untied'"),
         ("adaptive_passes", ["ptb"], {}, "unknown data 'ptb'; choose one of: mnist"),

@@ -46,7 +46,7 @@ def modules():
         ("main", ["two_layers"], {}, "unknown variant 'two_layers'; choose one of: one_layer"),
         ("main", ["one_layer"], {}, "the data are not prepared yet: name their folder"),
         ("main", ["one_layer", "x"], {"BATCH": "0"}, "BATCH must be a whole number above 0"),
-        ("main", ["one_layer", "x"], {"SIZE": "small"}, "unknown SIZE 'small'"),
+        ("main", ["one_layer", "x"], {"SIZE": "small"}, "SIZE must be paper or cpu, not 'small'"),
         ("main", ["lstm", "x"], {"EMBEDDINGS": "nowhere"}, "nowhere: no such file (EMBEDDINGS)"),
         ("main", ["published_batch", "x"], {}, "published_batch is for SIZE=cpu"),
         ("layers", ["one_layer"], {}, "unknown variant 'one_layer'"),

@@ -21,7 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_records_survive_the_file_and_replace_their_own_kind(tmp_path):
     path = tmp_path / "results.jsonl"
-    others = [result("b"), result("a", seed=2), result("a", updates=4), result("a", data="more")]
+    others = [result("b"), result("a", seed=2), result("a", updates=4), result("a", data="more"),
+              result("a", command="LR=0.5 recipes/toy.sh a DATA")]  # fmt: skip
     for item in (result("a"), *others, result("a", minutes=5.0)):
         append_result(path, item)
     assert read_results(path) == [result("a", minutes=5.0), *others]

@@ -30,6 +30,25 @@ def test_runs_of_another_setting_keep_their_own_row(change):
     assert [row.seeds for row in rows_of([result(), result(seed=2, **change)])] == [(1,), (2,)]
 
 
+def test_settings_of_the_command_make_rows_of_their_own():
+    other = [result(seed=2, command=f"SEEDS=2 {text}recipes/toy.sh top_k DATA")
+             for text in ("", "LR=0.5 SIZE=cpu ")]  # fmt: skip
+    found = rows_of([result(), *other])
+    assert [row.seeds for row in found] == [(1, 2), (2,)]
+    table = markdown_table([result(), *other])
+    assert {line[0] for line in grid(table)} | set(grid(table)[0]) >= {
+        "`top_k`", "`top_k`, `LR=0.5`, `SIZE=cpu`",
+    }  # fmt: skip
+
+
+def test_a_number_of_fewer_seeds_says_so():
+    runs = [result(seed=k, metrics={"bleu": 30.0, **more})
+            for k, more in ((1, {}), (2, {"late": 1.0}), (3, {"late": 2.0}))]  # fmt: skip
+    (row,) = rows_of(runs)
+    assert row.ours("late") == "1.50 ± 0.71, 2 of 3 seeds" and row.ours("bleu") == "30.00 ± 0.00"
+    assert rows_of(runs[:2])[0].ours("late") == "1.00, 1 of 2 seeds"
+
+
 def test_seeds_whose_epochs_have_a_few_updates_more_are_one_row():
     runs = [result(seed=seed, updates=n) for seed, n in ((1, 1000), (2, 1004), (3, 998))]
     (row,) = rows_of(runs)

@@ -142,6 +142,10 @@ def test_report_renews_marked_tables_and_check_notices_stale_ones(tmp_path):
     assert page.read_text().startswith("before\n<!--") and page.read_text().endswith("after\n")
     assert "`top_k`" in page.read_text() and "old" not in page.read_text()
     assert main([*arguments, "--check"]) == 0
+    whole = page.read_text()
+    endless = whole.replace("<!-- end of results -->\n", "") + whole
+    page.write_text(endless)
+    assert main(arguments) == 2 and page.read_text() == endless
     assert main(["report", "--check", "--recipes", str(tmp_path / "nowhere")]) == 2
 
 
