@@ -80,7 +80,7 @@ def test_similarity_is_learnt(pretrained, tmp_path, arch):
     )  # fmt: skip
     valid = logged(output, "valid_spearman")
     assert len(valid) == len(logged(output, "other_spearman")) == 15
-    assert max(valid) > 55 > valid[0] + 20
+    assert max(valid) > 55 and max(valid) > valid[0] + 10
     best = torch.load(tmp_path / "checkpoint_best.pt", weights_only=True)
     assert best["extra_state"]["best"] == max(valid)
     # What is logged is the correlation of the saved model's cosines.

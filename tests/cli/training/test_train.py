@@ -90,9 +90,9 @@ def test_the_last_words_name_a_checkpoint_that_exists(trees, tmp_path):
     assert said.endswith(f"\n  {last}\nnext: fairseq-struct parse {last} < sentences.txt\n"), said
 
 
-def test_the_same_command_goes_on(trained):
-    folder, command, _ = trained
-    again = [*command, "--max-update", "3"]
+def test_the_same_command_goes_on(trained, tmp_path):
+    folder = shutil.copytree(trained[0], tmp_path / "run")
+    again = [*trained[1], "--save-dir", folder, "--max-update", "3"]
     status, said = train(*again)
     assert status == 0
     assert said.splitlines()[1] == f"going on from {folder / 'checkpoint_last.pt'}"
