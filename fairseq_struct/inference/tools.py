@@ -80,7 +80,6 @@ def _classifier(tool, model, task, truncate: bool = False, **options):
     own = task.cfg.longest_sentence
     if truncate and not own:
         raise InputError("takes sentences of any length, so --truncate does not apply")
-    truncate = truncate or task.cfg.truncate
     if truncate and task.formulas:
         raise InputError("reads formulas (--gold-trees), which --truncate cannot cut")
     options["formulas"] = task.formulas

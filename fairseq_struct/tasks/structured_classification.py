@@ -68,7 +68,10 @@ class StructuredClassificationConfig(FairseqDataclass):
     )
     truncate: bool = field(
         default=False,
-        metadata={"help": "cut sentences longer than --longest-sentence instead of refusing them"},
+        metadata={
+            "help": "in training, cut sentences longer than --longest-sentence instead of refusing "
+            "them; parse and classify have a --truncate of their own"
+        },
     )
     seed: int = II("common.seed")
     train_subset: str = II("dataset.train_subset")

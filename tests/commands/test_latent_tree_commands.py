@@ -205,8 +205,12 @@ def test_bad_options_end_in_one_sentence(prepared, tmp_path, options, message):
 def test_long_sentences_are_cut_on_request(prepared, tmp_path):
     train(prepared, tmp_path, "--longest-sentence=3", "--truncate", "--max-epoch=1",
           f"--heads-path={prepared}/train.conllu")  # fmt: skip
-    model = fairseq_struct.load(tmp_path / "checkpoint_best.pt")
+    checkpoint = tmp_path / "checkpoint_best.pt"
+    model = fairseq_struct.load(checkpoint, truncate=True)
     assert len(model.parse(["the film is bad"])[0]) == 3
+    for answer in ("parse", "classify"):  # the training cut; who asks now may not know it
+        with pytest.raises(InputError, match="4 words, more than the 3 allowed; --truncate cuts"):
+            getattr(fairseq_struct.load(checkpoint), answer)(["the film is bad"])
 
 
 def test_word_vectors_of_the_preset_are_trained_on_request(prepared, tmp_path):
