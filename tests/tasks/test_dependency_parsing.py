@@ -274,8 +274,7 @@ def test_trees_and_marginals_side_by_side_with_the_gold_tree(
 
 def test_a_prepared_folder_serves_as_well(trained, tmp_path, treebank):
     files = [treebank / f"xx_toy-ud-{name}.conllu" for name in ("train", "dev", "test")]
-    command = ["prepare", "dependency_treebank", "conllu", *files, tmp_path / "out",
-               "--least-count=2", "--as-is"]  # fmt: skip
+    command = ["prepare", "dependency_treebank", "conllu", *files, tmp_path / "out", "--as-is"]
     with warm_python():
         assert main(list(map(str, command))) == 0
     straight = train(treebank, tmp_path / "a", "--max-epoch=1")

@@ -6,10 +6,10 @@
 
 ``conllu`` reads the files of a treebank of Universal Dependencies. It removes punctuation, and its
 dependents move up. It lower-cases words, replaces numbers by N, and makes words rarer than
---least-count unknown. With --as-is, it keeps punctuation and words, as supervised parsers need
-them. ``generated`` draws sentences of an invented language in which each word
-chooses its dependents. Both write OUT/text, OUT/trees (CoNLL-U, of the same words) and
-OUT/data-bin.
+--least-count unknown. With --as-is, it keeps punctuation, case and numbers, as supervised parsers
+need them, and only words that occur once are unknown. ``generated`` draws sentences of an invented
+language in which each word chooses its dependents. Both write OUT/text, OUT/trees (CoNLL-U, of the
+same words) and OUT/data-bin.
 """
 
 from __future__ import annotations
@@ -42,10 +42,12 @@ def prepare_treebank(args: argparse.Namespace) -> None:
     if not args.as_is:
         trees = {split: as_text(own) for split, own in trees.items()}
     options = {"drawn": {"as_is": True}} if args.as_is else {}
+    # With --as-is that of the task dependency_parsing, as for a treebank's own folder.
+    least_count = args.least_count or (2 if args.as_is else 5)
     # A treebank is smaller than the corpus of the preset.
     fewer = "udgn_cpu --max-update 1500 --validate-interval 5"
     preset = "undirected_parser_ud_cpu" if args.as_is else fewer
-    write(trees, args, preset, least_count=args.least_count, **options)
+    write(trees, args, preset, least_count=least_count, **options)
 
 
 def generate(args: argparse.Namespace) -> None:
@@ -81,12 +83,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for split in SPLITS:
         conllu.add_argument(split, metavar=split.upper(), type=Path, help="CoNLL-U file")
     conllu.add_argument(
-        "--least-count", type=at_least(1), default=5, metavar="N",
-        help="words rarer than this in the training split are unknown (default: 5)",
+        "--least-count", type=at_least(1), metavar="N",
+        help="words rarer than this in the training split are unknown (default: 5; with --as-is 2)",
     )  # fmt: skip
     conllu.add_argument(
         "--as-is", action="store_true",
-        help="keep punctuation and the words as they are, for --task dependency_parsing",
+        help="keep punctuation, case and numbers, for --task dependency_parsing",
     )  # fmt: skip
     conllu.set_defaults(run=prepare_treebank)
     generated = kinds.add_parser("generated", help="a corpus of an invented language")

@@ -98,6 +98,10 @@ def test_a_treebank_loses_punctuation_case_numbers_and_rare_words(tmp_path, caps
     assert (tmp_path / "out" / "text" / "test.txt").read_text() == "cats bark\n"
     tree = next(read_conllu(tmp_path / "out" / "trees" / "train.conllu"))
     assert (tree.words, tree.heads) == (("dogs", "bark", "N", "times"), (2, 0, 4, 2))
+    assert prepare("conllu", *files, tmp_path / "as-is", "--as-is") == 0  # counts from 2 on
+    lines = (tmp_path / "as-is" / "text" / "train.txt").read_text().splitlines()
+    assert lines == ["Dogs bark 12 times .", "Dogs bark 12 times .", "<unk> bark"]
+    capsys.readouterr()
     assert prepare("conllu", files[0], tmp_path / "no", files[1], tmp_path / "x") == 2
     assert f"{tmp_path / 'no'}: no such file" in capsys.readouterr().err
     assert prepare("conllu", *files, tmp_path / "x", "--least-count", 99) == 2
