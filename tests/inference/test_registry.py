@@ -273,6 +273,15 @@ def test_whole_numbers_are_neither_switches_nor_fractions(tools, value):
         assert given_options(["parse"], {"depth": number}) == {"depth": number}
 
 
+@pytest.mark.parametrize("value", ["no", 0, 1, None, [True]])
+def test_switches_are_true_or_false(tools, value):
+    register("a", lambda model: True, "parse", Option("deep", "whether deep", bool, False))
+    wrong = re.escape(f"--deep must be True or False, not {value!r}")
+    with pytest.raises(InputError, match=f"^{wrong}$"):
+        given_options(["parse"], {"deep": value})
+    assert given_options(["parse"], {"deep": True}) == {"deep": True}
+
+
 @pytest.mark.parametrize("file", ["inference/loading.py", "cli/trained/parse.py"])
 def test_no_model_and_no_option_of_one_is_named_where_models_are_loaded(file):
     plugin.load()

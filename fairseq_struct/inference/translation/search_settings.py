@@ -53,6 +53,11 @@ class SearchSettings:
             ("max_len_a", Real, 0), ("lenpen", Real, None), ("temperature", Real, None),
         ):  # fmt: skip
             _check(name, getattr(self, name), kind, least)
+        for name in ("sample", "truncate"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(
+                    f"{_flag(name)} must be True or False, not {getattr(self, name)!r}"
+                )
         if self.temperature <= 0:
             raise InputError(f"--temperature must be above 0, not {self.temperature}")
         for name in ("seed", "max_len_a", "max_len_b"):

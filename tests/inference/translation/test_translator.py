@@ -138,6 +138,8 @@ def test_sentences_that_are_too_long():
     [
         ({"beam": 0}, "--beam must be 1 or more, not 0"),
         ({"beam": 2.5}, "--beam must be a whole number, not 2.5"),
+        ({"sample": "no"}, "--sample must be True or False, not 'no'"),
+        ({"truncate": 1}, "--truncate must be True or False, not 1"),
         ({"n_best": 6}, "--n-best 6 needs a --beam of at least 6, not 5"),
         ({"temperature": 2.0}, "--temperature needs --sample"),
         ({"sample": True, "temperature": 0.0}, "--temperature must be above 0"),
