@@ -10,6 +10,7 @@ import argparse
 import importlib
 
 from fairseq_struct.data.prepared.prepared_folder import known_manifest
+from fairseq_struct.errors import InputError
 
 NAME = "prepare"
 HELP = "prepare a corpus for training"
@@ -73,6 +74,8 @@ def run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     preparer.add_arguments(parser)
     own = parser.parse_args(args.arguments)
+    if ":" in str(own.out):  # fairseq would read it as several folders
+        raise InputError(f"{own.out}: colons join folders to train on; name one without a colon")
     known_manifest(own.out, own.overwrite)  # refuses a folder before reading or drawing anything
     preparer.run(own)
     return 0

@@ -46,3 +46,9 @@ def test_the_line_names_a_preset_for_this_folder(words, tmp_path, capsys):
     own, _ = divide(own)
     assert (program, verb) == ("fairseq-struct", "train") and own[:2] == [str(out), "--preset"]
     assert presets.data_folder(presets.preset(own[2]), out).path.is_dir()
+
+
+def test_a_folder_that_fairseq_would_read_as_several_is_not_made(tmp_path, capsys):
+    assert main(["prepare", "sequence_completion", str(tmp_path / "a:b")]) == 2
+    told = f"error: {tmp_path}/a:b: colons join folders to train on; name one without a colon\n"
+    assert capsys.readouterr() == ("", told) and not list(tmp_path.iterdir())
