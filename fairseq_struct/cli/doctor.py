@@ -100,10 +100,13 @@ def run(args: argparse.Namespace) -> int:
         0 when training would work, 1 otherwise.
 
     Raises:
-        InputError: the folder of corpora or a writable folder for kernels does not exist.
+        InputError: the folder of corpora or a writable folder for kernels does not exist, or
+            options do not go together.
     """
     require(folders=[args.data])
     if args.compile is not None:
+        if args.json:
+            raise InputError("--json prints checks, and --compile checks nothing; give one of them")
         compile_kernels(args.compile)
         return 0
     # fairseq logs messages while it is imported; the report should have only the checks.

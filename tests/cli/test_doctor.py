@@ -44,6 +44,12 @@ def test_json_is_one_object_on_standard_output():
     assert {"python", "torch", "fairseq", "architectures"} <= {c["name"] for c in report["checks"]}
 
 
+def test_compiling_has_no_checks_to_print(capsys):
+    assert main(["doctor", "--json", "--compile", "no such use"]) == 2
+    told = "error: --json prints checks, and --compile checks nothing; give one of them\n"
+    assert capsys.readouterr() == ("", told)
+
+
 def test_broken_fairseq_fails_with_its_install_line(monkeypatch, capsys):
     def prepare():
         raise DependencyError("fairseq is not installed", compat.INSTALL_LINE)

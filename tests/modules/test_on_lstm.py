@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pack_sequence
 
 from fairseq_struct.modules import packed_product
 from fairseq_struct.modules.dropouts import DropConnect, LockedDropout, WordDropout
@@ -246,6 +247,7 @@ def test_packed_products_are_products(instructions, monkeypatch):
         (lambda: ONLSTMCell(0, 10, 5), "must be 1 or more"),
         (lambda: ONLSTM(3, []), "at least one layer"),
         (lambda: network()(inputs(size=3)), "the last of 5"),
+        (lambda: network()(pack_sequence(list(inputs()))), "padded .* not a PackedSequence"),
         (lambda: network()(inputs()[:0]), "no step or no sequence"),
         (lambda: network()(inputs(), lengths=torch.tensor([7, 1, 1, 1])), "between 0 and 6"),
         (lambda: network()(inputs(), lengths=torch.tensor([1, 1])), "4 integers between"),

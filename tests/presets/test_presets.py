@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from fairseq_struct import plugin, presets
+from fairseq_struct.cli.main import main
 from fairseq_struct.cli.prepare import PREPARERS
 from fairseq_struct.errors import InputError
 from fairseq_struct.presets.data_kinds import KINDS
@@ -174,6 +175,12 @@ def test_what_is_missing_is_said():
         presets.preset("udgn_tni")
     with pytest.raises(InputError, match="needs --embed-path: a text file of 300-dim"):
         presets.arguments_of(presets.preset("latent_tree_classifier_sst"))
+
+
+def test_arguments_are_those_of_a_named_preset(capsys):
+    assert main(["presets", "--arguments", "--lr", "0.1"]) == 2
+    told = "error: --arguments needs the NAME of a preset before it\n"
+    assert capsys.readouterr() == ("", told)
 
 
 def test_presets_are_read_without_heavy_packages():

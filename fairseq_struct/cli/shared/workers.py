@@ -12,9 +12,9 @@ from fairseq_struct.errors import InputError
 def add_input_options(parser: argparse.ArgumentParser):
     """Add ``--input`` and ``--workers``."""
     parser.add_argument(
-        "--input", type=Path, metavar="PATH",
+        "--input", type=_path, metavar="PATH",
         help="read this file, or the files of this folder in the order of their names; .gz, .xz "
-        "and .zst are decompressed (default: standard input)",
+        "and .zst are decompressed (default, and for -: standard input)",
     )  # fmt: skip
     parser.add_argument(
         "--workers", type=int, metavar="N",
@@ -22,6 +22,10 @@ def add_input_options(parser: argparse.ArgumentParser):
         "the output does not depend on N; --device cuda:0,1 starts one on each (default: this "
         "process, with all of torch's threads)",
     )  # fmt: skip
+
+
+def _path(text: str) -> Path | None:
+    return None if text == "-" else Path(text)
 
 
 def devices_of(args: Namespace) -> list[str | None]:

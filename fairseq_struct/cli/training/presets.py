@@ -8,6 +8,7 @@ import textwrap
 from itertools import groupby
 
 from fairseq_struct import presets
+from fairseq_struct.errors import InputError
 from fairseq_struct.presets import Preset
 from fairseq_struct.user_dir import FOLDER
 
@@ -39,9 +40,11 @@ def run(args: argparse.Namespace) -> int:
         0.
 
     Raises:
-        InputError: there is no such preset.
+        InputError: there is no such preset, or none is named.
     """
     if args.name is None:
+        if args.arguments is not None:
+            raise InputError("--arguments needs the NAME of a preset before it")
         print(_list())
         return 0
     preset = presets.preset(args.name)

@@ -210,8 +210,10 @@ class ONLSTM(nn.Module):
                 A sequence's state does not change beyond its end.
 
         Raises:
-            ValueError: wrong shapes, lengths or precision.
+            ValueError: wrong shapes, lengths or precision, or packed sequences.
         """
+        if not isinstance(inputs, Tensor):
+            raise ValueError(f"inputs must be a padded tensor, not a {type(inputs).__name__}")
         if inputs.dim() != 3 or inputs.size(2) != self.cells[0].input_size:
             raise ValueError(
                 f"inputs must have three dimensions, the last of {self.cells[0].input_size}, "

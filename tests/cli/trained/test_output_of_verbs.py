@@ -52,6 +52,7 @@ def test_a_file_has_what_standard_output_has(call, verb, tmp_path):
     assert call(verb, f"--output={tmp_path / 'out'}") == (0, "", summary)
     assert (tmp_path / "out").read_text() == text
     assert call(verb, "--quiet")[1:] == (text, "")
+    assert call(verb, "--input", "-") == (0, text, summary)
     status, lines, _ = call(verb, "--json")
     found = [json.loads(line) for line in lines.splitlines()]
     assert status == 0 and len(found) == 2
