@@ -24,7 +24,8 @@ POLICY = (
     "UAS: share of words whose head is right, the root's modifiers included; UUAS: share of pairs "
     "of words joined by a gold arc that are joined in either direction; modifier list: share of "
     "words with modifiers that have exactly the right ones (count: as many, the root's arc to the "
-    "word included); exact match: share of sentences without a wrong head; punctuation {}"
+    "word included); exact match: share of sentences without a wrong head; a share of nothing "
+    "(UUAS of sentences of one word) is left out; punctuation {}"
 )
 
 

@@ -18,6 +18,9 @@ class AttachmentScores:
     to which no other word is attached. ``modifier_count`` is what the published code computes: it
     compares only the number of modifiers, and counts a word's arc from the root as one of its own.
 
+    Sentences of one word have no pairs and no words with modifiers. A share of nothing is 0 here,
+    for logs of trainings; ``fairseq-struct evaluate`` leaves it out.
+
     The fields are sums over sentences, so that those of several workers can be added.
     """
 

@@ -55,6 +55,16 @@ def test_chains(files, capsys, chain, uas):
     assert evaluate(capsys, files, "random", "--longest=1")[1].startswith("sentences      1\n")
 
 
+def test_what_no_gold_tree_has_gets_no_score(files, capsys):
+    one = write(files / "one.conllu", ("yes", [0]), ("no", [0]))
+    values = json.loads(evaluate(capsys, one, one, "--json", "--keep-punctuation")[1])
+    assert values.keys() == {
+        "sentences", "words", "uas", "modifier_count", "exact_match", "policy",
+    }  # fmt: skip
+    assert values["uas"] == values["modifier_count"] == values["exact_match"] == 100
+    assert "a share of nothing (UUAS of sentences of one word) is left out" in values["policy"]
+
+
 def test_files_that_do_not_fit(files, capsys):
     other = write(files / "x.conllu", ("the cat barks loudly", [2, 0, 2, 3]), ("yes", [0]))
     assert "x.conllu:1: the words differ from" in evaluate(capsys, files / "gold.dp", other)[2]

@@ -77,8 +77,10 @@ def _dependencies(args: argparse.Namespace) -> tuple[dict[str, float], str]:
         args.gold, args.predicted, args.keep_punctuation, args.longest, args.seed
     )
     values = {"sentences": count, "words": scores.words}
+    wholes = {"uuas": scores.pairs, "modifier_list": scores.with_modifiers}
     for name in ("uas", "uuas", "modifier_list", "modifier_count", "exact_match"):
-        values[name] = getattr(scores, name)
+        if wholes.get(name, count):  # sentences of one word have neither pairs nor modifiers
+            values[name] = getattr(scores, name)
     how = "kept" if args.keep_punctuation else "removed by tag, what hung from it moved up"
     return values, POLICY.format(how)
 
