@@ -1,6 +1,6 @@
 """Checks that fairseq's programs make before training begins.
 
-They check whether batches have a size and the seed is one that numpy takes, whether task, model,
+They check whether batches have a size and options have possible values, whether task, model,
 criterion and optimizer fit one another, and whether this machine supports the requested number
 format and has the packages that log. Without them, fairseq would begin and end in a traceback, or
 train without what was asked for.
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.hooks import best_checkpoint, run_numbers
 
 LARGEST_SEED = 2**32 - 1
 # fairseq's programs for trained models that meet processes as training does, by their files. All
@@ -55,6 +56,8 @@ def install() -> None:
         optimizer = OPTIMIZER_REGISTRY.get(getattr(getattr(cfg, "optimizer", None), "_name", None))
         if hasattr(optimizer, "check_task"):
             optimizer.check_task(task, common)
+        if common is not cfg:
+            best_checkpoint.watch(task, criterion, cfg.checkpoint)
         begin(self, cfg, task, model, criterion, *args, **kwargs)
 
     trainer.__init__ = checked
@@ -72,7 +75,7 @@ def install() -> None:
 
 
 def check_run(cfg: Any, program: str = "") -> None:
-    """Refuse a run without a model, whose batches have no size, or whose seed numpy does not take.
+    """Refuse a run without a model, whose batches have no size, or with impossible values.
 
     Args:
         cfg: fairseq's configuration of a run.
@@ -80,7 +83,8 @@ def check_run(cfg: Any, program: str = "") -> None:
 
     Raises:
         InputError: neither ``--batch-size`` nor ``--max-tokens`` in training and validation, no
-            ``--path`` where a trained model is needed, or a seed out of range.
+            ``--path`` where a trained model is needed, a seed out of range, or what
+            :func:`.run_numbers.check` and :func:`.best_checkpoint.check_direction` refuse.
     """
     trains = program not in _FOR_TRAINED_MODELS
     if not trains and cfg.common_eval.path is None:
@@ -91,6 +95,9 @@ def check_run(cfg: Any, program: str = "") -> None:
         raise InputError(f"{purpose} needs a size of batches: give --batch-size or --max-tokens")
     if cfg.common.seed is not None and not 0 <= cfg.common.seed <= LARGEST_SEED:
         raise InputError(f"--seed must be 0 to {LARGEST_SEED}, not {cfg.common.seed}")
+    run_numbers.check(cfg)
+    if trains:
+        best_checkpoint.check_direction(cfg.checkpoint)
 
 
 def settle_bfloat16(cfg: Any) -> None:

@@ -188,6 +188,18 @@ class StructuredMaskedLMTask(SentenceTask):
         self._scores = self.attachment(model) if self.gold else {}
         self._scored = None
 
+    def check_metric(self, metric: str) -> None:
+        """Refuse to choose checkpoints by trees that nothing is known about.
+
+        Args:
+            metric: ``--best-checkpoint-metric``.
+
+        Raises:
+            InputError: it is a score of trees, and there is no treebank.
+        """
+        if metric.split("_")[0] in ("uas", "uuas") and not self.gold:
+            raise InputError(f"--best-checkpoint-metric {metric} needs a --treebank")
+
     def attachment(self, model) -> dict[str, float]:
         """Scores of a model's parser on the treebank: see :func:`.score_parser`."""
         model.eval()

@@ -3,6 +3,7 @@
 import functools
 
 import pytest
+from fairseq_commands import start
 from omegaconf import OmegaConf
 
 from fairseq_struct import plugin
@@ -111,3 +112,15 @@ def test_registering_again_changes_nothing():
     before = utils.merge_with_parent, dict(ARCH_CONFIG_REGISTRY)
     plugin.load()
     assert before == (utils.merge_with_parent, ARCH_CONFIG_REGISTRY)
+
+
+def test_bad_input_is_one_line_in_place_of_a_traceback(tmp_path):
+    process = start(
+        "fairseq-struct", "hydra-train", "model=udgn_tiny", "task=structured_masked_lm",
+        "criterion=structured_masked_lm", "optimizer=adam", "lr_scheduler=fixed",
+        f"task.data={tmp_path}/none", "dataset.batch_size=8", f"hydra.run.dir={tmp_path}",
+        f"checkpoint.save_dir={tmp_path}/run",
+    )  # fmt: skip
+    output, _ = process.communicate()
+    assert process.returncode == 2 and "Traceback" not in output
+    assert output.splitlines()[-1].startswith(f"error: {tmp_path}/none/dict.txt: no such file")

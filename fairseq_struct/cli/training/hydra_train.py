@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 NAME = "hydra-train"
@@ -35,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
 
     Raises:
         DependencyError: fairseq is missing or broken.
+        InputError: the training cannot begin.
     """
     from fairseq_struct import plugin
     from fairseq_struct.user_dir import FOLDER
@@ -46,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
     overrides = args.overrides
     if not any(one.lstrip("+").startswith("common.user_dir=") for one in overrides):
         overrides = [*overrides, f"common.user_dir={FOLDER}"]
+    # hydra then raises errors; by default it prints its own traceback of bad input, too.
+    os.environ.setdefault("HYDRA_FULL_ERROR", "1")
     sys.argv[:] = ["fairseq-hydra-train", *overrides]
     cli_main()
     return 0

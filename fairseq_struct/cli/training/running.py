@@ -279,6 +279,7 @@ def _refuse(message: str, known: Iterable[str], preset: Preset) -> None:
             f"fairseq-train has no option {unknown[1]} for this preset"
             f"{suggestion(unknown[1], known)}"
         )
+    message = message.replace("<lambda> ", "")  # fairseq's name for what reads numbers
     raise InputError(f"fairseq-train: {message}")
 
 
