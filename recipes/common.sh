@@ -136,7 +136,7 @@ prepare() {
         [ ! -e "$argument" ] || files=1
     done
     if [ -e "$folder/manifest.json" ]; then
-        [ "$whole$files" != 11 ] || python "$root/preprocess/$kind.py" "$@" "$folder" >/dev/null
+        [ "$whole" = 0 ] || [ "$files" = 0 ] || python "$root/preprocess/$kind.py" "$@" "$folder" >/dev/null
         return 0
     fi
     [ "$whole" = 1 ] ||

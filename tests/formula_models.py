@@ -29,7 +29,7 @@ class Right(Base):
 
     def encode(self, tokens, lengths):
         trees = ConstituentSpans([right_branching(n) for n in lengths.tolist()], lengths)
-        trees.sharpness = lambda: lengths.double().where(lengths > 1, float("nan"))
+        trees.pointer_entropy = lambda: lengths.double().where(lengths > 1, float("nan"))
         return self.embedding(tokens).sum(1), trees
 
 class Shape(Base):

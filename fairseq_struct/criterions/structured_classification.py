@@ -19,7 +19,7 @@ class StructuredClassificationCriterion(OwnTask, FairseqCriterion):
 
     Logged are ``loss`` (in nats; while training it includes the loss of gold trees), ``accuracy``
     and ``macro_f1`` (in %) and, while validating a model with trees, ``tree_depth``, the mean of
-    :meth:`.InferredTrees.depths`, and the mean ``sharpness`` of trees that know theirs. With
+    :meth:`.InferredTrees.depths`, and the mean ``pointer_entropy`` of trees that know theirs. With
     gold constituents, as of ``--gold-trees``, there is also ``f1`` (in %), the published one of
     :func:`.bracket_counts`. The task adds the confusion table. All are computed over the whole
     subset, independently of the batches.
@@ -61,10 +61,10 @@ class StructuredClassificationCriterion(OwnTask, FairseqCriterion):
             trees = sum(log["trees"] for log in logging_outputs)
             depth = sum(log["depth"] for log in logging_outputs)
             metrics.log_scalar("tree_depth", depth / trees, trees, round=2)
-        if "sharpness" in logging_outputs[0]:
-            known = sum(log["sharp_trees"] for log in logging_outputs)
-            sharpness = sum(log["sharpness"] for log in logging_outputs)
-            metrics.log_scalar("sharpness", sharpness / max(known, 1), known, round=4)
+        if "pointer_entropy" in logging_outputs[0]:
+            known = sum(log["pointed_trees"] for log in logging_outputs)
+            pointer_entropy = sum(log["pointer_entropy"] for log in logging_outputs)
+            metrics.log_scalar("pointer_entropy", pointer_entropy / max(known, 1), known, round=4)
         if "brackets" in logging_outputs[0]:
             metrics.log_scalar("_brackets", sum(log["brackets"] for log in logging_outputs))
             metrics.log_derived(
@@ -91,10 +91,10 @@ def statistics_of_trees(trees, gold: Tensor | None) -> dict[str, Tensor | int]:
     """
     depths = trees.depths()
     sums = {"depth": depths.sum(), "trees": depths.numel()}
-    sharpness = trees.sharpness()
-    if sharpness is not None:
-        known = ~sharpness.isnan()
-        sums |= {"sharpness": sharpness[known].sum(), "sharp_trees": int(known.sum())}
+    pointer_entropy = trees.pointer_entropy()
+    if pointer_entropy is not None:
+        known = ~pointer_entropy.isnan()
+        sums |= {"pointer_entropy": pointer_entropy[known].sum(), "pointed_trees": int(known.sum())}
     if gold is not None and hasattr(trees, "spans"):
         counts = bracket_counts(trees.spans(), gold.flatten(0, 1))
         sums["brackets"] = torch.tensor(counts, device=gold.device)

@@ -23,9 +23,6 @@ class CraftWorlds:
     Args:
         options: task and maps, the same for all worlds.
         count: number of worlds.
-
-    Raises:
-        InputError: maps so crowded that none can be solved.
     """
 
     def __init__(self, options: CraftOptions, count: int):

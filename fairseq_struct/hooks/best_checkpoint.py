@@ -16,7 +16,7 @@ from fairseq_struct.errors import InputError, suggestion
 
 OPTION, SWITCH = "--best-checkpoint-metric", "--maximize-best-checkpoint-metric"
 # What this package and fairseq's translation log in validation, without prefixes and endings.
-LOWER = frozenset(("loss", "ppl", "energy"))
+LOWER = frozenset(("loss", "ppl", "energy", "pointer_entropy"))
 HIGHER = frozenset(
     (
         "accuracy", "alignment", "bleu", "exact_match", "f1", "macro_f1", "modifier_count",

@@ -160,8 +160,7 @@ class RecurrentLM(FairseqLanguageModel):
 
     def __init__(self, decoder: RecurrentDecoder):
         super().__init__(decoder)
-        # What a resumed training needs beside the weights. It is kept in the model because
-        # fairseq's trainer restores nothing that a task saves.
+        # What a resumed training needs beside the weights; checkpoints hold it with them.
         self.progress: dict = {}
 
     def get_extra_state(self) -> dict:

@@ -218,12 +218,12 @@ class ScheduledSamplingTransformer(TransformerModel):
                     following = following_words(inputs, self.decoder.padding_idx, self.end)
                     sure = first.detach()[rows, columns], following[rows, columns]
                 confidence = gold_confidence(*sure)
-                kept = confidence > self.confidence_threshold
-                rows, columns, scores = rows[kept], columns[kept], scores[kept]
+                replaced = confidence > self.confidence_threshold
+                rows, columns, scores = rows[replaced], columns[replaced], scores[replaced]
                 if rows.numel() == 0:
                     break
                 noise = random_tokens_of_same_sentence(inputs, replaceable, rows, generator)
-                scrambled = (confidence[kept] > self.confidence_random_threshold).unsqueeze(1)
+                scrambled = (confidence[replaced] > self.confidence_random_threshold).unsqueeze(1)
             vectors = self.mix(
                 scores, self.decoder.embed_tokens.weight, generator, overwrite_scores=True
             )

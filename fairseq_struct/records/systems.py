@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.files.text_files import read_text
 from fairseq_struct.records.experiments import read_experiments
+from fairseq_struct.records.lists import read_list
 
 LIST = "systems.tsv"
 
@@ -55,12 +54,9 @@ def read_systems(recipes: str | Path) -> list[System]:
         InputError: the file is missing, or a line has too few or too many fields.
     """
     path = Path(recipes) / LIST
-    names = [field.name for field in fields(System)]
-    lines = list(csv.DictReader(read_text(path).splitlines(), delimiter="\t"))
-    for number, line in enumerate(lines, start=2):
-        if list(line) != names or None in line.values():
-            raise InputError(f"{path}:{number}: must have the fields {', '.join(names)}")
-    return [System(**line) for line in lines]
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    return read_list(path, System)
 
 
 def systems_table(recipes: str | Path) -> str:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure.dependency import DependencyTrees, depths
-from fairseq_struct.structure.spans import Span, mean_depth, sharpness, tree_of_stack
+from fairseq_struct.structure.spans import Span, mean_depth, pointer_entropy, tree_of_stack
 
 DEPENDENCIES, CONSTITUENTS = "dependencies", "constituents"
 
@@ -26,8 +26,8 @@ class InferredTrees(ABC):
     def depths(self) -> Tensor:
         """How deep each sentence's tree is, (sentences,)."""
 
-    def sharpness(self) -> Tensor | None:
-        """Mean entropy of the decisions that made each tree, (sentences,); None if unknown."""
+    def pointer_entropy(self) -> Tensor | None:
+        """Mean entropy of the pointers that made each tree, (sentences,); None without pointers."""
         return None
 
 
@@ -114,7 +114,7 @@ class StackTrees(ConstituentSpans):
     """Constituency trees of a soft stack, read off its pointers by :func:`.tree_of_stack`.
 
     Args:
-        pointers: (T, sentences, slots) p_t, with its gradient, so that sharpness can be learned.
+        pointers: (T, sentences, slots) p_t, with its gradient, so that it can be learned.
         lengths: (sentences,) words of each.
     """
 
@@ -128,6 +128,6 @@ class StackTrees(ConstituentSpans):
         rows = zip(heads.t().tolist(), self.lengths.tolist(), strict=True)
         return [tree_of_stack(row[:size]) for row, size in rows]
 
-    def sharpness(self) -> Tensor:
-        """See :func:`.spans.sharpness`; NaN for sentences of one word."""
-        return sharpness(self.pointers, self.lengths)
+    def pointer_entropy(self) -> Tensor:
+        """See :func:`.spans.pointer_entropy`; NaN for sentences of one word."""
+        return pointer_entropy(self.pointers, self.lengths)

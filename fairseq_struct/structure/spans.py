@@ -97,7 +97,7 @@ def tree_of_stack(heads: Sequence[int]) -> list[Span]:
     return sorted(spans, key=lambda span: (span[0], -span[1]))
 
 
-def sharpness(pointers: Tensor, lengths: Tensor) -> Tensor:
+def pointer_entropy(pointers: Tensor, lengths: Tensor) -> Tensor:
     """Mean entropy, in nats, of p_t over the slots that word t can reach, (sentences,).
 
     It is 0 if all decisions are sharp (Shen's thesis, section 6.1.1). The first word, which finds

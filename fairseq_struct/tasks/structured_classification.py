@@ -157,8 +157,6 @@ class StructuredClassificationTask(SentenceTask):
             InputError: the model is not a classifier of sentences, or it cannot infer one of the
                 gold trees.
         """
-        if from_checkpoint and "composer_from" in cfg:
-            cfg.composer_from = None  # what is needed of it is in the checkpoint
         model = super().build_model(cfg, from_checkpoint)
         if self.gold and model.gold_kind != DEPENDENCIES:
             raise InputError("--heads-path is for models with latent dependency trees")

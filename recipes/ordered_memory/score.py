@@ -117,7 +117,7 @@ def record_of(run: Path, text: Path, experiment: str, kind: str) -> dict:
         model = fairseq_struct.load(checkpoint)
         metrics = scores_of(model, text, "test", experiment, kind)
     best = log.best_epoch("valid", "accuracy", highest=True)
-    for name in ("accuracy", "sharpness"):
+    for name in ("accuracy", "pointer_entropy"):
         if name in log.splits["valid"][best]:
             metrics[f"{name}_valid"] = log.value("valid", best, name)
     return {"metrics": metrics, **training_of(run)}

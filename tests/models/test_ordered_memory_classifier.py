@@ -17,7 +17,7 @@ from fairseq_struct.modules.ordered_memory import (
     OrderedMemoryClassifier,
     read_growing,
 )
-from fairseq_struct.structure.spans import sharpness
+from fairseq_struct.structure.spans import pointer_entropy
 
 
 def classifier_of(sides=1, slots=4, labels=3, **options):
@@ -77,7 +77,7 @@ def test_the_sharpness_joins_the_loss_of_training():
     (tokens, lengths), targets = batch_of(2), torch.zeros(4, dtype=torch.long)
     plain, sharp = classifier_of(2), classifier_of(2, sharpness_weight=0.5)
     without, result = plain(tokens, lengths, targets), sharp(tokens, lengths, targets)
-    entropy = sharpness(result.trees.pointers, lengths.flatten()).view(4, 2)
+    entropy = pointer_entropy(result.trees.pointers, lengths.flatten()).view(4, 2)
     expected = without.losses + 0.5 * entropy.nan_to_num().mean(1)
     torch.testing.assert_close(result.losses.double(), expected, rtol=1e-5, atol=1e-5)
     result.losses.sum().backward()
@@ -108,12 +108,12 @@ def test_less_entropy_is_learned_from_its_weight_alone():
     tokens, lengths = torch.randint(1, 9, (8, 1, 6)), torch.full((8, 1), 6)
     targets = torch.zeros(8, dtype=torch.long)
     optimizer = torch.optim.Adam(classifier.memory.attention.parameters(), 0.05)
-    first = classifier(tokens, lengths).trees.sharpness().mean()
+    first = classifier(tokens, lengths).trees.pointer_entropy().mean()
     for _ in range(30):
         optimizer.zero_grad()
         classifier(tokens, lengths, targets).losses.sum().backward()
         optimizer.step()
-    assert classifier(tokens, lengths).trees.sharpness().mean() < 0.5 * first
+    assert classifier(tokens, lengths).trees.pointer_entropy().mean() < 0.5 * first
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_training_resumes_and_the_tools_serve_the_model(lists, tmp_path, capsys,
     assert all(torch.equal(parts[name], whole[name]) for name in whole)
     assert not any("slot" in name for name in whole)
     assert re.search(r"valid .*\| accuracy [\d.]+.*\| f1 [\d.]+", log)
-    assert re.search(r"\| sharpness [\d.]+", log)
+    assert re.search(r"\| pointer_entropy [\d.]+", log)
     checkpoint = str(tmp_path / "whole" / "checkpoint_last.pt")
     sentence = "[MAX 2 9 [MIN 4 7 ] 0 ]"
     model = fairseq_struct.load(checkpoint)

@@ -24,9 +24,9 @@ from fairseq_struct.structure.spans import (
     balanced,
     left_branching,
     mean_depth,
+    pointer_entropy,
     random_tree,
     right_branching,
-    sharpness,
     tree_of_distances,
     tree_of_stack,
 )
@@ -232,13 +232,13 @@ def test_a_stack_that_never_reduces_is_right_branching_and_one_that_always_does_
         tree_of_stack([])
 
 
-def test_sharpness_is_the_mean_entropy_of_the_pointers():
+def test_mean_entropy_of_the_pointers():
     pointers = torch.zeros(4, 3, 2)
     pointers[1, :, 1] = 1.0
     pointers[2, 0] = torch.tensor([0.5, 0.5])
     pointers[2, 1] = torch.tensor([1.0, 0.0])
     pointers[3, 0] = torch.tensor([0.25, 0.75])
-    found = sharpness(pointers, torch.tensor([4, 3, 1]))
+    found = pointer_entropy(pointers, torch.tensor([4, 3, 1]))
     last = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
     torch.testing.assert_close(found[:2], torch.tensor([(math.log(2) + last) / 3, 0.0]))
     assert found[2].isnan()

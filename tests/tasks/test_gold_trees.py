@@ -107,7 +107,7 @@ def test_trees_stand_in_the_input_only_of_models_that_read_them(reads):
     assert gold[1, 0, :5, :2].tolist() == [[0, 7], [1, 2], [2, 6], [3, 4], [4, 5]]
 
 
-def test_validation_logs_f1_and_sharpness_over_all_batches(folder, tmp_path):
+def test_validation_logs_f1_and_pointer_entropy_over_all_batches(folder, tmp_path):
     common = folder, tmp_path, "logic", "toy_right", "--no-save"
     logs = [
         last(train(*common, "--gold-trees=proplogic", f"--batch-size={size}")) for size in (1, 3)
@@ -116,20 +116,20 @@ def test_validation_logs_f1_and_sharpness_over_all_batches(folder, tmp_path):
     mean = sum(n for n in lengths if n > 1) / sum(n > 1 for n in lengths)
     for log in logs:
         assert float(log["valid_f1"]) == f1_of_right_branching(PAIRS)
-        assert float(log["valid_sharpness"]) == pytest.approx(mean, abs=1e-4)
+        assert float(log["valid_pointer_entropy"]) == pytest.approx(mean, abs=1e-4)
     plain = last(train(*common, "--batch-size=2"))
-    assert "valid_f1" not in plain and "valid_sharpness" in plain
+    assert "valid_f1" not in plain and "valid_pointer_entropy" in plain
 
 
-def test_sums_can_be_added_and_unknown_sharpness_is_left_out():
+def test_sums_can_be_added_and_unknown_pointer_entropy_is_left_out():
     assert StructuredClassificationCriterion.logging_outputs_can_be_summed()
     logs = []
-    for sharpness in ([1.0, math.nan], [3.0, 2.0]):
+    for pointer_entropy in ([1.0, math.nan], [3.0, 2.0]):
         trees = ConstituentSpans([[(0, 2)], [(0, 2)]], tensor([2, 2]))
-        trees.sharpness = lambda sharpness=sharpness: tensor(sharpness)
+        trees.pointer_entropy = lambda pointer_entropy=pointer_entropy: tensor(pointer_entropy)
         logs.append(statistics_of_trees(trees, None))
-    assert sum(float(log["sharpness"]) for log in logs) == 6
-    assert sum(log["sharp_trees"] for log in logs) == 3
+    assert sum(float(log["pointer_entropy"]) for log in logs) == 6
+    assert sum(log["pointed_trees"] for log in logs) == 3
     assert "brackets" not in logs[0]
 
 

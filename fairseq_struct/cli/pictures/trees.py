@@ -29,9 +29,9 @@ class GoldTree(NamedTuple):
 
     words: list[str]
     kind: str
-    heads: list[int] = []
-    spans: list[tuple[int, int]] = []
-    labels: list[str] = []
+    heads: Sequence[int] = ()
+    spans: Sequence[tuple[int, int]] = ()
+    labels: Sequence[str] = ()
 
 
 def explain(compared: bool, faint: bool) -> str:

@@ -116,6 +116,4 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--trees", action="store_true",
         help="keep the gold trees of SST (sst_trees, sst_fine), for models that need them",
     )  # fmt: skip
-    command.add_argument(
-        "--overwrite", action="store_true", help="replace OUT if this script made it"
-    )
+    command.add_argument("--overwrite", action="store_true", help="replace OUT")

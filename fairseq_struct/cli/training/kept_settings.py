@@ -56,7 +56,8 @@ def keep(folder: Path, settings: dict[str, str]) -> None:
 def refuse_others(folder: Path, settings: dict[str, str]) -> None:
     """Refuse to go on with a training of other settings.
 
-    Data that were moved since are the same. A folder of an older version has no settings.
+    Data that were moved since are the same. A folder of an older version has no settings, and
+    one whose file of them is damaged is not kept from going on.
 
     Raises:
         InputError: a setting differs.

@@ -29,9 +29,7 @@ def add_folder_options(parser: argparse.ArgumentParser) -> None:
         parser: the command's parser.
     """
     parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace OUT if other options made it"
-    )
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT")
     add_workers(parser)
 
 

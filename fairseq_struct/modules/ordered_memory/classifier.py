@@ -75,7 +75,7 @@ class OrderedMemoryClassifier(VectorClassifier):
         """See :meth:`.Classifier.forward`."""
         result = super().forward(tokens, lengths, targets)
         if self.sharpness_weight and self.training and result.losses is not None:
-            entropy = result.trees.sharpness().view_as(lengths)
+            entropy = result.trees.pointer_entropy().view_as(lengths)
             # NaN stands for a sentence of one word, which has no decision.
             result.losses = result.losses + self.sharpness_weight * entropy.nan_to_num().mean(1)
         return result

@@ -192,8 +192,8 @@ def pixel_losses(fields: Tensor, images: Tensor) -> Tensor:
 
     Section 5.3 says no more than "binary cross-entropy loss averaged over all" pixels; the targets
     are those of the published code, and the thesis does not say which probability of being on a
-    pixel tanh(t) has. Here t, what tanh
-    would be taken of, is its logit: p(x > 0) = sigmoid(t). (As the mean of pixels of -1 and 1,
+    pixel tanh(t) has. Here t itself, before
+    tanh, is its logit: p(x > 0) = sigmoid(t). (As the mean of pixels of -1 and 1,
     tanh(t) would give sigmoid(2 t).)
 
     Args:
