@@ -36,11 +36,11 @@ SMALLER = {
     rf"{_OF}on_lstm_lm": "--embed-dim 16 --hidden-size 16 --chunk-size 4"
     " --batch-size 2 --batch-size-valid 2 --tokens-per-sample 8",
     rf"{_OF}udgn": MASKED,
-    rf"{_OF}ordered_memory": "--embed-dim 16 --hidden-size 16",
+    rf"{_OF}ordered_memory": "--hidden-size 16",
     rf"{_OF}undirected_convnet": "--first-channels 4 --second-channels 6",
     rf"{_OF}undirected_(attention|parser)": "--hidden-size 16",
     rf"{_OF}undirected_parser": "--embed-dim 8 --encoder-size 8",
-    rf"{_OF}option_(controller|policy)": "--hidden-size 8 --mlp-size 12",
+    rf"{_OF}option_(controller|policy)": "--hidden-size 8",
     rf"{_OF}option_policy": "--valid-episodes 9",
     rf"{_OF}rim_": "--embed-dim 16",
     rf"{_OF}latent_clusters": "--train-size 50 --batches-per-epoch 1",

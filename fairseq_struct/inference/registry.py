@@ -228,7 +228,7 @@ def given_options(abilities: Iterable[str], values: Mapping[str, Any]) -> dict[s
     values = {names.get(name, name): value for name, value in values.items()}
     for name, value in values.items():
         if name not in known:
-            raise InputError(unknown_name("option", name, [*known, *(o.name for o in COMMON)]))
+            raise InputError(unknown_name("option", name, [*names, *(o.name for o in COMMON)]))
         known[name].check(value)
     return {name: value for name, value in values.items() if value != known[name].default}
 

@@ -79,8 +79,13 @@ def above_zero(name: str, value: float) -> float:
     return value
 
 
-def sentence_lengths(lengths: Tensor | None, scores: Tensor) -> Tensor:
+def sentence_lengths(lengths: Tensor | None, scores: Tensor, what: str = "sentence") -> Tensor:
     """Lengths (batch,) of sentences with scores (batch, n, ...); n if not given.
+
+    Args:
+        lengths: integers, as a tensor or a list.
+        scores: of all words, padding included.
+        what: what a sentence is called in messages.
 
     Raises:
         ValueError: wrong shape, not integers, or a length below 1 or above n.
@@ -97,7 +102,7 @@ def sentence_lengths(lengths: Tensor | None, scores: Tensor) -> Tensor:
     wrong = (lengths < 1) | (lengths > n)
     if wrong.any():
         b = int(wrong.nonzero()[0])
-        raise ValueError(f"sentence {b} has length {int(lengths[b])}; allowed are 1 to {n}")
+        raise ValueError(f"{what} {b} has length {int(lengths[b])}; allowed are 1 to {n}")
     with torch.inference_mode(False):  # a copy: callers may change theirs
         return lengths.to(torch.int64, copy=True)
 

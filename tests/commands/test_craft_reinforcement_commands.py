@@ -282,7 +282,7 @@ def test_bad_input_is_refused_before_training(skills, experts, trained, tmp_path
 
 def test_rollouts_refuse_what_the_policy_does_not_know(trained, skills, tmp_path, capsys):
     cases = [
-        ([trained[0], "AC"], "this policy knows CA"),
+        ([trained[0], "AC"], "knows CA; train a new controller over its options with --task cra"),
         ([skills, "CC"], "takes C 2 times"),
         ([skills, "CA", "--objects-per-kind=0"], "must be a whole number, at least 1"),
         ([skills, ""], "must be subtasks in order"),

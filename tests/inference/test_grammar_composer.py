@@ -86,8 +86,11 @@ def test_given_tags_replace_the_models(words):
     assert to_line(marks) == "(X (-LRB- -LRB-) (N&-RRB- cat))"
     (one,) = tool_of(words, categories=0).parse(["cat"])
     assert to_line(one) == "(X cat)"
-    for line, missing in (("a/D cat", "cat"), ("a/D cat/", "cat"), ("/D", "D")):
-        with pytest.raises(InputError, match=f"line 2: '{missing}' has no tag; with --tags given"):
+    for line, message in (
+        ("a/D cat", "'cat' has no tag"), ("a/D cat/", "'cat/' has no tag"),
+        ("/D", "'/D' has no word"), ("/", "'/' has no tag"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=f"line 2: {message}; with --tags given"):
             list(tool_of(words, tags="given").trees(["a/D", line]))
 
 

@@ -69,6 +69,15 @@ def test_worlds_that_the_policy_was_not_made_for_are_refused(player):
                 verb(**world)
 
 
+@pytest.mark.parametrize(("options", "what"), [(1, "controller over its options"), (0, "policy")])
+def test_what_serves_for_a_task_that_the_policy_does_not_know(options, what):
+    model = Model()
+    model.option_count = options
+    player = OptionPlayer(model, SimpleNamespace(craft=CraftOptions("A", size=5, kinds="AB")))
+    with pytest.raises(InputError, match=f"knows A; train a new {what} with .* --subtasks B$"):
+        player.rollout("B")
+
+
 @pytest.mark.parametrize("name", ["bot", "random"])
 def test_an_episode_does_not_depend_on_how_many_there_are(name):
     world = CraftOptions("ACBD", size=8)

@@ -154,6 +154,7 @@ def test_bad_input_is_told_before_the_work(checkpoints, tmp_path, capsys, monkey
         ((checkpoint, tmp_path / "no.conllu"), "no such file"),
         ((checkpoint, gold, "--types=0"), "--types must be 1 or more"),
         ((checkpoint, gold, "--png", tmp_path / "no" / "map.png"), "no such folder"),
+        ((checkpoint, gold, "--png", tmp_path / "map.jpg"), "map.jpg: --png ends in .png"),
         ((checkpoint, lone), "no arc between two words"),
         ((checkpoint, bare), "bare.conllu:1: no relations, so arcs have no types"),
         ((checkpoint, gold, "--longest-sentence=5"), "gold.conllu:5: 6 words, more than the 5 all"),

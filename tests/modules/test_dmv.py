@@ -203,6 +203,12 @@ def test_bad_input_is_named(call, message):
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize("sentences", [["NOUN VERB"], [["NOUN", "VERB"]], [[0.5]], [0]])
+def test_sentences_that_are_no_numbers_are_named(sentences):
+    with pytest.raises(TypeError, match="sentence 0 must be a list of tags, integers below 3, not"):
+        random_dmv(3).parse(sentences)
+
+
 def test_a_sentence_that_the_model_excludes_is_named():
     model = from_counts(counts_of_trees([[0, 1]], [[2, 0]], 2))
     with pytest.raises(ValueError, match="sentence 0 allows"):

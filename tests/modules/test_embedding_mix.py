@@ -224,11 +224,12 @@ def test_an_excluded_word_gets_no_weight_and_rows_are_independent(name):
         torch.testing.assert_close(results[0], single)
 
 
-@pytest.mark.parametrize("name", [name for name in MIXES if name not in DISCRETE_MIXES])
-def test_overflown_scores_give_nan_in_their_row_only(name):
+@pytest.mark.parametrize("name", MIXES)
+@pytest.mark.parametrize("score", [torch.nan, torch.inf])
+def test_overflown_scores_give_nan_in_their_row_only(name, score):
     """fp16 training meets such scores and recovers; the mix must neither hide nor crash."""
     scores, embeddings = scores_and_embeddings(torch.float32)
-    scores[1, 3] = torch.nan
+    scores[1, 3] = score
     mixed = EmbeddingMix(name)(scores, embeddings, torch.Generator().manual_seed(1))
     assert mixed[1].isnan().all()
     assert mixed[[0, 2, 3, 4, 5]].isfinite().all()

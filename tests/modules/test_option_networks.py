@@ -24,6 +24,7 @@ from fairseq_struct.modules.option_controller import (
     OptionPool,
     merge,
 )
+from fairseq_struct.modules.option_controller.ordered_memory_policy import OrderedMemoryPolicy
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
@@ -219,6 +220,21 @@ def test_gradients_reach_only_what_is_not_frozen():
     made(*demonstrations()).log_probabilities.sum().backward()
     frozen = [name for name, weight in made.named_parameters() if weight.grad is None]
     assert frozen == [name for name, _ in made.named_parameters() if name.startswith("options.1.")]
+
+
+@pytest.mark.parametrize("kind", ["controller", "experts", "memory"])
+def test_tasks_that_there_are_not(kind):
+    made = {
+        "controller": lambda: OptionController(OptionPool.of(3, sizes()), Controller(sizes(3), 2)),
+        "experts": lambda: MixtureOfExperts(
+            OptionPool.of(3, sizes(hidden=0, ends=False)), Controller(sizes(3), 2)
+        ),
+        "memory": lambda: OrderedMemoryPolicy(sizes().observation, ACTIONS, 2, size=4),
+    }[kind]().double()
+    observations, lengths, tasks = demonstrations()
+    for wrong in (-1, 2):
+        with pytest.raises(ValueError, match=f"there is no task {wrong}; tasks are 0 to 1"):
+            made(observations, lengths, tasks.clone().fill_(wrong))
 
 
 def test_new_parameters_are_drawn_as_torch_draws_layers():

@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from fairseq_struct.modules.recurrent.steps_of_batch import StepsOfBatch
@@ -21,6 +22,21 @@ def test_rows_of_steps_and_back():
         assert torch.equal(*rows)
     assert torch.equal(steps[3], values[[1, 3], 3])
     assert torch.equal(batch.padded(steps), values.nan_to_num(0))
+
+
+def test_a_batch_that_cannot_be():
+    for rows, lengths, message in (
+        (2, torch.tensor([6, 1]), "row 0 has length 6; allowed are 1 to 5"),
+        (2, [1, 0], "row 1 has length 0; allowed are 1 to 5"),
+        (2, torch.tensor([1]), r"lengths must be 2 integers, not \[1\]"),
+        (0, torch.zeros(0, dtype=torch.long), "the batch is empty"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            StepsOfBatch(torch.zeros(rows, 5, 3), lengths)
+    batch = StepsOfBatch(given(), LENGTHS.tolist())  # a list is as good
+    assert batch.rows == [4, 3, 2, 2]
+    with pytest.raises(ValueError, match="3 values are given for a batch of 4 rows"):
+        batch.sorted(LENGTHS[:3])
 
 
 def test_states_of_rows_that_go_on():

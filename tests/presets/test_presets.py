@@ -9,6 +9,7 @@ import pytest
 from fairseq_struct import plugin, presets
 from fairseq_struct.cli.main import main
 from fairseq_struct.cli.prepare import PREPARERS
+from fairseq_struct.cli.training.running import Training
 from fairseq_struct.errors import InputError
 from fairseq_struct.presets.data_kinds import KINDS
 from fairseq_struct.presets.preset import FOLDER
@@ -168,6 +169,13 @@ def test_command_lines_are_cut_into_options(words, expected):
 def test_commands_can_be_pasted():
     words = arguments("scheduled_sampling_transformer_cpu")
     assert shlex.split(presets.command("fairseq-train", words)) == ["fairseq-train", *words]
+
+
+@pytest.mark.parametrize(("words", "possible"), [([], True), (["--no-options"], False)])
+def test_options_by_subtasks_are_next_where_there_are_options(words, possible):
+    preset = presets.preset("option_controller_craft_cpu")
+    training = Training(preset, presets.training_arguments(preset, ["data"], words, FOLDER))
+    assert "--options-by-subtasks" in preset.next and training._next_is_possible() == possible
 
 
 def test_what_is_missing_is_said():

@@ -75,6 +75,9 @@ def choose_options(args: argparse.Namespace) -> TextOptions:
     options = dataclasses.replace(options, **given)
     if args.vocabulary_threshold and options.segment != "bpe":
         raise InputError("--vocabulary-threshold works only with --segment bpe")
+    for name in ("subwords", "learn_on"):
+        if name in given and options.segment == "none":
+            raise InputError(f"--{name.replace('_', '-')} does not apply to --segment none")
     if args.tokenise is None and (
         options.segment.startswith("sentencepiece") or getattr(args, "tokenised", False)
     ):

@@ -89,8 +89,7 @@ def check_paths(args: Namespace, *outputs: Path | None, inputs: Iterable[Path | 
     if args.input is not None and args.input.is_dir():
         files_of(args.input)
     if args.folder is not None:
-        if not args.folder.absolute().parent.is_dir():
-            raise InputError(f"{args.folder.parent}: no such folder")
+        require(folders=[args.folder.parent, args.folder if args.folder.exists() else None])
         if args.input is not None and args.folder.resolve() in (
             args.input.resolve(), args.input.resolve().parent,
         ):  # fmt: skip

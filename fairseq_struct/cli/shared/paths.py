@@ -38,7 +38,8 @@ def require(
             raise InputError(f"{path}: no such file")
     for path in filter(None, folders):
         if not Path(path).is_dir():
-            raise InputError(f"{path}: no such folder")
+            what = "is a file, not a folder" if Path(path).exists() else "no such folder"
+            raise InputError(f"{path}: {what}")
 
 
 def require_room(*paths: Path | None, inputs: Iterable[str | Path | None] = ()):
@@ -57,8 +58,7 @@ def require_room(*paths: Path | None, inputs: Iterable[str | Path | None] = ()):
     for path in filter(None, paths):
         if path.is_dir():
             raise InputError(f"{path}: is a folder, not a file to write")
-        if not path.absolute().parent.is_dir():
-            raise InputError(f"{path.parent}: no such folder")
+        require(folders=[path.parent])
         # A device or a pipe is written in place, a file by a new one beside it.
         real = Path(os.path.realpath(path))
         place = real if real.exists() and not real.is_file() else real.parent

@@ -34,7 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table", type=Path, metavar="TSV", help="write the correlations of all channels to TSV"
     )  # fmt: skip
-    parser.add_argument("--png", type=Path, help="draw them to this file: blue above 0, red below")
+    parser.add_argument(
+        "--png", type=Path, metavar="FILE",
+        help="draw them to this file, whose name ends in .png: blue above 0, red below",
+    )  # fmt: skip
     add_tool_options(parser, NAME)
 
 
@@ -49,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
     if args.types < 1:
         raise InputError(f"--types must be 1 or more, not {args.types}")
     require_room(args.table, args.png, inputs=[args.checkpoint, args.treebank])
+    if args.png and args.png.suffix.lower() != ".png":
+        raise InputError(f"{args.png}: --png ends in .png")
     require(models=[args.checkpoint], folders=[args.data], either=[args.treebank])
     from fairseq_struct.data.readers.dependency_treebank import read_treebank, without_punctuation
     from fairseq_struct.files.whole_files import whole_file

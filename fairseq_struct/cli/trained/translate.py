@@ -28,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", type=Path, help="prepared data-bin, if it was moved since training; the manifest "
         "and the segmentation model lie in the folder around it")  # fmt: skip
     add("--scores", action="store_true", help="write score, tab, translation, tab, log2 p of each "
-        "symbol and of the end: the numbers of fairseq-generate's H and P")  # fmt: skip
+        "symbol and of the end: the numbers of fairseq-generate's H and P, which --json always has"
+        )  # fmt: skip
     add("--beam", type=int, metavar="N", help="hypotheses that the search keeps (default: 5)")
     add("--n-best", type=int, default=1, metavar="N", help="translations of each sentence, a line "
         "each (default: 1)")  # fmt: skip

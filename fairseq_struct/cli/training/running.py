@@ -270,9 +270,11 @@ def _refuse(message: str, known: Iterable[str], preset: Preset) -> None:
     """Raise argparse's message as bad input, with the option that may have been meant."""
     unknown = re.match(r"unrecognized arguments: (--?[\w-]+)", message)
     if unknown and unknown[1].lstrip("-") in preset.options:
+        names = [name for name in preset.options if re.search(rf" --{name}([= ]|$)", message)]
+        verbs = ("does", "takes it") if len(names) == 1 else ("do", "take them")
         raise InputError(
-            f"the preset's {unknown[1]} does not go with the other options; "
-            f"--no-{unknown[1].lstrip('-')} takes it away"
+            f"the preset's {' and '.join(f'--{name}' for name in names)} {verbs[0]} not go with "
+            f"the other options; {' '.join(f'--no-{name}' for name in names)} {verbs[1]} away"
         )
     if unknown:
         raise InputError(

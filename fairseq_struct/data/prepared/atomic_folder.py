@@ -36,10 +36,14 @@ def staging_folder(
         goes_on: tells whether this work can go on with what is in a staging folder.
 
     Raises:
-        InputError: nothing can be written beside ``out``, or the disk is full.
+        InputError: nothing can be written beside ``out``, one of its folders is a file, or the disk
+            is full.
     """
     staging, old = (out.with_name(f".{out.name}.{state}") for state in ("partial", "old"))
     new_parents = [folder for folder in out.parents if not folder.exists()]
+    above = out.parents[len(new_parents)]
+    if not above.is_dir():
+        raise InputError(f"{above}: is a file, not a folder")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with _lock(out, say):

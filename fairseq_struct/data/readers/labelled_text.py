@@ -89,7 +89,8 @@ def read_corpus(name: str, reader: Reader, files: dict[str, Path]) -> LabelledCo
         if not corpus.splits[split]:
             raise InputError(f"{path}: contains no instance")
     labels = {instance.label for instance in corpus.splits["train"]}
-    sizes = {len(instance.sentences) for instance in corpus.splits["train"]}
+    sizes = Counter(len(instance.sentences) for instance in corpus.splits["train"])
+    usual = sizes.most_common(1)[0][0]
     for split in SPLITS:
         for instance in corpus.splits[split]:
             if instance.label not in labels:
@@ -98,9 +99,12 @@ def read_corpus(name: str, reader: Reader, files: dict[str, Path]) -> LabelledCo
                     f"{files[split]}:{instance.line}: label {instance.label!r} is not in the "
                     f"training split, which has the labels {known}"
                 )
-            if len(instance.sentences) not in sizes or len(sizes) > 1:
+            if len(instance.sentences) != usual:
+                one, two = "one sentence", "two sentences"
+                own, due = (two, one) if usual == 1 else (one, two)
                 raise InputError(
-                    f"{files[split]}:{instance.line}: some lines have one sentence, others have two"
+                    f"{files[split]}:{instance.line}: {own} and a label; expected {due} and a "
+                    "label, as on most lines of the training split"
                 )
     return corpus
 
@@ -183,7 +187,7 @@ def _instance(path: Path, number: int, sentences: Sequence[str], label: str) -> 
     if not all(clean):
         raise InputError(f"{path}:{number}: empty sentence")
     if not label.strip() or len(label.split()) > 1:
-        raise InputError(f"{path}:{number}: {label!r} is not a label")
+        raise InputError(f"{path}:{number}: {label!r} is not a label, which is one word")
     return Instance(clean, label.strip(), number)
 
 

@@ -158,9 +158,10 @@ class OptionPlayer:
     def _options(self, task: str | None, world: dict) -> CraftOptions:
         options = self._world(self.tasks[0] if task is None else task, world)
         if options.task not in self.tasks:
+            new = "controller over its options" if self.model.option_count else "policy"
             raise InputError(
-                f"task {task!r}: this policy knows {', '.join(self.tasks)}; train a new controller "
-                "over its options with --task craft_reinforcement"
+                f"task {task!r}: this policy knows {', '.join(self.tasks)}; train a new {new} with "
+                f"--task craft_reinforcement --subtasks {options.task}"
             )
         return options
 

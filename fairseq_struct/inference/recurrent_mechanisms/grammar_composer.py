@@ -233,11 +233,13 @@ def _raw_words(number: int, sentence: str, longest: int) -> _Sentence:
 
 def _tagged_words(number: int, sentence: str, longest: int) -> _Sentence:
     pairs = [word.rpartition("/") for word in words_of(number, sentence, longest)]
-    for word, _, tag in pairs:
+    for word, slash, tag in pairs:
         if not word or not tag:
+            # Without a slash, all of it is behind where one would be.
+            missing = "word" if slash and tag else "tag"
             raise InputError(
-                f"line {number}: {word or tag!r} has no tag; with --tags given, words are written "
-                "word/TAG"
+                f"line {number}: '{word}{slash}{tag}' has no {missing}; with --tags given, words "
+                "are written word/TAG"
             )
     # As in prepared trees: + joins categories.
     tags = tuple(tag.replace(JOINED, NOT_JOINED) for *_, tag in pairs)

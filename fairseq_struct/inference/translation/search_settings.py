@@ -63,7 +63,7 @@ class SearchSettings:
         for name in ("seed", "max_len_a", "max_len_b"):
             if getattr(self, name) >= 2**31:
                 raise InputError(f"{_flag(name)} must be less than 2^31, not {getattr(self, name)}")
-        for name, default in (("top_k", None), ("temperature", 1.0)):
+        for name, default in (("top_k", None), ("temperature", 1.0), ("seed", 1)):
             if not self.sample and getattr(self, name) != default:
                 raise InputError(f"{_flag(name)} needs --sample")
         if self.sample and self.beam is not None:

@@ -127,6 +127,8 @@ class UndirectedParserModel(BaseFairseqModel):
         for name in ("hidden_size", "embed_dim", "encoder_size", "encoder_layers"):
             if getattr(cfg, name) < 1:
                 raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
+        if not cfg.encoder_folder and cfg.encoder_size % 2:
+            raise InputError(f"--encoder-size must be even for a BiLSTM, not {cfg.encoder_size}")
         for name in ("encoder_dropout", "unknown_rate"):
             if not 0 <= getattr(cfg, name) < 1:
                 raise InputError(f"--{name.replace('_', '-')} must be 0 or more and below 1")

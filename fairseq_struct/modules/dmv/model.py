@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from operator import index
 
 import torch
 from torch import Tensor
@@ -58,6 +59,7 @@ class DMV:
             sentences: tags of each sentence, at least one.
 
         Raises:
+            TypeError: a sentence is no list of integers.
             ValueError: a tag is out of range, or a sentence has no tag or no possible tree.
         """
         found: list[list[int]] = [[] for _ in sentences]
@@ -96,18 +98,27 @@ def batches(sentences: Sequence[Sequence[int]], tags: int) -> Iterator[tuple[lis
         tags: number of tags.
 
     Raises:
+        TypeError: a sentence is no list of integers.
         ValueError: there is no sentence, a sentence has no tag, or a tag is out of range.
     """
     whole_number("the number of sentences", len(sentences), 1)
     by_length: dict[int, list[int]] = {}
+    read: list[list[int]] = []
     for place, sentence in enumerate(sentences):
-        if not len(sentence):
+        try:
+            numbers = list(map(index, sentence))
+        except TypeError:
+            raise TypeError(
+                f"sentence {place} must be a list of tags, integers below {tags}, not {sentence!r}"
+            ) from None
+        if not numbers:
             raise ValueError(f"sentence {place} has no tag")
-        if not 0 <= min(sentence) <= max(sentence) < tags:
+        if not 0 <= min(numbers) <= max(numbers) < tags:
             raise ValueError(f"sentence {place} has a tag out of range: tags are 0 to {tags - 1}")
-        by_length.setdefault(len(sentence), []).append(place)
+        by_length.setdefault(len(numbers), []).append(place)
+        read.append(numbers)
     for length, places in sorted(by_length.items()):
         size = max(1, _MOST_NUMBERS // length**3)
         for start in range(0, len(places), size):
             own = places[start : start + size]
-            yield own, torch.tensor([list(sentences[place]) for place in own])
+            yield own, torch.tensor([read[place] for place in own])

@@ -3,6 +3,7 @@
 from torch import Tensor, nn
 
 from fairseq_struct.modules.option_controller.cell import Cell, CellSizes, StackedCells
+from fairseq_struct.modules.option_controller.imitation import known_tasks
 
 # Of the initial states of tasks.
 SPREAD = 0.1
@@ -37,8 +38,12 @@ class Controller(nn.Module):
         nn.init.normal_(self.initial.weight, std=SPREAD)
 
     def begin(self, tasks: Tensor) -> Tensor:
-        """Initial states (count, d_hid) of tasks (count,)."""
-        return self.initial(tasks)
+        """Initial states (count, d_hid) of tasks (count,).
+
+        Raises:
+            ValueError: there is no task of such a number.
+        """
+        return self.initial(known_tasks(tasks, self.initial.num_embeddings))
 
     def stacked(self) -> StackedCells:
         """Its cell, as one of a stack."""

@@ -30,6 +30,18 @@ def log_of(probabilities: Tensor) -> Tensor:
     return probabilities.clamp(min=torch.finfo(probabilities.dtype).tiny).log()
 
 
+def known_tasks(tasks: Tensor, count: int) -> Tensor:
+    """Numbers of tasks, if there are so many tasks.
+
+    Raises:
+        ValueError: names the first number that is none of a task.
+    """
+    wrong = (tasks < 0) | (tasks >= count)
+    if wrong.any():
+        raise ValueError(f"there is no task {int(tasks[wrong][0])}; tasks are 0 to {count - 1}")
+    return tasks
+
+
 def real_steps(lengths: Tensor, steps: int) -> Tensor:
     """(batch, steps) booleans: which steps are no padding."""
     return torch.arange(steps, device=lengths.device) < lengths[:, None]

@@ -76,6 +76,9 @@ class OptionController(nn.Module):
             observations: (batch, steps, size).
             lengths: (batch,) steps; what lies beyond is padding, on the right.
             tasks: (batch,) numbers of tasks.
+
+        Raises:
+            ValueError: an empty batch, lengths out of range, or no task of such a number.
         """
         batch = StepsOfBatch(observations, lengths)
         recursion = self._recursion()

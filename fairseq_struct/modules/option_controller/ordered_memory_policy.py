@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fairseq_struct.modules.option_controller.imitation import Imitation
+from fairseq_struct.modules.option_controller.imitation import Imitation, known_tasks
 from fairseq_struct.modules.recurrent.steps_of_batch import StepsOfBatch
 from fairseq_struct.structure.precision import at_least_float32
 
@@ -147,6 +147,9 @@ class OrderedMemoryPolicy(nn.Module):
             observations: (batch, steps, observation_size), padded at the end.
             lengths: (batch,) numbers of steps.
             tasks: (batch,) indices.
+
+        Raises:
+            ValueError: an empty batch, lengths out of range, or no task of such an index.
         """
         batch = StepsOfBatch(observations, lengths)
         state = self.begin(len(tasks), batch.sorted(tasks))
@@ -164,7 +167,11 @@ class OrderedMemoryPolicy(nn.Module):
         Args:
             count: number of episodes.
             tasks: (count,) indices.
+
+        Raises:
+            ValueError: there is no task of such an index.
         """
+        tasks = known_tasks(tasks, self.task.num_embeddings)
         memory = functional.pad(self.norm(self.task(tasks))[:, None], (0, 0, 0, self.slots - 1))
         begun = torch.zeros(count, dtype=torch.bool, device=tasks.device)
         return {"memory": memory, "tasks": tasks, "begun": begun}

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from fairseq_struct.structure.checks import sentence_lengths
+
 
 class StepsOfBatch:
     """A batch without its padding, for recursions over its steps.
@@ -21,16 +23,28 @@ class StepsOfBatch:
     Attributes:
         given: (total, ..) the real steps of all rows; those of the first step first.
         rows: of each step, how many; never more than of the step before.
+
+    Raises:
+        ValueError: there are no rows, or lengths that are no integers from 1 to the steps.
     """
 
     def __init__(self, given: Tensor, lengths: Tensor):
-        packed = pack_padded_sequence(given, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        if not len(given):
+            raise ValueError("the batch is empty; it needs 1 row or more")
+        lengths = sentence_lengths(lengths, given, "row").cpu()
+        packed = pack_padded_sequence(given, lengths, batch_first=True, enforce_sorted=False)
         self._packed, self._steps = packed, given.size(1)
         self.given = packed.data
         self.rows: list[int] = packed.batch_sizes.tolist()
 
     def sorted(self, values: Tensor) -> Tensor:
-        """Values (batch, ..) of rows, in the order of the rows here."""
+        """Values (batch, ..) of rows, in the order of the rows here.
+
+        Raises:
+            ValueError: the values are of more or fewer rows.
+        """
+        if len(values) != self.rows[0]:
+            raise ValueError(f"{len(values)} values are given for a batch of {self.rows[0]} rows")
         return values.index_select(0, self._packed.sorted_indices)
 
     def padded(self, found: Sequence[Tensor]) -> Tensor:

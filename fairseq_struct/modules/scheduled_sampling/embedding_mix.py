@@ -107,7 +107,8 @@ class EmbeddingMix(nn.Module):
                 saves time with large vocabularies.
 
         Returns:
-            (n, dim) vectors in the precision of ``embeddings``.
+            (n, dim) vectors in the precision of ``embeddings``. A row with a score that is NaN or
+            +inf, or with no other than -inf, gets NaN from every mix: a loss scaler depends on it.
 
         Raises:
             ValueError: shapes do not fit, or top_k exceeds the vocabulary.
@@ -121,7 +122,7 @@ class EmbeddingMix(nn.Module):
         if self.name == "top_k" and self.top_k > vocabulary:
             raise ValueError(f"top_k = {self.top_k} exceeds the vocabulary of {vocabulary}")
         if self.name == "argmax":
-            return F.embedding(scores.argmax(1), embeddings)
+            return _of_highest(scores, embeddings)
         dense = self.name in ("softmax", "gumbel_softmax")
         if dense and not (scores.requires_grad and torch.is_grad_enabled()):
             if not overwrite_scores:
@@ -130,7 +131,7 @@ class EmbeddingMix(nn.Module):
         scores = at_least_float32(scores)
         if self.name == "sample":
             noisy = gumbel_noise(scores, generator).add_(scores, alpha=self.alpha)
-            return F.embedding(noisy.argmax(1), embeddings)
+            return _of_highest(noisy, embeddings)
         if self.name == "gumbel_softmax":
             noise = gumbel_noise(scores, generator)
             if self.scale_noise:
@@ -169,6 +170,13 @@ class EmbeddingMix(nn.Module):
         weights /= weights.sum(1, keepdim=True)
         F.threshold_(weights, NEGLIGIBLE, 0.0)
         return weights.to(embeddings.dtype) @ embeddings
+
+
+def _of_highest(scores: Tensor, embeddings: Tensor) -> Tensor:
+    """The embedding (n, dim) of each row's highest score; NaN where that is not finite."""
+    places = scores.argmax(1, keepdim=True)  # NaN counts as the highest
+    finite = scores.gather(1, places).isfinite()
+    return F.embedding(places[:, 0], embeddings).masked_fill(~finite, torch.nan)
 
 
 def negative_log_uniform(like: Tensor, generator: torch.Generator | None = None) -> Tensor:

@@ -136,6 +136,9 @@ def test_another_model_is_refused_and_the_same_one_elsewhere_is_not(call, tmp_pa
     ("options", "message"),
     [
         (["--output=nowhere/out/"], "nowhere: no such folder"),
+        (["--output=HERE/in/a/"], "HERE/in/a: is a file, not a folder"),
+        (["--output=HERE/in/a/out/"], "HERE/in/a: is a file, not a folder"),
+        (["--output=HERE/in/a/out"], "HERE/in/a: is a file, not a folder"),
         (["--output=HERE"], "HERE: holds empty, and no parts of this command"),
         (["--input=HERE/in", "--output=HERE/in"], "HERE/in: holds the input; name another"),
         (["--input=HERE/in/a", "--output=HERE/in/"], "HERE/in: holds the input; name another"),

@@ -198,6 +198,8 @@ def test_ctrl_c_that_python_drops_comes_again():
         (["TREES", "--preset=udgn_tiny", "--max-update=0"], "udgn_tiny needs --max-update above 0"),
         (["TREES", "--preset=udgn_tiny", "--optimizer=sgd"], "the preset's --adam-betas does not "
          "go with the other options; --no-adam-betas takes it away"),
+        (["TREES", "--preset=udgn_cpu", "--arch=structformer"], "options; --no-channels "
+         "--no-channel-size --no-parser-size take them away"),
         (["TREES", "--preset=udgn_tiny", "--lrr=3"], "has no option --lrr for this preset; did "
          "you mean '--lr'?"),
         (["TREES", "--preset=udgn_tiny", "--arch=udng"], "argument --arch/-a: invalid choice: "),

@@ -241,8 +241,9 @@ def test_a_full_disk_leaves_what_was_there(tmp_path):
 
 def test_where_nothing_can_be_made(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="out: cannot be written"):
-        prepare(tmp_path / "file" / "out")
+    for out in ("out", "deep/out"):
+        with pytest.raises(InputError, match="/file: is a file, not a folder"):
+            prepare(tmp_path / "file" / out)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(InputError, match="cannot be written|is a file"):
         prepare(tmp_path / "loop" / "out")

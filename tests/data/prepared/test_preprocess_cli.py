@@ -43,7 +43,8 @@ def write(path, lines):
 def plain(folder, *options):
     prefixes = [f"--{split}-pref={folder / 'in' / split}" for split in SPLITS]
     languages = ["--source-lang", "en", "--target-lang", "de"]
-    return ["plain", str(folder / "out"), *prefixes, *languages, "--subwords", "20", *options]
+    subwords = [] if "none" in options else ["--subwords", "20"]
+    return ["plain", str(folder / "out"), *prefixes, *languages, *subwords, *options]
 
 
 def inodes(folder):
@@ -165,6 +166,8 @@ def test_bad_input_is_one_line_and_leaves_nothing(corpus, run, file, content, me
         (["--max-length", "1"], "no training pair is left; dropped: {'too_long': 60}"),
         (["--target-lang", "en"], "source and target language are both 'en'"),
         (["--segment", "none", "--vocabulary-threshold", "9"], "works only with --segment bpe"),
+        (["--segment", "none", "--subwords", "9"], "--subwords does not apply to --segment none"),
+        (["--segment", "none", "--learn-on=9"], "--learn-on does not apply to --segment none"),
     ],
 )
 def test_impossible_options_leave_nothing(corpus, run, options, message):

@@ -129,7 +129,7 @@ def test_snli_and_sick(tmp_path):
     [
         ("read_tsv", "a\t1\nb\n", r"x:2: 1 columns; expected 1 or 2 sentences"),
         ("read_tsv", "a\t1\n \t0\n", r"x:2: empty sentence"),
-        ("read_tsv", "a\ttwo words\n", r"x:1: 'two words' is not a label"),
+        ("read_tsv", "a\ttwo words\n", r"x:1: 'two words' is not a label, which is one word"),
         ("read_sentiment_trees", "(3 (2 a) (2 b)\n", r"x:1: malformed sentiment tree"),
         ("read_sentiment_trees", "(7 (2 a) (2 b))\n", r"x:1: malformed sentiment tree"),
         ("read_snli_jsonl", "{}\n", r"x:1: not an SNLI record"),
@@ -158,7 +158,10 @@ def test_splits_have_to_fit_together(tmp_path):
     with pytest.raises(InputError, match="test:1: label '7' is not in the train"):
         read_corpus("x", labelled_text.read_tsv, files)
     write(files["test"], "a\tb\t1\n")
-    with pytest.raises(InputError, match="some lines have one sentence, others have two"):
+    with pytest.raises(InputError, match="test:1: two sentences and a label; expected one sent"):
+        read_corpus("x", labelled_text.read_tsv, files)
+    write(files["train"], "a\tb\t1\na\tb\t0\na\t1\n")
+    with pytest.raises(InputError, match="train:3: one sentence and a label; expected two sente"):
         read_corpus("x", labelled_text.read_tsv, files)
     write(files["test"], "\n")
     with pytest.raises(InputError, match="contains no instance"):

@@ -142,6 +142,7 @@ def test_sentences_that_are_too_long():
         ({"truncate": 1}, "--truncate must be True or False, not 1"),
         ({"n_best": 6}, "--n-best 6 needs a --beam of at least 6, not 5"),
         ({"temperature": 2.0}, "--temperature needs --sample"),
+        ({"seed": 3}, "--seed needs --sample"),
         ({"sample": True, "temperature": 0.0}, "--temperature must be above 0"),
         ({"sample": True, "beam": 3}, "--beam is for a search"),
         ({"sample": True, "top_k": 0}, "--top-k must be 1 or more"),
