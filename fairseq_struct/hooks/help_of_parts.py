@@ -47,7 +47,9 @@ def _helping(original: Callable[..., Any]) -> Callable[..., Any]:
                 parser.print_help()
                 parser.exit()
 
-        return original(parser, words, modify_parser=print_help)
+        original(parser, words, modify_parser=print_help)
+        parser.print_help()  # of a build of fairseq that calls it only once
+        parser.exit()
 
     parse_args_and_arch.helps_with_parts = True
     return parse_args_and_arch

@@ -105,8 +105,3 @@ class SentenceEncoder(nn.Module):
             lengths: (batch,) words per sentence, at least 1.
         """
         return self.context(self.dropout(self.embedding(tokens)), lengths)
-
-
-def within(lengths: Tensor, size: int) -> Tensor:
-    """Which words are inside their sentence, (batch, size) booleans."""
-    return torch.arange(size, device=lengths.device) < lengths[:, None]

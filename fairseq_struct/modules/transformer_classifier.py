@@ -11,8 +11,8 @@ from fairseq_struct.modules.classification import (
     label_losses,
     perceptron,
 )
+from fairseq_struct.modules.masks import within
 from fairseq_struct.modules.plain_attention import plain_attention
-from fairseq_struct.modules.sentence_encoder import within
 
 # The longest wavelength of sinusoidal positions, divided by 2 pi.
 LONGEST_WAVE = 10_000.0

@@ -1,7 +1,11 @@
 """``--help`` of fairseq's programs has the options of the parts that the command line names."""
 
+import argparse
+
 import pytest
 from fairseq_commands import USER_DIR, run
+
+from fairseq_struct.hooks.help_of_parts import _helping
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +46,12 @@ def test_generation_shows_the_options_of_its_task_and_of_no_model():
 def test_unknown_parts_are_refused_as_before():
     with pytest.raises(SystemExit, match="invalid choice: 'udgm'"):
         run("train", f"--user-dir={USER_DIR}", "--arch=udgm", "--help")
+
+
+def test_a_build_that_looks_at_the_parser_once_prints_help_and_trains_nothing(capsys):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--arch")
+    parse = _helping(lambda parser, words, modify_parser: modify_parser(parser))
+    with pytest.raises(SystemExit) as ended:
+        parse(parser, ["--arch", "udgn", "--help"])
+    assert ended.value.code == 0 and "--arch ARCH" in capsys.readouterr().out

@@ -277,10 +277,8 @@ def _refuse(message: str, known: Iterable[str], preset: Preset) -> None:
             f"the other options; {' '.join(f'--no-{name}' for name in names)} {verbs[1]} away"
         )
     if unknown:
-        raise InputError(
-            f"fairseq-train has no option {unknown[1]} for this preset"
-            f"{suggestion(unknown[1], known)}"
-        )
+        meant = suggestion(unknown[1], known)
+        raise InputError(f"fairseq-train has no option {unknown[1]} for this preset{meant}")
     message = message.replace("<lambda> ", "")  # fairseq's name for what reads numbers
     raise InputError(f"fairseq-train: {message}")
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.masked_lm.language_model import Encoding, MaskedLanguageModel
-from fairseq_struct.modules.sentence_encoder import within
+from fairseq_struct.modules.masks import within
 
 
 @dataclass

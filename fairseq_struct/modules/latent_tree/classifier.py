@@ -16,7 +16,8 @@ from fairseq_struct.modules.classification import (
 from fairseq_struct.modules.latent_tree.arc_scorer import ArcScorer
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.latent_tree.tree_context import head_vectors
-from fairseq_struct.modules.sentence_encoder import SentenceEncoder, within
+from fairseq_struct.modules.masks import within
+from fairseq_struct.modules.sentence_encoder import SentenceEncoder
 from fairseq_struct.structure.dependency import is_tree
 from fairseq_struct.structure.inferred_trees import DEPENDENCIES, DependencyHeads
 from fairseq_struct.structure.precision import at_least_float32

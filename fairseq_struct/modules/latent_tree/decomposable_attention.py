@@ -8,7 +8,7 @@ from fairseq_struct.modules.latent_tree.arc_scorer import ArcScorer
 from fairseq_struct.modules.latent_tree.classifier import Decode, TreeClassifier
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.latent_tree.tree_context import head_vectors
-from fairseq_struct.modules.sentence_encoder import within
+from fairseq_struct.modules.masks import within
 from fairseq_struct.structure.precision import at_least_float32
 
 # How trees enter the network.

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from fairseq_struct.modules.masks import within
+
 
 class TreeSelfAttention(nn.Module):
     """Multi-head self-attention whose first attention head reads the words' heads in a tree.
@@ -82,7 +84,7 @@ def attention_of_arcs(arcs: Tensor, lengths: Tensor, start: Tensor, size: int) -
     batch, n, _ = arcs.shape
     own = torch.eye(n, dtype=torch.bool, device=arcs.device)
     compact = arcs.new_zeros(batch, n + 1, n + 1)
-    arcs = arcs * (torch.arange(n, device=arcs.device) < lengths[:, None]).unsqueeze(1)
+    arcs = arcs * within(lengths, n).unsqueeze(1)
     compact[:, :n, :n] = arcs.transpose(1, 2).masked_fill(own, 0.0)
     ends = lengths.view(-1, 1, 1)
     to_root = torch.cat([arcs.diagonal(dim1=1, dim2=2), arcs.new_zeros(batch, 1)], 1)
@@ -91,8 +93,8 @@ def attention_of_arcs(arcs: Tensor, lengths: Tensor, start: Tensor, size: int) -
         2, ends.expand(-1, n + 1, -1), (to_root + is_end.to(arcs.dtype)).unsqueeze(2)
     )
     place = torch.arange(size, device=arcs.device) - start[:, None]
-    within = (place >= 0) & (place <= lengths[:, None])
+    inside = (place >= 0) & (place <= lengths[:, None])
     place = place.clamp(0, n)
     rows = compact.gather(1, place[:, :, None].expand(-1, -1, n + 1))
     spread = rows.gather(2, place[:, None, :].expand(-1, size, -1))
-    return spread * (within[:, :, None] & within[:, None, :])
+    return spread * (inside[:, :, None] & inside[:, None, :])

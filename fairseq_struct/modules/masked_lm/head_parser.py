@@ -6,7 +6,8 @@ Source: Y. Shen's thesis, section 4.2.1 and 4.2.2, equations 4.2.1 to 4.2.8.
 import torch
 from torch import Tensor, nn
 
-from fairseq_struct.modules.sentence_encoder import ContextLSTM, within
+from fairseq_struct.modules.masks import within
+from fairseq_struct.modules.sentence_encoder import ContextLSTM
 from fairseq_struct.structure.precision import at_least_float32
 
 

@@ -11,7 +11,7 @@ from fairseq_struct.modules.masked_lm.head_parser import (
     dependency_mask,
     head_probabilities,
 )
-from fairseq_struct.modules.sentence_encoder import within
+from fairseq_struct.modules.masks import within
 
 
 class Encoding(NamedTuple):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_struct.modules.masked_lm.language_model import Encoding
-from fairseq_struct.modules.sentence_encoder import within
+from fairseq_struct.modules.masks import within
 from fairseq_struct.structure.precision import at_least_float32
 
 # exp(600) is still finite.

@@ -10,12 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fairseq_struct.modules.masks import within
 from fairseq_struct.modules.option_controller.compile_recognition import (
     Recognition,
     Segments,
     poisson_logs,
 )
-from fairseq_struct.modules.option_controller.imitation import Imitation, log_of, real_steps
+from fairseq_struct.modules.option_controller.imitation import Imitation, log_of
 from fairseq_struct.modules.option_controller.latent_options import LatentOptions
 
 
@@ -101,7 +102,7 @@ class CompilePolicy(nn.Module):
             ValueError: recognition reads actions, and there are none.
         """
         found = self.recognition(self._read(observations, lengths, tasks, actions), lengths)
-        outside = ~real_steps(lengths, observations.size(1))
+        outside = ~within(lengths, observations.size(1))
         masks = found.masks[..., :-1]
         every = self.options.action_logs(observations, found.latents[:, :, None])
         logs = (masks[..., None] * every).sum(0)
@@ -158,7 +159,7 @@ class CompilePolicy(nn.Module):
         """What recognition reads, (batch, steps + 1, size)."""
         if self.reads_actions and actions is None:
             raise ValueError("compILE's recognition reads the actions of demonstrations")
-        outside = ~real_steps(lengths, observations.size(1) + 1)
+        outside = ~within(lengths, observations.size(1) + 1)
         seen = functional.pad(observations, (0, 0, 0, 1)).masked_fill(outside[..., None], 0.0)
         done = torch.zeros_like(outside, dtype=torch.long)
         if self.reads_actions:

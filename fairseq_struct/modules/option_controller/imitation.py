@@ -40,8 +40,3 @@ def known_tasks(tasks: Tensor, count: int) -> Tensor:
     if wrong.any():
         raise ValueError(f"there is no task {int(tasks[wrong][0])}; tasks are 0 to {count - 1}")
     return tasks
-
-
-def real_steps(lengths: Tensor, steps: int) -> Tensor:
-    """(batch, steps) booleans: which steps are no padding."""
-    return torch.arange(steps, device=lengths.device) < lengths[:, None]

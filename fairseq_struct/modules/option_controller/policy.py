@@ -9,6 +9,7 @@ from torch.nn.functional import one_hot
 
 from fairseq_struct.modules.option_controller.cell import CellSizes
 from fairseq_struct.modules.option_controller.controller import Controller
+from fairseq_struct.modules.option_controller.imitation import log_of
 from fairseq_struct.modules.option_controller.options import Pool
 from fairseq_struct.structure.precision import at_least_float32
 
@@ -97,7 +98,7 @@ class OptionPolicy(nn.Module):
             chances.append(found.probabilities[0])
             states = found.states[0]
         return PolicyOutput(
-            _log(torch.stack(chances, 1)), self.estimate(observations, torch.stack(before, 1))
+            log_of(torch.stack(chances, 1)), self.estimate(observations, torch.stack(before, 1))
         )
 
     def estimate(self, observations: Tensor, states: Tensor) -> Tensor:
@@ -183,7 +184,7 @@ class ActingPolicy:
         self.states = torch.where(rows[:, None], states, self.states)
         self.chosen = torch.where(rows, chosen, self.chosen)
         self._start(seen, rows)
-        logs = _log(chances).gather(1, chosen[:, None])[:, 0]
+        logs = log_of(chances).gather(1, chosen[:, None])[:, 0]
         return [part.cpu().numpy() for part in (chosen, logs, values)]
 
     def _start(self, seen: Tensor, rows: Tensor):
@@ -209,10 +210,6 @@ class ActingPolicy:
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(self.device)
-
-
-def _log(probabilities: Tensor) -> Tensor:
-    return probabilities.clamp(min=torch.finfo(probabilities.dtype).tiny).log()
 
 
 def sampled(probabilities: Tensor, noise: Tensor) -> Tensor:

@@ -6,10 +6,10 @@ it. The last symbol of a sentence is read here by a perceptron, beside the mean 
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from fairseq_struct.modules.classification import VectorClassifier, perceptron
+from fairseq_struct.modules.masks import within
 from fairseq_struct.modules.recurrent_mechanisms.free_running import compose_freely
 from fairseq_struct.modules.recurrent_mechanisms.symbols import Composer
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS, ConstituentSpans
@@ -79,6 +79,6 @@ class MeanClassifier(VectorClassifier):
 
     def encode(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, None]:
         """See :meth:`VectorClassifier.encode`; there are no trees."""
-        real = torch.arange(tokens.size(1), device=tokens.device) < lengths[:, None]
+        real = within(lengths, tokens.size(1))
         vectors = self.words(tokens).masked_fill(~real[..., None], 0.0)
         return vectors.sum(1) / lengths[:, None], None

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from fairseq_struct.modules.masks import within
 from fairseq_struct.modules.recurrent_mechanisms.symbols import (
     Composed,
     Composer,
@@ -63,7 +64,7 @@ class LstmComposer(Composer):
 
     def begin(self, tokens: Tensor, lengths: Tensor) -> LstmSymbols:
         """See :meth:`Composer.begin`."""
-        live = torch.arange(tokens.size(1), device=tokens.device) < lengths[:, None]
+        live = within(lengths, tokens.size(1))
         return LstmSymbols(live, self.dropout(self.words(tokens)))
 
     def step(self, state: LstmSymbols) -> Composed:

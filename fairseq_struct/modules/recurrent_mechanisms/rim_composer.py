@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, logsigmoid
 
+from fairseq_struct.modules.masks import within
 from fairseq_struct.modules.recurrent_mechanisms.layer import (
     Reading,
     RecurrentMechanisms,
@@ -101,7 +102,7 @@ class RimComposer(Composer):
 
     def begin(self, tokens: Tensor, lengths: Tensor) -> RimSymbols:
         """See :meth:`Composer.begin`."""
-        live = torch.arange(tokens.size(1), device=tokens.device) < lengths[:, None]
+        live = within(lengths, tokens.size(1))
         vectors = self.dropout(self.words(tokens))
         projected = tuple(layer.read(vectors) for layer in self.layers)
         states = tuple(layer.begin(len(tokens)) for layer in self.layers)

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fairseq_struct.modules.sentence_encoder import within
+from fairseq_struct.modules.masks import within
 from fairseq_struct.modules.undirected.attention_factors import (
     HIDDEN,
     PLACES,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from fairseq_struct.modules.sentence_encoder import within
+from fairseq_struct.modules.masks import within
 from fairseq_struct.modules.undirected.factors import Biaffine, Bilinear
 from fairseq_struct.modules.undirected.graph import FactorGraph
 from fairseq_struct.modules.undirected.passes import Passes
