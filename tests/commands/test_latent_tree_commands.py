@@ -146,8 +146,10 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(prepared, tmp_path, method)
 
 @pytest.mark.parametrize("method", ["baseline", "spigot", "marginals"])
 def test_pairs(prepared, tmp_path, method, monkeypatch, capsys):
-    log = train(prepared, tmp_path, f"--latent-method={method}", "--max-epoch=30", "--dropout=0",
-                "--lr=0.007", arch="latent_tree_entailment", data="pairs")  # fmt: skip
+    # Other seeds need up to 24 epochs.
+    log = train(prepared, tmp_path, f"--latent-method={method}", "--max-epoch=45", "--dropout=0",
+                "--lr=0.007", "--validate-interval=3", "--save-interval=3",
+                arch="latent_tree_entailment", data="pairs")  # fmt: skip
     assert max(logged(log, "valid", "accuracy")) >= 90
     checkpoint = tmp_path / "checkpoint_best.pt"
     text = "a good film\tthe plot is fine\na bad film\tthe plot is fine\n"
