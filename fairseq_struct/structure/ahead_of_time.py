@@ -15,7 +15,7 @@ def uses() -> dict[str, Callable[[], object]]:
     for projective, name in ((True, "projective trees"), (False, "trees with crossing arcs")):
 
         def trees(dtype: torch.dtype = torch.float64, projective=projective) -> DependencyTrees:
-            scores = torch.zeros(2, 3, 3, dtype=dtype, requires_grad=True)
+            scores = torch.zeros(2, 3, 3, dtype=dtype, device="cpu", requires_grad=True)
             return DependencyTrees(scores, projective=projective)
 
         found |= {

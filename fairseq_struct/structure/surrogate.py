@@ -36,8 +36,9 @@ class Surrogate(torch.autograd.Function):
         return value.to(scores.dtype).clone()
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(context, gradient: Tensor):
+        if torch.is_grad_enabled():
+            raise RuntimeError("a surrogate gradient cannot be differentiated again")
         return context.backward_of(gradient).to(gradient.dtype), None, None
 
 

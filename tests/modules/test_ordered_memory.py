@@ -214,9 +214,8 @@ def masked(cell):
 
 def test_second_order_needs_the_plain_steps(generator):
     memory, inputs = memory_of(), inputs_of(generator, 3, 1).requires_grad_()
-    (gradient,) = torch.autograd.grad(memory(inputs).last.sum(), inputs, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable|differentia"):
-        gradient.sum().backward()
+    with pytest.raises(RuntimeError, match="second-order gradients need OrderedMemory"):
+        torch.autograd.grad(memory(inputs).last.sum(), inputs, create_graph=True)
     memory.fused = False
     (gradient,) = torch.autograd.grad(memory(inputs).last.sum(), inputs, create_graph=True)
     gradient.square().sum().backward()

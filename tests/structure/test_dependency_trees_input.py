@@ -236,3 +236,11 @@ def test_copies_are_the_same_distribution():
         assert torch.equal(copied.marginals, trees.marginals)
         assert torch.equal(copied.heads, trees.heads)
         assert (copied.projective, copied.single_root) == (True, True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_done_to_a_result_changes_no_other(kind):
+    trees = DependencyTrees(random_scores(2, 4, 4), **kind)
+    heads, best = trees.heads, trees.max
+    trees.heads.zero_()
+    assert torch.equal(trees.heads, heads) and torch.equal(trees.max, best)

@@ -193,3 +193,37 @@ def test_bad_heads_are_named():
             found.score(torch.tensor([bad, good]))
     with pytest.raises(ValueError, match="has head 9"):
         found.log_prob(torch.tensor([[2, 0, 2, 9], good]))
+
+
+def test_each_use_has_a_graph_of_its_own():
+    generator = torch.Generator().manual_seed(3)
+    attach, stop, root = (
+        torch.randn(shape, generator=generator, dtype=torch.double, requires_grad=True)
+        for shape in ((2, 3, 3), (2, 3, 2, 2, 2), (2, 3))
+    )
+    with torch.no_grad():
+        trees = ValenceTrees(attach, stop, root)
+    first = torch.autograd.grad(trees.log_partition.sum(), attach)
+    second = torch.autograd.grad(trees.log_partition.sum(), attach)
+    assert torch.equal(*first, *second)
+    assert trees.marginals.pow(2).sum().requires_grad
+
+
+def test_inference_mode():
+    generator = torch.Generator().manual_seed(3)
+    shapes = (1, 4, 4), (1, 4, 2, 2, 2), (1, 4)
+    scores = [torch.randn(shape, generator=generator) for shape in shapes]
+    expected = ValenceTrees(*scores)
+    with torch.inference_mode():
+        inside = ValenceTrees(*scores)
+        assert torch.equal(inside.marginals, expected.marginals)
+    for trees in (inside, ValenceTrees(*scores)):  # made inside, used outside, and the reverse
+        assert torch.equal(trees.heads, expected.heads)
+        assert torch.equal(trees.marginals, expected.marginals)
+
+
+def test_scores_that_would_outweigh_what_is_forbidden():
+    scores = [torch.zeros(shape) for shape in ((1, 3, 3), (1, 3, 2, 2, 2), (1, 3))]
+    scores[1][0, 1, 1, 1, 1] = 1e13
+    with pytest.raises(ValueError, match=r"stop scores must be at most 1e\+12"):
+        ValenceTrees(*scores)

@@ -36,6 +36,10 @@ class ArcScorer(nn.Module):
         Args:
             words: (batch, n, input_size).
             root: (input_size,).
+
+        Raises:
+            RuntimeError: in the backward pass, if gradients are to be differentiated
+                (``create_graph``).
         """
         # Half precision would lose digits in the sums over the hidden size.
         heads, modifiers, root = map(
@@ -67,8 +71,9 @@ class _PairScores(torch.autograd.Function):
         return scores - vector.sum()
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(context, gradient: Tensor):
+        if torch.is_grad_enabled():
+            raise RuntimeError("ArcScorer has no second-order gradients")
         heads, modifiers, vector = context.saved_tensors
         by_head, by_modifier = torch.empty_like(heads), torch.empty_like(heads)
         by_vector = -gradient.sum().expand_as(vector)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from fairseq_struct.modules.ordered_memory.cell import GatedRecursiveCell
 from fairseq_struct.modules.packed_product import PackedProduct
@@ -128,8 +127,9 @@ class ComposeSlots(torch.autograd.Function):
         return candidates
 
     @staticmethod
-    @once_differentiable
     def backward(context, by_candidates: Tensor):
+        if torch.is_grad_enabled():
+            raise RuntimeError("second-order gradients need OrderedMemory(..., fused=False)")
         (
             words, memory, mass, hidden, gates, sums, outputs, candidates, gain, shift, means,
             deviations,

@@ -84,9 +84,16 @@ class DependencyTrees(ShownTrees):
     def _differentiable(self) -> Tensor:
         return self._arc_scores.differentiable()
 
-    @cached_property
+    @property
     def heads(self) -> Tensor:
-        """Heads of the best tree, (batch, n), as in CoNLL-U: 1-based, 0 the root (and padding)."""
+        """Heads of the best tree, (batch, n), as in CoNLL-U: 1-based, 0 the root (and padding).
+
+        With ``backend="torch"``, projective trees are compared up to score differences of 1e12.
+        """
+        return self._heads.clone()
+
+    @cached_property
+    def _heads(self) -> Tensor:
         scores, find = self._arc_scores.exact, self._trees.best_heads
         if self.projective and self.backend == "torch":  # it works in the log domain, as sums do
             scores = self._arc_scores.bounded
@@ -99,12 +106,12 @@ class DependencyTrees(ShownTrees):
     @property
     def argmax(self) -> Tensor:
         """The best tree, (batch, n, n) zeros and ones (Mihaylova's thesis, eq. 2.9)."""
-        return self._arcs(self.heads)
+        return self._arcs(self._heads)
 
     @property
     def max(self) -> Tensor:
         """Score of the best tree, (batch,); its gradient is :attr:`argmax`."""
-        return self.score(self.heads)
+        return self.score(self._heads)
 
     @property
     def log_partition(self) -> Tensor:
@@ -122,7 +129,7 @@ class DependencyTrees(ShownTrees):
         """H(p) = log Z - E[score], (batch,), in nats.
 
         If all trees need an arc d below its word's best, the entropy of nonprojective trees has an
-        error of about d * 1e-16.
+        error of up to about d^2 * 1e-16.
         """
         scores, sums = self._differentiable, self._sums
         mean = sums.mean_score(scores, sums.marginals(scores))
@@ -184,7 +191,7 @@ class DependencyTrees(ShownTrees):
         """As :meth:`sample`, but heads, (count, batch, n) integers."""
         count = checks.whole_number("count", count, 1)
         if self._arc_scores.any_forbidden:
-            self.heads  # noqa: B018 - raises if there is no tree
+            self._heads  # noqa: B018 - raises if there is no tree
         with torch.inference_mode(False):  # its tensors cannot be used in autograd later
             given = self._arc_scores.bounded, self.lengths, self.single_root
             return self._trees.sample_heads(*given, count, generator, self.backend)

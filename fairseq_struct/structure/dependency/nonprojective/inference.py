@@ -49,7 +49,7 @@ def log_partition_and_marginals(
     possible, last = _last_words(scores, lengths) if single_root else (None, lengths - 1)
     weights, shift = _weights(scores, single_root)
     log_partition, marginals = scores.new_empty(len(scores)), zeros(scores.shape)
-    done = torch.zeros(len(scores), dtype=torch.bool)
+    done = torch.zeros(len(scores), dtype=torch.bool, device="cpu")
     run(
         matrix_tree_kernels.log_partition_and_marginals, _steps(lengths, 3),
         array(weights), array(lengths, np.int64), single_root, array(last, np.int64),
@@ -78,7 +78,8 @@ def hessian_product(
     weights, _ = _weights(scores, single_root)
     # A forbidden arc has no tangent, whatever the direction.
     tangents = torch.where(weights > 0, weights * direction, 0.0)
-    products, done = zeros(scores.shape), torch.zeros(len(scores), dtype=torch.bool)
+    products = zeros(scores.shape)
+    done = torch.zeros(len(scores), dtype=torch.bool, device="cpu")
     run(
         matrix_tree_kernels.hessian_products, 3 * _steps(lengths, 3),
         array(weights), array(tangents), array(lengths, np.int64), single_root,
@@ -104,8 +105,8 @@ def best_heads(
     """
     if backend == "torch":
         return spanning_tree_torch.best_heads(scores, lengths, single_root)
-    best = torch.empty(len(scores), dtype=torch.float64)
-    heads = torch.zeros(scores.shape[:2], dtype=torch.int64)
+    best = torch.empty(len(scores), dtype=torch.float64, device="cpu")
+    heads = torch.zeros(scores.shape[:2], dtype=torch.int64, device="cpu")
     run(
         spanning_tree_kernels.best_trees, 4 * _steps(lengths, 2),
         array(scores), array(lengths, np.int64), single_root, array(best),
@@ -129,11 +130,11 @@ def sample_heads(
     )
     if backend == "torch":
         return draw_all(draw, scores, lengths, count)
-    heads = torch.zeros(count, *scores.shape[:2], dtype=torch.int64)
-    done = torch.zeros(len(scores), dtype=torch.bool)
-    seeds = torch.randint(2**62, (len(scores),), generator=generator)
+    heads = torch.zeros(count, *scores.shape[:2], dtype=torch.int64, device="cpu")
+    done = torch.zeros(len(scores), dtype=torch.bool, device="cpu")
+    seeds = torch.randint(2**62, (len(scores),), generator=generator, device="cpu")
     weights, _ = _weights(scores, single_root)
-    roots = torch.zeros(scores.shape[:2], dtype=scores.dtype)
+    roots = torch.zeros(scores.shape[:2], dtype=scores.dtype, device="cpu")
     if single_root:
         _, marginals = log_partition_and_marginals(scores, lengths, True, backend)
         roots = marginals.diagonal(0, 1, 2)

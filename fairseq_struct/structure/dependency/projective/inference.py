@@ -53,7 +53,8 @@ def log_partition_and_marginals(
     marginals = zeros(scores.shape)
 
     def attempt(which: Tensor | slice, weights: np.ndarray, shift: Tensor) -> Tensor:
-        own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
+        own = lengths[which]
+        done = torch.zeros(len(weights), dtype=torch.bool, device="cpu")
         everything = isinstance(which, slice)  # then results need no copy
         logs = log_partition if everything else scores.new_empty(len(weights))
         results = marginals if everything else zeros(weights.shape)
@@ -89,7 +90,8 @@ def hessian_product(
     products = zeros(scores.shape)
 
     def attempt(which: Tensor | slice, weights: np.ndarray, shift: Tensor) -> Tensor:
-        own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
+        own = lengths[which]
+        done = torch.zeros(len(weights), dtype=torch.bool, device="cpu")
         results = zeros(weights.shape)
         # A forbidden arc has no tangent, whatever the direction.
         tangents = np.zeros_like(weights)
@@ -131,8 +133,8 @@ def best_heads(
         )
         return as_sums(best), heads_of(arcs)
     values = array(scores, np.float32 if scores.dtype == torch.float32 else np.float64)
-    best = torch.empty(len(scores), dtype=torch.float64)
-    heads = torch.zeros(scores.shape[:2], dtype=torch.int64)
+    best = torch.empty(len(scores), dtype=torch.float64, device="cpu")
+    heads = torch.zeros(scores.shape[:2], dtype=torch.int64, device="cpu")
     _run(
         groups.best_trees, 1, lengths,
         Sentences(values, array(lengths, np.int64), single_root), array(best),
@@ -164,12 +166,13 @@ def sample_heads(
     draw = partial(_sample_in_log_domain, single_root=single_root, generator=generator)
     if backend == "torch":
         return draw_all(draw, scores, lengths, count)
-    heads = torch.zeros(count, *scores.shape[:2], dtype=torch.int64)
-    seeds = torch.randint(2**62, (len(scores),), generator=generator)
+    heads = torch.zeros(count, *scores.shape[:2], dtype=torch.int64, device="cpu")
+    seeds = torch.randint(2**62, (len(scores),), generator=generator, device="cpu")
 
     def attempt(which: Tensor | slice, weights: np.ndarray, shift: Tensor) -> Tensor:
-        own, done = lengths[which], torch.zeros(len(weights), dtype=torch.bool)
-        results = torch.zeros(count, *weights.shape[:2], dtype=torch.int64)
+        own = lengths[which]
+        done = torch.zeros(len(weights), dtype=torch.bool, device="cpu")
+        results = torch.zeros(count, *weights.shape[:2], dtype=torch.int64, device="cpu")
         _run(
             groups.samples, 1, own,
             Sentences(weights, array(own, np.int64), single_root), array(seeds[which], np.int64),
@@ -208,7 +211,7 @@ def _persist(
     if without.any():
         impossible(which[without])
         which, heads = which[~without], heads[~without]
-    rows = torch.where(heads > 0, heads - 1, torch.arange(scores.size(1)))
+    rows = torch.where(heads > 0, heads - 1, torch.arange(scores.size(1), device="cpu"))
     shift = scores[which].gather(1, rows[:, None]).squeeze(1)
     shift = shift.masked_fill(shift.isinf(), 0.0)
     done = attempt(which, _exp(array(scores[which]), array(shift)), shift)

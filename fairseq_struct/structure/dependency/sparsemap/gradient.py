@@ -89,7 +89,7 @@ class JacobianProduct(torch.autograd.Function):
     @staticmethod
     def forward(context, direction: Tensor, lengths: Tensor, trees: Tensor, sizes: Tensor):
         context.save_for_backward(lengths, trees, sizes)
-        product = torch.zeros(direction.shape, dtype=torch.float64)
+        product = torch.zeros(direction.shape, dtype=torch.float64, device="cpu")
         own = array(lengths, np.int64)
         count, (_, most, n) = array(sizes, np.float64), trees.shape
         steps = (own + count) * count**2

@@ -53,7 +53,7 @@ class SparseDistribution:
     def mean(self, lengths: Tensor) -> Tensor:
         """(batch, n, n) mean of the trees in float64, for sentences of these lengths."""
         own, (batch, _, n) = array(lengths, np.int64), self.trees.shape
-        mu = torch.zeros((batch, n, n), dtype=torch.float64)
+        mu = torch.zeros((batch, n, n), dtype=torch.float64, device="cpu")
         run(
             pursuit_kernels.means, own.astype(np.float64) ** 2,
             own, array(self.trees, np.int64), array(self.weights), array(self.sizes, np.int64),

@@ -27,8 +27,7 @@ _ENTRIES = {
 class ValenceScores:
     """Scores by the names ``attach``, ``stop`` and ``root``, and the sentences' lengths.
 
-    ``given`` holds them by name, in float64, 0 outside of sentences, the attachments with their
-    last dimension; ``words`` (batch, n) tells what is a word, and ``dtype`` is the attachments'.
+    ``words`` (batch, n) tells what is a word, and ``dtype`` is the attachments'.
 
     Args:
         attach: (batch, n, n) or (batch, n, n, 2): [b, h, m], or [b, h, m, v] with v NONE or SOME,
@@ -39,7 +38,7 @@ class ValenceScores:
 
     Raises:
         TypeError: scores that are not tensors.
-        ValueError: wrong shapes, a length out of range, or a score that is NaN or +inf.
+        ValueError: wrong shapes, a length out of range, or a score that is NaN or above 1e12.
     """
 
     def __init__(self, attach: Tensor, stop: Tensor, root: Tensor, lengths: Tensor | None = None):
@@ -61,18 +60,31 @@ class ValenceScores:
         self.dtype = attach.dtype
         self.lengths = checks.sentence_lengths(lengths, root)
         words = torch.arange(n, device=root.device) < self.lengths[:, None]
-        if attach.dim() == 3:
-            attach = attach[..., None].expand(batch, n, n, 2)
         arcs = words[:, :, None] & words[:, None, :]
         arcs &= ~torch.eye(n, dtype=torch.bool, device=root.device)
-        where = {
-            "attach": arcs[..., None], "stop": words[:, :, None, None, None], "root": words,
-        }  # fmt: skip
-        self.words, self.given = words, {}
-        for name, scores in (("attach", attach), ("stop", stop), ("root", root)):
-            own = torch.where(where[name], scores.double(), 0.0)
+        self.words = words
+        self._parts = {
+            "attach": (arcs[..., None], attach),
+            "stop": (words[:, :, None, None, None], stop),
+            "root": (words, root),
+        }
+        for name, own in self.given.items():
             checks.refuse_nan_and_infinity(own.detach(), _ENTRIES[name])
-            self.given[name] = own
+            if (own.detach() > -LOWEST).any():  # it would outweigh what is forbidden
+                raise ValueError(f"{name} scores must be at most {-LOWEST:g}")
+
+    @property
+    def given(self) -> dict[str, Tensor]:
+        """Scores by name, in float64, 0 outside of sentences; attachments have both valences.
+
+        They are made anew each time, so that each has a graph of its own.
+        """
+        found = {}
+        for name, (inside, scores) in self._parts.items():
+            if name == "attach" and scores.dim() == 3:
+                scores = scores[..., None].expand(*scores.shape, 2)
+            found[name] = torch.where(inside, scores.double(), 0.0)
+        return found
 
     def bounded(self) -> tuple[Tensor, Tensor, Tensor]:
         """Scores of attachments, stops and roots for sums; those below -1e12 are forbidden."""

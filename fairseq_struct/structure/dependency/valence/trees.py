@@ -39,8 +39,8 @@ class ValenceTrees:
 
     Raises:
         TypeError: scores that are not tensors.
-        ValueError: wrong shapes, scores that are NaN or +inf, or a length below 1 or above n. On
-            use: the scores of a sentence allow no tree.
+        ValueError: wrong shapes, scores that are NaN or above 1e12, or a length below 1 or above n.
+            On use: the scores of a sentence allow no tree.
     """
 
     def __init__(self, attach: Tensor, stop: Tensor, root: Tensor, lengths: Tensor | None = None):
@@ -66,8 +66,7 @@ class ValenceTrees:
     @cached_property
     def heads(self) -> Tensor:
         """Heads of the best tree, (batch, n), as in CoNLL-U: 1-based, 0 the root (and padding)."""
-        with torch.inference_mode(False):
-            best = self._gradient(lambda given: self._sum(given, best_of), False)
+        best = self._gradient(lambda given: self._sum(given, best_of), False)
         return heads_module.heads_of(best.arcs)
 
     @property
@@ -111,13 +110,16 @@ class ValenceTrees:
         return heads_module.is_tree(heads, self.lengths, projective=True, single_root=True)
 
     def _sum(self, given: tuple[Tensor, Tensor, Tensor], combine=log_sum) -> Tensor:
-        value = as_sums(inside(*given, self.lengths, combine))
+        lengths = self.lengths
+        if lengths.is_inference() and not torch.is_inference_mode_enabled():
+            lengths = lengths.clone()  # autograd keeps no tensors of inference mode
+        value = as_sums(inside(*given, lengths, combine))
         checks.refuse_sentences_without_tree(value)
         return value
 
     def _gradient(self, function, differentiable: bool) -> ValenceCounts:
         """Gradient of a sum over the batch in its scores, as counts."""
-        with torch.enable_grad():
+        with torch.inference_mode(False), torch.enable_grad():
             given = self._scores.bounded()
             differentiable = differentiable and any(scores.requires_grad for scores in given)
             if not differentiable:
