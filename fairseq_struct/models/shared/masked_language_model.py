@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.masked_lm.language_model import Encoding, MaskedLanguageModel
 from fairseq_struct.modules.masks import within
+from fairseq_struct.option_checks import option_name
 
 
 @dataclass
@@ -53,7 +54,7 @@ class MaskedModel(BaseFairseqModel):
             InputError: the sentence has more words than ``longest``.
         """
         if self.longest and words > self.longest:
-            option = f"--{self.LONGEST_OPTION.replace('_', '-')}"
+            option = option_name(self.LONGEST_OPTION)
             raise InputError(f"{what} has {words} words, more than {option} {self.longest}")
 
     def forward(
