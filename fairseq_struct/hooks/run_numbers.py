@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fairseq_struct.errors import InputError, unknown_name
+from fairseq_struct.option_checks import option_name
 
 # The least value of each option, by fairseq's groups.
 LEAST = {
@@ -43,7 +44,7 @@ def check(cfg: Any) -> None:
         for name, least in options.items():
             for value in _numbers(getattr(getattr(cfg, group, None), name, None)):
                 if not least <= value < math.inf:
-                    raise InputError(f"{_option(name)} must be {least} or more, not {value:g}")
+                    raise InputError(f"{option_name(name)} must be {least} or more, not {value:g}")
     _check_betas(getattr(getattr(cfg, "optimizer", None), "adam_betas", None))
     if getattr(cfg.task, "eval_bleu", False):
         _check_scoring(cfg.task)
@@ -81,13 +82,9 @@ def _check_scoring(task: Any) -> None:
         except ValueError:
             right = False
         if not right:
-            raise InputError(f"{_option(name)} must be a JSON object, not {given!r}")
+            raise InputError(f"{option_name(name)} must be a JSON object, not {given!r}")
     tokenizer = getattr(task, "eval_bleu_detok", None)
     if tokenizer is not None and tokenizer not in TOKENIZER_REGISTRY:
         raise InputError(
             f"--eval-bleu-detok: {unknown_name('tokenizer', tokenizer, TOKENIZER_REGISTRY)}"
         )
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"

@@ -15,6 +15,7 @@ from typing import Any
 
 from fairseq_struct.data.datasets.similar_lengths import BATCH_WORDS
 from fairseq_struct.errors import InputError, unknown_name
+from fairseq_struct.option_checks import option_name
 
 # Abilities of tools, each with the message for a model that no tool with this ability serves.
 #   parse: the tool has ``tree_kind``, "constituents", "dependencies" or None, and
@@ -77,7 +78,7 @@ class Option:
     @property
     def on_command_line(self) -> str:
         """The flag, such as ``--multiple-roots``."""
-        return self.flag or f"--{self.name.replace('_', '-')}"
+        return self.flag or option_name(self.name)
 
     def check(self, value: Any):
         """Check a value.

@@ -17,6 +17,7 @@ from fairseq_struct.modules.latent_tree.classifier import (
     SummedStatesClassifier,
 )
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder
+from fairseq_struct.option_checks import require_at_least
 
 
 @dataclass
@@ -45,8 +46,7 @@ class LatentTreeClassifierModel(ClassifierModel):
         cls.check_task(task)
         if cfg.hidden_size % 2:
             raise InputError(f"--hidden-size must be even for a BiLSTM, not {cfg.hidden_size}")
-        if cfg.lstm_layers < 1:
-            raise InputError(f"--lstm-layers must be 1 or more, not {cfg.lstm_layers}")
+        require_at_least(cfg, 1, "lstm_layers")
         tree, embedding = build_tree(cfg), build_embedding(cfg, task.words)
         encoder = SentenceEncoder(embedding, cfg.hidden_size, cfg.lstm_layers, cfg.dropout)
         labels = len(task.label_names)

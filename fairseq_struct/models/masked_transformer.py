@@ -23,6 +23,7 @@ class MaskedTransformerConfig(MaskedModelConfig):
 class MaskedTransformerModel(MaskedModel):
     """Transformer encoder as masked language model: the baseline in table 6 of Shen's thesis."""
 
+    SIZES = (*MaskedModel.SIZES, "heads", "feedforward_dim", "longest_sentence")
     LONGEST_OPTION = "longest_sentence"
 
     @classmethod

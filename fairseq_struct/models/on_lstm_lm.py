@@ -15,6 +15,7 @@ from torch import Tensor
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.recurrent.language_model import RecurrentLanguageModel
+from fairseq_struct.option_checks import require_at_least
 
 STATE = "recurrent_state"
 
@@ -183,8 +184,7 @@ class RecurrentLM(FairseqLanguageModel):
         Raises:
             InputError: an option is out of range, or options contradict each other.
         """
-        if cfg.layers < 1 or min(cfg.embed_dim, cfg.hidden_size) < 1:
-            raise InputError("--layers, --embed-dim and --hidden-size must be 1 or more")
+        require_at_least(cfg, 1, "layers", "embed_dim", "hidden_size")
         last = cfg.hidden_size if cfg.untied else cfg.embed_dim
         cutoffs = adaptive_cutoffs(cfg)
         try:

@@ -4,7 +4,10 @@ from dataclasses import dataclass, field
 
 from fairseq.models import register_model, register_model_architecture
 
-from fairseq_struct.models.masked_transformer import MaskedTransformerConfig
+from fairseq_struct.models.masked_transformer import (
+    MaskedTransformerConfig,
+    MaskedTransformerModel,
+)
 from fairseq_struct.models.shared.masked_language_model import MaskedModel
 from fairseq_struct.modules.masked_lm.structformer import (
     DependencyAttention,
@@ -29,6 +32,7 @@ class StructFormerConfig(MaskedTransformerConfig):
 class StructFormerModel(MaskedModel):
     """:class:`StructFormerEncoder` as masked language model: a baseline in Shen's table 6."""
 
+    SIZES = (*MaskedTransformerModel.SIZES, "parser_layers", "parser_window")
     LONGEST_OPTION = "longest_sentence"
     parses = True
 

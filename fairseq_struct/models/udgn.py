@@ -60,6 +60,9 @@ class UDGNConfig(MaskedModelConfig):
 class UDGNModel(MaskedModel):
     """:class:`UDGNEncoder` as masked language model, for ``--task structured_masked_lm``."""
 
+    SIZES = (*MaskedModel.SIZES, "parser_layers", "parser_size", "channels", "channel_size")
+    COUNTS = ("parser_tags", "absolute_positions")
+    SHARES = (*MaskedModel.SHARES, "parser_dropout")
     LONGEST_OPTION = "absolute_positions"
     parses = True
 

@@ -12,10 +12,7 @@ from fairseq_struct.modules.classification import (
     perceptron,
 )
 from fairseq_struct.modules.masks import within
-from fairseq_struct.modules.plain_attention import plain_attention
-
-# The longest wavelength of sinusoidal positions, divided by 2 pi.
-LONGEST_WAVE = 10_000.0
+from fairseq_struct.modules.transformer_parts import plain_attention, sinusoids
 
 
 class TransformerClassifier(Classifier):
@@ -112,19 +109,3 @@ class TransformerClassifier(Classifier):
         sizes = kept.sum(1)
         order = (~kept).byte().argsort(dim=1, stable=True)[:, : int(sizes.max())]
         return vectors.gather(1, order[..., None].expand(-1, -1, vectors.size(2))), sizes
-
-
-def sinusoids(numbers: Tensor, like: Tensor) -> Tensor:
-    """sin(i / 10000^(2j / D)) at 2j and cos(i / 10000^(2j / D)) at 2j + 1 (Vaswani et al. 2017).
-
-    Args:
-        numbers: (n,) i.
-        like: (.., D), whose type the result has; D is even.
-
-    Returns:
-        (n, D).
-    """
-    size = like.size(-1)
-    even = torch.arange(0, size, 2, device=numbers.device, dtype=torch.float64)
-    angles = numbers[:, None] * LONGEST_WAVE ** (-even / size)
-    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1).to(like.dtype)

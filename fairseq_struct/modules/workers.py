@@ -21,6 +21,11 @@ def own_generator(device: torch.device) -> torch.Generator | None:
     return torch.Generator(device).manual_seed(seed)
 
 
+def own_gumbel_noise(like: Tensor) -> Tensor:
+    """Standard Gumbel noise of this process, in the shape, precision and device of ``like``."""
+    return torch.empty_like(like).exponential_(generator=own_generator(like.device)).log().neg()
+
+
 def sum_over_workers(numbers: Tensor) -> Tensor:
     """Sum of ``numbers`` over all processes, of the same shape; all processes must call it."""
     if _several():

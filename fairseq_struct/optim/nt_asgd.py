@@ -9,6 +9,7 @@ from fairseq.optim import FairseqOptimizer, register_optimizer
 from omegaconf import II
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.option_checks import require_at_least
 
 
 class AveragedSGD(torch.optim.SGD):
@@ -89,8 +90,7 @@ class NTASGD(FairseqOptimizer):
 
     def __init__(self, cfg: NTASGDConfig, params):
         super().__init__(cfg)
-        if cfg.non_monotone_interval < 1:
-            raise InputError("--non-monotone-interval must be 1 or more")
+        require_at_least(cfg, 1, "non_monotone_interval")
         self._optimizer = AveragedSGD(list(params), lr=cfg.lr[0], weight_decay=cfg.weight_decay)
 
     @staticmethod

@@ -15,6 +15,7 @@ from fairseq_struct.environments.craft_worlds import CraftWorlds
 from fairseq_struct.environments.rollouts.actors import Actors
 from fairseq_struct.environments.rollouts.episodes import play
 from fairseq_struct.errors import InputError, unknown_name
+from fairseq_struct.option_checks import option_name, require_at_least
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 from fairseq_struct.tasks.practice import Practice, sums_of, worker
 
@@ -113,13 +114,15 @@ class CraftReinforcementTask(OwnCriterion, FairseqTask):
             cfg.subtasks, cfg.map_size, observation=cfg.observation, done_action=cfg.done_action,
             **{name: getattr(cfg, name) for name in names},
         )  # fmt: skip
-        for name in ("actors", "decisions", "rollout_epochs", "iterations_per_epoch",
-                     "valid_episodes"):  # fmt: skip
-            if getattr(cfg, name) < 1:
-                raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
+        require_at_least(
+            cfg, 1, "actors", "decisions", "rollout_epochs", "iterations_per_epoch",
+            "valid_episodes",
+        )  # fmt: skip
         for name in ("discount", "gae_decay"):
             if not 0 <= getattr(cfg, name) <= 1:
-                raise InputError(f"--{name.replace('_', '-')} must be from 0 to 1")
+                raise InputError(
+                    f"{option_name(name)} must be from 0 to 1, not {getattr(cfg, name)}"
+                )
         CraftWorlds(self.craft, 1).reset([0], [np.random.default_rng(0)])  # maps can be drawn
         self._practice: Practice | None = None
         self._loaded: dict | None = None

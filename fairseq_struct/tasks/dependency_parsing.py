@@ -18,6 +18,7 @@ from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
 from fairseq_struct.data.readers.treebank_folder import DICTIONARY, treebank_file
 from fairseq_struct.errors import InputError
+from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.tasks.sentence_task import SentenceTask
 
 
@@ -77,8 +78,7 @@ class DependencyParsingTask(SentenceTask):
             raise InputError(f"{folder}: no such folder; the task needs that of a treebank")
         if (folder / DICTIONARY).is_file():
             return cls(cfg, load_dictionary(folder / DICTIONARY))
-        if cfg.least_count < 1:
-            raise InputError(f"--least-count must be 1 or more, not {cfg.least_count}")
+        require_at_least(cfg, 1, "least_count")
         return cls(cfg, dictionary_of(read_treebank(treebank_file(folder, "train")),
                                       cfg.least_count))  # fmt: skip
 

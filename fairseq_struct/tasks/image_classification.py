@@ -14,6 +14,7 @@ from fairseq_struct.data.datasets.labelled_images import LabelledImages
 from fairseq_struct.data.readers.idx import image_size, read_images, read_labels
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.files.text_files import read_text
+from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 
 SPLITS = ("train", "valid", "test")
@@ -70,8 +71,7 @@ class ImageClassificationTask(OwnCriterion, FairseqTask):
         super().__init__(cfg)
         if not cfg.data:
             raise InputError("the task needs a folder with idx files of images and labels")
-        if cfg.split_seed < 0:
-            raise InputError(f"--split-seed must be 0 or more, not {cfg.split_seed}")
+        require_at_least(cfg, 0, "split_seed")
         if (Path(cfg.data) / SIZES).is_file():
             self.image_shape, self.label_count, self.held_out = _sizes(Path(cfg.data) / SIZES)
             return

@@ -8,6 +8,7 @@ from omegaconf import II
 
 from fairseq_struct.data.generators.cluster_mixture import ClusterMixtureDataset, generate_mixture
 from fairseq_struct.errors import InputError
+from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 
 
@@ -57,8 +58,7 @@ class LatentClustersTask(OwnCriterion, FairseqTask):
 
     def __init__(self, cfg: LatentClustersConfig):
         super().__init__(cfg)
-        if cfg.batches_per_epoch < 0:
-            raise InputError(f"--batches-per-epoch must be 0 or more, not {cfg.batches_per_epoch}")
+        require_at_least(cfg, 0, "batches_per_epoch")
         self.dim = cfg.dim
         self.clusters = cfg.clusters
         samples = {"train": cfg.train_size, "valid": cfg.valid_size}, {"test": cfg.test_size}

@@ -16,6 +16,7 @@ from fairseq_struct.data.datasets.mapped.tokens import tokens_of
 from fairseq_struct.data.datasets.token_streams import TokenStreams
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import check_dictionary
 from fairseq_struct.errors import InputError
+from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.tasks.own_criterion import OwnCriterion
 
 logger = logging.getLogger(__name__)
@@ -63,8 +64,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
         self._averaging, self._begins = None, True
         self._shards, self._shard, self._subset = 1, 0, 0
         self._model = None  # the model of the last validation
-        if args.tokens_per_sample < 1:
-            raise InputError(f"--tokens-per-sample must be 1 or more, not {args.tokens_per_sample}")
+        require_at_least(args, 1, "tokens_per_sample")
 
     @classmethod
     def setup_dictionary(cls, args, **kwargs):

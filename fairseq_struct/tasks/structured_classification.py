@@ -31,6 +31,7 @@ from fairseq_struct.data.readers.conllu import read_conllu
 from fairseq_struct.data.readers.formulas.formula_trees import KINDS
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.files.text_files import read_text
+from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS, DEPENDENCIES
 from fairseq_struct.tasks.sentence_task import SentenceTask
 
@@ -100,8 +101,7 @@ class StructuredClassificationTask(SentenceTask):
         self, cfg: StructuredClassificationConfig, words: Dictionary, labels: Dictionary
     ):
         super().__init__(cfg, words)
-        if cfg.longest_sentence < 0:
-            raise InputError(f"--longest-sentence must be 0 or more, not {cfg.longest_sentence}")
+        require_at_least(cfg, 0, "longest_sentence")
         if cfg.truncate and not cfg.longest_sentence:
             raise InputError("--truncate needs --longest-sentence")
         self.formulas = getattr(cfg, "gold_trees", None)  # older checkpoints lack it

@@ -22,6 +22,7 @@ from fairseq_struct.data.readers.dependency_treebank import (
 )
 from fairseq_struct.errors import InputError
 from fairseq_struct.evaluation.dependencies import score_parser
+from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.tasks.sentence_task import SentenceTask
 
 
@@ -86,8 +87,7 @@ class StructuredMaskedLMTask(SentenceTask):
         super().__init__(cfg, words)
         if not 0 < cfg.mask_rate < 1:
             raise InputError(f"--mask-rate must be above 0 and below 1, not {cfg.mask_rate}")
-        if cfg.valid_draws < 1:
-            raise InputError(f"--valid-draws must be 1 or more, not {cfg.valid_draws}")
+        require_at_least(cfg, 1, "valid_draws")
         self.mask = words.add_symbol(MASK)
         self.gold = self._gold(cfg.treebank) if cfg.treebank else []
         self._scores: dict[str, float] = {}  # on the treebank, in the current validation

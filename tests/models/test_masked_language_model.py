@@ -1,5 +1,7 @@
 """Properties of all masked language models: half precision, the parser alone, sizes."""
 
+import math
+from dataclasses import fields
 from types import SimpleNamespace
 
 import pytest
@@ -7,6 +9,7 @@ import torch
 from torch import nn
 
 from fairseq_struct import plugin
+from fairseq_struct.errors import InputError
 from fairseq_struct.modules.masked_lm.dependency_graph import (
     DependencyGraphLayer,
     DependencyGraphNetwork,
@@ -23,6 +26,7 @@ from fairseq_struct.modules.masked_lm.structformer import (
     StructFormerEncoder,
 )
 
+NUMBERS = (int, float)
 WORDS, SIZE, LENGTHS = 20, 8, torch.tensor([6, 3, 1])
 
 
@@ -74,6 +78,23 @@ def test_a_model_says_whether_it_parses(arch):
     if not model.parses:
         with pytest.raises(ValueError, match="infers no trees"):
             model.arc_scores(tokens, lengths)
+
+
+@pytest.mark.parametrize("arch", ["udgn", "structformer", "masked_transformer"])
+def test_every_number_has_a_range(arch):
+    plugin.load()
+    from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
+
+    model = MODEL_REGISTRY[arch]
+    numbers = {one.name for one in fields(MODEL_DATACLASS_REGISTRY[arch]) if one.type in NUMBERS}
+    named = (*model.SIZES, *model.COUNTS, *model.SHARES)
+    assert {*named} == numbers and len(named) == len(numbers)
+    wrong = [(name, 0) for name in model.SIZES] + [(name, -1) for name in model.COUNTS]
+    wrong += [(name, value) for name in model.SHARES for value in (-0.1, 1.0, math.nan)]
+    for name, value in wrong:
+        option = name.replace("_", "-")
+        with pytest.raises(InputError, match=f"^--{option} must be [01] or more.*, not {value}$"):
+            built(arch, **{name: value})
 
 
 def test_messages_of_a_udgn_go_along_the_mask_of_its_parser():

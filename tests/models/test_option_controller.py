@@ -142,13 +142,14 @@ def test_networks_that_cannot_be_built(options, message):
     ("family", "config", "message"),
     [
         (OrderedMemoryPolicyModel, OrderedMemoryPolicyConfig(slots=1), "needs 2 slots or more"),
-        (OrderedMemoryPolicyModel, OrderedMemoryPolicyConfig(dropout=1.0), "--dropout 0 or more"),
+        (OrderedMemoryPolicyModel, OrderedMemoryPolicyConfig(dropout=1.0),
+         "--dropout must be 0 or more and below 1, not 1"),
         (CompilePolicyModel, CompilePolicyConfig(segments=1), "needs 2 segments"),
-        (CompilePolicyModel, CompilePolicyConfig(latent_weight=-1.0), "must be 0 or more"),
+        (CompilePolicyModel, CompilePolicyConfig(latent_weight=-1.0), "must be 0 or more, not -1"),
         (CompilePolicyModel, CompilePolicyConfig(mlp_depth=0), "--mlp-depth must be 1 or more"),
         (MixtureOfExpertsModel, OptionConfig(options=0), "--options must be 1 or more"),
     ],
-)
+)  # fmt: skip
 def test_baselines_that_cannot_be_built(family, config, message):
     with pytest.raises(InputError, match=message):
         family.build_model(config, TASK)

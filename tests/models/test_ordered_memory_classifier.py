@@ -178,7 +178,7 @@ def test_training_resumes_and_the_tools_serve_the_model(lists, tmp_path, capsys,
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--slots=0"], "--embed-dim, --hidden-size and --slots must be 1 or more"),
+        (["--slots=0"], "--slots must be 1 or more, not 0"),
         (["--memory-dropout=1"], r"--memory-dropout must be 0 or more and below 1, not 1\.0"),
         (["--attention=hard"], "unknown attention 'hard'"),
         (["--least-mask=2"], "least mask must be from 0 to below 1"),

@@ -27,7 +27,7 @@ def policy_of(**options):
 @pytest.fixture
 def without_noise(monkeypatch):
     """Relaxed samples are the distributions themselves."""
-    monkeypatch.setattr(compile_recognition, "gumbel_noise", torch.zeros_like)
+    monkeypatch.setattr(compile_recognition, "own_gumbel_noise", torch.zeros_like)
 
 
 def encoded_by_hand(recognition, read, starts):
@@ -275,9 +275,9 @@ def test_probabilities_are_exact_in_half_precision():
 
 
 def test_recognition_draws_with_exact_noise_in_half_precision(monkeypatch):
-    draw, kinds = compile_recognition.gumbel_noise, []
+    draw, kinds = compile_recognition.own_gumbel_noise, []
     monkeypatch.setattr(
-        compile_recognition, "gumbel_noise",
+        compile_recognition, "own_gumbel_noise",
         lambda scores: kinds.append(scores.dtype) or draw(scores),
     )  # fmt: skip
     recognition = Recognition(SIZE, OPTIONS, SEGMENTS).half()

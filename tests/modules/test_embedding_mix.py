@@ -10,9 +10,9 @@ from fairseq_struct.modules.scheduled_sampling.embedding_mix import (
     DISCRETE_MIXES,
     MIXES,
     EmbeddingMix,
-    gumbel_noise,
     sparse_weights,
 )
+from fairseq_struct.structure.categorical import gumbel_noise
 
 VOCABULARY, DIM, N = 11, 4, 6
 

@@ -8,8 +8,12 @@ from small_lists import WORDS, batch_of_lists
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from fairseq_struct.modules.plain_attention import plain_attention
-from fairseq_struct.modules.transformer_classifier import TransformerClassifier, sinusoids
+from fairseq_struct.modules.transformer_classifier import TransformerClassifier
+from fairseq_struct.modules.transformer_parts import (
+    plain_attention,
+    sinusoids,
+    sinusoids_in_float32,
+)
 
 SIZE = 8
 
@@ -107,6 +111,14 @@ def test_a_universal_transformer_has_the_weights_of_one_layer():
 def test_positions_have_no_longest_length():
     found = sinusoids(torch.tensor([0, 5, 10_000]), torch.zeros(SIZE, dtype=torch.float64))
     torch.testing.assert_close(found, torch.stack([position(n) for n in (0, 5, 10_000)]))
+
+
+def test_positions_in_float32_are_the_same_ones():
+    numbers = torch.arange(90)
+    for size in (2, 8):
+        found = sinusoids_in_float32(90, size)
+        torch.testing.assert_close(found, sinusoids(numbers, found), atol=1e-5, rtol=0)
+    assert torch.equal(sinusoids_in_float32(3, 1)[:, 0], numbers[:3].sin())
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.autograd import gradcheck
 from torch.nn import functional
 
-from fairseq_struct.modules.transformer_classifier import sinusoids
+from fairseq_struct.modules.transformer_parts import sinusoids
 from fairseq_struct.modules.undirected import Passes
 from fairseq_struct.modules.undirected.attention import (
     INFERRED,

@@ -7,6 +7,7 @@ from typing import BinaryIO
 from fairseq_struct.cli.shared.paths import require, require_room
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
 from fairseq_struct.errors import InputError
+from fairseq_struct.option_checks import require_at_least
 
 NAME = "channels"
 HELP = "correlate the channels of a masked language model with the types of gold dependencies"
@@ -49,8 +50,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: the checkpoint, the treebank or an option cannot be used.
     """
-    if args.types < 1:
-        raise InputError(f"--types must be 1 or more, not {args.types}")
+    require_at_least(args, 1, "types")
     require_room(args.table, args.png, inputs=[args.checkpoint, args.treebank])
     if args.png and args.png.suffix.lower() != ".png":
         raise InputError(f"{args.png}: --png ends in .png")

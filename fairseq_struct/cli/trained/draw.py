@@ -14,6 +14,7 @@ from fairseq_struct.cli.shared.paths import require, require_room
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tools
 from fairseq_struct.data.readers.formulas.formula_trees import KINDS as FORMULAS
 from fairseq_struct.errors import InputError
+from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.pages.writing import FORMATS, write_pictures
 
 NAME = "draw"
@@ -156,8 +157,7 @@ def _check_numbers(args: argparse.Namespace):
         raise InputError("--most-passes is for --what prototypes or completions")
     args.count = COUNT if args.count is None else args.count
     args.most_passes = MOST_PASSES if args.most_passes is None else args.most_passes
-    if min(args.count, args.most_passes) < 1:
-        raise InputError("--count and --most-passes must be 1 or more")
+    require_at_least(args, 1, "count", "most_passes")
 
 
 def _tools(args: argparse.Namespace, folders: Sequence[Path | None], kind: Kind | None) -> list:

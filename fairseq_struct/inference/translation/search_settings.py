@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.option_checks import option_name
 
 # Width of the beam, as in fairseq's own programs.
 BEAM = 5
@@ -56,16 +57,18 @@ class SearchSettings:
         for name in ("sample", "truncate"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(
-                    f"{_flag(name)} must be True or False, not {getattr(self, name)!r}"
+                    f"{option_name(name)} must be True or False, not {getattr(self, name)!r}"
                 )
         if self.temperature <= 0:
             raise InputError(f"--temperature must be above 0, not {self.temperature}")
         for name in ("seed", "max_len_a", "max_len_b"):
             if getattr(self, name) >= 2**31:
-                raise InputError(f"{_flag(name)} must be less than 2^31, not {getattr(self, name)}")
+                raise InputError(
+                    f"{option_name(name)} must be less than 2^31, not {getattr(self, name)}"
+                )
         for name, default in (("top_k", None), ("temperature", 1.0), ("seed", 1)):
             if not self.sample and getattr(self, name) != default:
-                raise InputError(f"{_flag(name)} needs --sample")
+                raise InputError(f"{option_name(name)} needs --sample")
         if self.sample and self.beam is not None:
             raise InputError("--beam is for a search, not for --sample; --n-best draws several")
         if self.width < self.n_best:
@@ -102,10 +105,6 @@ def _check(name: str, value, kind: type, least: int | None):
     right = isinstance(value, kind) and not isinstance(value, bool)
     if not right or value != value or abs(value) == math.inf:
         number = "whole number" if kind is Integral else "number"
-        raise InputError(f"{_flag(name)} must be a {number}, not {value!r}")
+        raise InputError(f"{option_name(name)} must be a {number}, not {value!r}")
     if least is not None and value < least:
-        raise InputError(f"{_flag(name)} must be {least} or more, not {value}")
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+        raise InputError(f"{option_name(name)} must be {least} or more, not {value}")

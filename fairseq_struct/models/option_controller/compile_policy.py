@@ -8,6 +8,7 @@ from fairseq.models import register_model, register_model_architecture
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.imitation_model import ImitationModel
 from fairseq_struct.modules.option_controller.compile_policy import CompilePolicy
+from fairseq_struct.option_checks import require_at_least
 
 
 @dataclass
@@ -59,11 +60,8 @@ class CompilePolicyModel(ImitationModel):
             InputError: another task, or an option out of range.
         """
         cls.check_task(task)
-        for name in ("options", "hidden_size", "mlp_depth"):
-            if getattr(cfg, name) < 1:
-                raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
-        if min(cfg.boundary_weight, cfg.latent_weight) < 0:
-            raise InputError("--boundary-weight and --latent-weight must be 0 or more")
+        require_at_least(cfg, 1, "options", "hidden_size", "mlp_depth")
+        require_at_least(cfg, 0, "boundary_weight", "latent_weight")
         about = task.about
         try:
             network = CompilePolicy(

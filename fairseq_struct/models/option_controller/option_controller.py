@@ -14,6 +14,7 @@ from fairseq_struct.models.shared.option_model import (
     highest_controller,
 )
 from fairseq_struct.modules.option_controller import OptionController, OptionPool
+from fairseq_struct.option_checks import require_at_least
 
 LOWER = 2  # controllers on a level below the highest
 
@@ -52,9 +53,7 @@ class OptionControllerModel(OptionModel):
         """
         cls.check_task(task)
         check_sizes(cfg)
-        for name in ("levels", "lower_controllers"):
-            if getattr(cfg, name) < 1:
-                raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
+        require_at_least(cfg, 1, "levels", "lower_controllers")
         if cfg.levels == 1 and cfg.lower_controllers != LOWER:
             raise InputError("--lower-controllers needs --levels 2 or more")
         if not math.isfinite(cfg.end_bias):

@@ -19,6 +19,7 @@ from fairseq_struct.modules.option_controller.policy import (
     PolicyOutput,
 )
 from fairseq_struct.modules.option_controller.stored_options import has_options, stored_options
+from fairseq_struct.option_checks import require_at_least
 
 logger = logging.getLogger(__name__)
 
@@ -77,9 +78,7 @@ class OptionPolicyModel(BaseFairseqModel):
             "craft_reinforcement"
         ):
             raise InputError("this model is for --task craft_reinforcement")
-        for name in ("hidden_size", "mlp_size", "mlp_depth"):
-            if getattr(cfg, name) < 1:
-                raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
+        require_at_least(cfg, 1, "hidden_size", "mlp_size", "mlp_depth")
         if not cfg.temperature > 0:
             raise InputError(f"--temperature must be above 0, not {cfg.temperature}")
         pool = cls._pool(cfg.options_from, task.craft)

@@ -8,6 +8,7 @@ from fairseq.models import register_model, register_model_architecture
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.imitation_model import ImitationModel
 from fairseq_struct.modules.option_controller.ordered_memory_policy import OrderedMemoryPolicy
+from fairseq_struct.option_checks import require_at_least, require_share
 
 
 @dataclass
@@ -33,8 +34,8 @@ class OrderedMemoryPolicyModel(ImitationModel):
             InputError: another task, or an option out of range.
         """
         cls.check_task(task)
-        if cfg.hidden_size < 1 or not 0 <= cfg.dropout < 1:
-            raise InputError("--hidden-size must be 1 or more, and --dropout 0 or more and below 1")
+        require_at_least(cfg, 1, "hidden_size")
+        require_share(cfg, "dropout")
         about = task.about
         try:
             network = OrderedMemoryPolicy(

@@ -20,6 +20,7 @@ from fairseq_struct.modules.recurrent_mechanisms import (
     SPAN_ATTENTION,
     RimComposer,
 )
+from fairseq_struct.option_checks import require_at_least
 
 
 @dataclass
@@ -83,9 +84,7 @@ class RimComposerModel(ComposerModel):
                 f"--hidden-size {cfg.hidden_size} must be that of --embed-dim, {cfg.embed_dim}: "
                 "symbols take the places of words"
             )
-        for name in ("units", "key_size"):
-            if getattr(cfg, name) < 1:
-                raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
+        require_at_least(cfg, 1, "units", "key_size")
         if not 1 <= cfg.top_k <= cfg.units:
             raise InputError(
                 f"--top-k must be 1 to {cfg.units}, the number of --units, not {cfg.top_k}"

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.classification import Classification, Classifier
+from fairseq_struct.option_checks import require_at_least, require_share
 
 
 class ClassifierModel(BaseFairseqModel):
@@ -41,20 +42,14 @@ class ClassifierModel(BaseFairseqModel):
 
         Args:
             cfg: the options.
-            names: of the options that are sizes; two or more.
+            names: of the options that are sizes.
             dropouts: names of the options that are dropouts.
 
         Raises:
-            InputError: with the names of the options.
+            InputError: with the option and its value.
         """
-        if min(getattr(cfg, name) for name in names) < 1:
-            *first, last = map(_option, names)
-            raise InputError(f"{', '.join(first)} and {last} must be 1 or more")
-        for name in dropouts:
-            if not 0 <= getattr(cfg, name) < 1:
-                raise InputError(
-                    f"{_option(name)} must be 0 or more and below 1, not {getattr(cfg, name)}"
-                )
+        require_at_least(cfg, 1, *names)
+        require_share(cfg, *dropouts)
 
     @property
     def sides(self) -> int:
@@ -89,7 +84,3 @@ class ClassifierModel(BaseFairseqModel):
                 f"{tokens.size(1)}"
             )
         return self.network(tokens, lengths, targets, **gold)
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"

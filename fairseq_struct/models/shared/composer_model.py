@@ -17,6 +17,7 @@ from fairseq_struct.modules.recurrent_mechanisms import (
     follow,
 )
 from fairseq_struct.modules.schedules import SCHEDULES, make_schedule
+from fairseq_struct.option_checks import option_name, require_at_least, require_share
 
 NEVER = "never"
 
@@ -126,7 +127,7 @@ def schedule_of(cfg: ComposerConfig):
     if name == NEVER:
         for option in ("own_spans_k", "own_spans_end_update", "own_spans_floor"):
             if getattr(cfg, option):
-                raise InputError(f"--{option.replace('_', '-')} needs --own-spans")
+                raise InputError(f"{option_name(option)} needs --own-spans")
         return None
     if name == "linear" and cfg.own_spans_end_update is None:
         raise InputError("--own-spans linear needs --own-spans-end-update")
@@ -145,13 +146,9 @@ def check_options(cfg: ComposerConfig, task):
     """
     if not hasattr(task, "categories"):
         raise InputError("this model is for --task grammar_induction")
-    for name in ("embed_dim", "layers"):
-        if getattr(cfg, name) < 1:
-            raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
-    if not 0 <= cfg.dropout < 1:
-        raise InputError(f"--dropout must be 0 or more and below 1, not {cfg.dropout}")
-    if not 0 <= cfg.category_weight < float("inf"):
-        raise InputError(f"--category-weight must be 0 or more, not {cfg.category_weight}")
+    require_at_least(cfg, 1, "embed_dim", "layers")
+    require_share(cfg, "dropout")
+    require_at_least(cfg, 0, "category_weight")
 
 
 def words_of(cfg: ComposerConfig, words) -> nn.Embedding:

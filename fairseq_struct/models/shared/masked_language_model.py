@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.masked_lm.language_model import Encoding, MaskedLanguageModel
 from fairseq_struct.modules.masks import within
+from fairseq_struct.option_checks import option_name, require_at_least, require_share
 
 
 @dataclass
@@ -37,6 +38,10 @@ class MaskedModel(BaseFairseqModel):
         longest: most words of a sentence, 0 for any number.
     """
 
+    # Options with a range: 1 or more; 0 or more; 0 or more and below 1. A subclass adds its own.
+    SIZES: tuple[str, ...] = ("embed_dim", "layers")
+    COUNTS: tuple[str, ...] = ()
+    SHARES: tuple[str, ...] = ("dropout", "attention_dropout")
     # Option that limits the number of words of a sentence; "" if there is none.
     LONGEST_OPTION = ""
     # Whether the model infers trees: its encoder has a ``parser`` and ``arc_scores``.
@@ -53,7 +58,7 @@ class MaskedModel(BaseFairseqModel):
             InputError: the sentence has more words than ``longest``.
         """
         if self.longest and words > self.longest:
-            option = f"--{self.LONGEST_OPTION.replace('_', '-')}"
+            option = option_name(self.LONGEST_OPTION)
             raise InputError(f"{what} has {words} words, more than {option} {self.longest}")
 
     def forward(
@@ -125,7 +130,9 @@ class MaskedModel(BaseFairseqModel):
             raise InputError(
                 f"{cls.__name__} is for --task structured_masked_lm or semantic_similarity"
             )
-        check_masked(cfg)
+        require_at_least(cfg, 1, *cls.SIZES)
+        require_at_least(cfg, 0, *cls.COUNTS)
+        require_share(cfg, *cls.SHARES)
         words = task.source_dictionary
 
         def vectors(size: int) -> nn.Embedding:
@@ -155,22 +162,3 @@ class MaskedModel(BaseFairseqModel):
         Raises:
             ValueError: an option out of range.
         """
-
-
-def check_masked(cfg: MaskedModelConfig):
-    """Refuse options that are invalid for every masked model.
-
-    Raises:
-        InputError: a size below its minimum, or a dropout outside [0, 1).
-    """
-    sizes = ("embed_dim", "layers", "heads", "feedforward_dim", "longest_sentence",
-             "parser_window", "parser_layers", "parser_size", "channels",
-             "channel_size")  # fmt: skip
-    for least, names in ((1, sizes), (0, ("absolute_positions", "parser_tags"))):
-        for name in names:
-            if getattr(cfg, name, least) < least:
-                raise InputError(f"--{name.replace('_', '-')} must be {least} or more")
-    for name in ("dropout", "attention_dropout", "parser_dropout"):
-        value = getattr(cfg, name, 0.0)
-        if not 0 <= value < 1:
-            raise InputError(f"--{name.replace('_', '-')} must be 0 or more and below 1")

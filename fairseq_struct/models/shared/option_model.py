@@ -16,6 +16,7 @@ from fairseq_struct.models.shared.imitation_model import (
     read_imitation,
 )
 from fairseq_struct.modules.option_controller import CellSizes, Controller
+from fairseq_struct.option_checks import option_name, require_at_least
 
 ALL = "all"
 INITIAL_STATES = "network.controller.initial.weight"
@@ -73,7 +74,7 @@ class OptionModel(ImitationModel):
         if not cfg.initial_model:
             for name in self.ONLY_FOR_TRAINING:
                 if getattr(cfg, name):
-                    raise InputError(f"--{name.replace('_', '-')} needs --initial-model")
+                    raise InputError(f"{option_name(name)} needs --initial-model")
             return
         if cfg.reset_options and cfg.train_options is None:
             raise InputError("--reset-options needs --train-options")
@@ -108,10 +109,7 @@ def check_sizes(cfg: OptionConfig):
     Raises:
         InputError: one is.
     """
-    for name in ("options", "hidden_size", "mlp_size", "mlp_depth"):
-        if getattr(cfg, name) < 1:
-            option = name.replace("_", "-")
-            raise InputError(f"--{option} must be 1 or more, not {getattr(cfg, name)}")
+    require_at_least(cfg, 1, "options", "hidden_size", "mlp_size", "mlp_depth")
     if not cfg.temperature > 0:
         raise InputError(f"--temperature must be above 0, not {cfg.temperature}")
 

@@ -11,6 +11,7 @@ from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.models.shared.known_vectors import set_known_vectors
 from fairseq_struct.models.shared.latent_options import LatentTreeConfig, latent_tree
 from fairseq_struct.modules.latent_tree.tree import LatentTree
+from fairseq_struct.option_checks import require_at_least, require_share
 from fairseq_struct.structure.pullback import ALIASES, METHODS
 
 BASELINE = "baseline"
@@ -96,10 +97,8 @@ def build_embedding(cfg: TreeClassifierConfig, dictionary) -> nn.Embedding:
         InputError: a size below 1, a dropout out of range, or a file that is missing, does not fit
             or has none of the words.
     """
-    if min(cfg.embed_dim, cfg.hidden_size) < 1:
-        raise InputError("--embed-dim and --hidden-size must be 1 or more")
-    if not 0 <= cfg.dropout < 1:
-        raise InputError(f"--dropout must be 0 or more and below 1, not {cfg.dropout}")
+    require_at_least(cfg, 1, "embed_dim", "hidden_size")
+    require_share(cfg, "dropout")
     embedding = nn.Embedding(len(dictionary), cfg.embed_dim, dictionary.pad())
     nn.init.normal_(embedding.weight, std=0.1)
     with torch.no_grad():

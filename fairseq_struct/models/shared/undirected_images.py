@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.models.shared.undirected_options import UndirectedConfig
 from fairseq_struct.modules.undirected.images import INITIALISATIONS, ClassifiedImages
+from fairseq_struct.option_checks import require_at_least
 
 
 @dataclass
@@ -56,8 +57,7 @@ class UndirectedImagesModel(BaseFairseqModel):
         """
         if not hasattr(task, "image_shape"):
             raise InputError("this model is for --task image_classification")
-        if not cfg.gamma >= 0:
-            raise InputError(f"--gamma must be 0 or more, not {cfg.gamma}")
+        require_at_least(cfg, 0, "gamma")
         if cfg.initialisation not in INITIALISATIONS:
             raise InputError(
                 unknown_name("--initialisation", cfg.initialisation, INITIALISATIONS)

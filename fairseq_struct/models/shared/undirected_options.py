@@ -7,6 +7,7 @@ from fairseq.dataclass import FairseqDataclass
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.undirected.passes import CONVERGE, Passes
+from fairseq_struct.option_checks import require_at_least, require_share
 
 # Of Mihaylova's thesis: passes are drawn from 1 to 5 in training, and there are 3 at test.
 MOST_DRAWN, TESTED = 5, 3
@@ -60,10 +61,10 @@ def passes_of(cfg: UndirectedConfig) -> Passes:
         test = TESTED if random else training
     else:
         test = CONVERGE if test == CONVERGE else _number("--test-passes", test)
-    if not cfg.tolerance > 0 or cfg.most_passes < 1:
-        raise InputError("--tolerance must be above 0 and --most-passes 1 or more")
-    if not 0 <= cfg.dropout < 1:
-        raise InputError(f"--dropout must be 0 or more and below 1, not {cfg.dropout}")
+    if not cfg.tolerance > 0:
+        raise InputError(f"--tolerance must be above 0, not {cfg.tolerance}")
+    require_at_least(cfg, 1, "most_passes")
+    require_share(cfg, "dropout")
     return Passes(training, random, test, cfg.tolerance, cfg.most_passes)
 
 

@@ -14,6 +14,7 @@ from fairseq_struct.modules.undirected.attention import (
     SelfAttention,
     UndirectedAttention,
 )
+from fairseq_struct.option_checks import option_name
 
 
 @dataclass
@@ -74,8 +75,7 @@ class UndirectedAttentionModel(BaseFairseqModel):
             own = [one.name for one in fields(UndirectedConfig) if not one.name.startswith("_")]
             for name in ("order", *own):
                 if getattr(cfg, name) != getattr(plain, name):
-                    option = name.replace("_", "-")
-                    raise InputError(f"--{option} does not apply to --self-attention")
+                    raise InputError(f"{option_name(name)} does not apply to --self-attention")
             return cls(SelfAttention(len(task.symbols), cfg.hidden_size))
         except ValueError as error:
             raise InputError(str(error)) from None

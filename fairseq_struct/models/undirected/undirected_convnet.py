@@ -13,6 +13,7 @@ from fairseq_struct.models.shared.undirected_images import (
 from fairseq_struct.models.shared.undirected_options import passes_of
 from fairseq_struct.modules.undirected.convnet import UndirectedConvnet, UntiedConvnet
 from fairseq_struct.modules.undirected.passes import Passes
+from fairseq_struct.option_checks import require_at_least
 
 
 @dataclass
@@ -43,8 +44,7 @@ class UndirectedConvnetModel(UndirectedImagesModel):
         """
         cls.check(cfg, task)
         channels, passes = (cfg.first_channels, cfg.second_channels), passes_of(cfg)
-        if min(channels) < 1:
-            raise InputError("--first-channels and --second-channels must be 1 or more")
+        require_at_least(cfg, 1, "first_channels", "second_channels")
         if cfg.untied:
             _check_untied(cfg, passes)
         try:

@@ -15,6 +15,7 @@ from fairseq_struct.modules.dropouts import UnknownWords
 from fairseq_struct.modules.pretrained_encoder import NO_PIECE, PretrainedEncoder
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder
 from fairseq_struct.modules.undirected.parser import ORDERS, ROOT_HEADS, Parsed, UndirectedParser
+from fairseq_struct.option_checks import require_at_least, require_share
 
 ROOTS = ("single", "multiple")
 
@@ -124,14 +125,10 @@ class UndirectedParserModel(BaseFairseqModel):
         if getattr(task, "own_criterion", "") != "dependency_parsing":
             raise InputError(f"{cls.__name__} is for --task dependency_parsing")
         passes, words = passes_of(cfg), task.source_dictionary
-        for name in ("hidden_size", "embed_dim", "encoder_size", "encoder_layers"):
-            if getattr(cfg, name) < 1:
-                raise InputError(f"--{name.replace('_', '-')} must be 1 or more")
+        require_at_least(cfg, 1, "hidden_size", "embed_dim", "encoder_size", "encoder_layers")
         if not cfg.encoder_folder and cfg.encoder_size % 2:
             raise InputError(f"--encoder-size must be even for a BiLSTM, not {cfg.encoder_size}")
-        for name in ("encoder_dropout", "unknown_rate"):
-            if not 0 <= getattr(cfg, name) < 1:
-                raise InputError(f"--{name.replace('_', '-')} must be 0 or more and below 1")
+        require_share(cfg, "encoder_dropout", "unknown_rate")
         try:
             network = UndirectedParser(
                 encoder_of(cfg, words), cfg.hidden_size, cfg.dropout, passes, str(cfg.order),

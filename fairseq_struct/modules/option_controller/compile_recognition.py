@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fairseq_struct.modules.workers import own_generator
+from fairseq_struct.modules.workers import own_gumbel_noise
 from fairseq_struct.structure.precision import at_least_float32
 
 
@@ -106,14 +106,9 @@ class Recognition(nn.Module):
         if self.training:
             # In half precision, noise may be infinite.
             exact = at_least_float32(scores)
-            noisy = (exact + gumbel_noise(exact)) / self.temperature
+            noisy = (exact + own_gumbel_noise(exact)) / self.temperature
             return noisy.softmax(-1).to(scores.dtype)
         return functional.one_hot(scores.argmax(-1), scores.size(-1)).to(scores.dtype)
-
-
-def gumbel_noise(like: Tensor) -> Tensor:
-    """Gumbel noise of the shape of ``like``, other noise in each worker."""
-    return -torch.empty_like(like).exponential_(generator=own_generator(like.device)).log()
 
 
 def poisson_logs(lengths: Tensor, places: int, rate: float) -> Tensor:

@@ -23,13 +23,14 @@ from fairseq_struct.modules.recurrent_mechanisms.layer import (
     RecurrentMechanisms,
     UnitStates,
 )
-from fairseq_struct.modules.recurrent_mechanisms.positions import places_from_right, sinusoids
+from fairseq_struct.modules.recurrent_mechanisms.positions import places_from_right
 from fairseq_struct.modules.recurrent_mechanisms.symbols import (
     Composed,
     Composer,
     Symbols,
     live_after,
 )
+from fairseq_struct.modules.transformer_parts import sinusoids_in_float32
 from fairseq_struct.structure.precision import at_least_float32
 
 SPAN_ATTENTION = ("sigmoid", "softmax")
@@ -171,7 +172,7 @@ class RimComposer(Composer):
         return places_from_right(live) if self.positions == "from_right" else None
 
     def _sinusoids(self, like: Tensor) -> Tensor:
-        return sinusoids(like.size(1), self.size, like.device).to(like.dtype)
+        return sinusoids_in_float32(like.size(1), self.size, like.device).to(like.dtype)
 
 
 def _with_rows(

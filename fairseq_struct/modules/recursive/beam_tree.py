@@ -21,7 +21,7 @@ from fairseq_struct.modules.recursive.beam_states import (
     without_next,
 )
 from fairseq_struct.modules.recursive.cells import RecursiveCell
-from fairseq_struct.modules.workers import own_generator
+from fairseq_struct.modules.workers import own_gumbel_noise
 from fairseq_struct.structure.precision import at_least_float32
 
 
@@ -158,8 +158,7 @@ class BeamTree(nn.Module):
         """Places (.., k) of the largest of scores (.., m); in training, after the noise."""
         scores = scores.detach()
         if self.training and self.noise:
-            drawn = torch.empty_like(scores).exponential_(generator=own_generator(scores.device))
-            scores = scores - self.noise * drawn.log()
+            scores = scores + self.noise * own_gumbel_noise(scores)
         return ranked(scores)[..., : self.beam]
 
     def _next(self, states: States) -> tuple[States, Choice]:

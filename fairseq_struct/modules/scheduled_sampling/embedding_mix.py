@@ -13,6 +13,7 @@ from entmax import entmax15, sparsemax
 from torch import Tensor, nn
 
 from fairseq_struct.errors import unknown_name
+from fairseq_struct.structure.categorical import gumbel_noise, negative_log_uniform
 from fairseq_struct.structure.precision import at_least_float32
 
 MIXES = (
@@ -177,29 +178,6 @@ def _of_highest(scores: Tensor, embeddings: Tensor) -> Tensor:
     places = scores.argmax(1, keepdim=True)  # NaN counts as the highest
     finite = scores.gather(1, places).isfinite()
     return F.embedding(places[:, 0], embeddings).masked_fill(~finite, torch.nan)
-
-
-def negative_log_uniform(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """-log U, U ~ Uniform(0, 1), positive and finite: a standard exponential variable.
-
-    Args:
-        like: the noise takes its shape, precision and device.
-        generator: source of U.
-    """
-    # Vectorised logarithms of uniforms are several times faster on CPU than exponential_().
-    uniform = torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype)
-    # rand returns multiples of eps / 2, which include 0.
-    return uniform.clamp_min_(torch.finfo(like.dtype).eps / 4).log_().neg_()
-
-
-def gumbel_noise(like: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Standard Gumbel noise G = -log(-log U), U ~ Uniform(0, 1) (Mihaylova's thesis, eq. 3.2).
-
-    Args:
-        like: the noise takes its shape, precision and device.
-        generator: source of U.
-    """
-    return negative_log_uniform(like, generator).log_().neg_()
 
 
 def weighted_sum(indices: Tensor, weights: Tensor, embeddings: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fairseq_struct.modules.transformer_classifier import sinusoids
+from fairseq_struct.modules.transformer_parts import sinusoids
 from fairseq_struct.modules.undirected.factors import Factor, Values
 from fairseq_struct.modules.undirected.regularisers import Regulariser, total
 

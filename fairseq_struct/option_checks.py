@@ -1,0 +1,46 @@
+"""Checks of options that are numbers: sizes, weights and shares."""
+
+import math
+from typing import Any
+
+from fairseq_struct.errors import InputError
+
+
+def option_name(name: str) -> str:
+    """``--embed-dim`` of ``embed_dim``: a field as it is written on a command line."""
+    return f"--{name.replace('_', '-')}"
+
+
+def require_at_least(cfg: Any, least: float, *names: str):
+    """Refuse numbers that are too small or not finite.
+
+    Args:
+        cfg: the options.
+        least: the smallest number that is allowed.
+        names: the fields to check.
+
+    Raises:
+        InputError: with the option and its value.
+    """
+    for name in names:
+        if not least <= getattr(cfg, name) < math.inf:  # NaN, too
+            raise InputError(
+                f"{option_name(name)} must be {least} or more, not {getattr(cfg, name)}"
+            )
+
+
+def require_share(cfg: Any, *names: str):
+    """Refuse what is no share that leaves something, such as a dropout of 1.
+
+    Args:
+        cfg: the options.
+        names: the fields to check.
+
+    Raises:
+        InputError: with the option and its value.
+    """
+    for name in names:
+        if not 0 <= getattr(cfg, name) < 1:
+            raise InputError(
+                f"{option_name(name)} must be 0 or more and below 1, not {getattr(cfg, name)}"
+            )
