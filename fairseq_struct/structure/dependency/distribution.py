@@ -32,8 +32,8 @@ class DependencyTrees(ShownTrees):
     Liu (1965) and Edmonds (1967), the matrix-tree theorem (Koo et al., 2007) by subtraction-free
     elimination, Wilson's sampler (1996). Computation is in float64, with one exception: for scores
     of lower precision, the compiled kernels find best projective trees in float32. Results have the
-    scores' precision. In sums over trees, a score more than 1e12 below the best score of its word
-    counts as 1e12 below it. To forbid an arc, use -inf.
+    scores' precision. In sums over trees, and in best projective trees of the backend ``torch``, a
+    score more than 1e12 below the best of its word counts as 1e12 below it; -inf forbids an arc.
 
     ``log_partition``, ``marginals``, ``entropy``, ``log_prob`` and ``kl`` are differentiable to any
     order. ``sparsemap`` is differentiable (its Jacobian is piecewise constant).
@@ -86,10 +86,7 @@ class DependencyTrees(ShownTrees):
 
     @property
     def heads(self) -> Tensor:
-        """Heads of the best tree, (batch, n), as in CoNLL-U: 1-based, 0 the root (and padding).
-
-        With ``backend="torch"``, projective trees are compared up to score differences of 1e12.
-        """
+        """Heads of the best tree, (batch, n), as in CoNLL-U: 1-based, 0 the root (and padding)."""
         return self._heads.clone()
 
     @cached_property
@@ -213,12 +210,10 @@ class DependencyTrees(ShownTrees):
         """The distribution given known heads.
 
         Args:
-            known: (batch, n) heads, 1-based, 0 the root, -1 where nothing is known; ignored
-                beyond a sentence's end.
+            known: (batch, n) heads, 1-based, 0 the root, -1 where nothing is known or beyond the end.
 
         Raises:
-            ValueError: as for :meth:`log_prob`, a word is its own head, or no tree has the known
-                heads (raised on use).
+            ValueError: as for :meth:`log_prob`, a word is its own head, or (on use) no tree fits.
         """
         heads_module.check_known(known, self.lengths, self.scores.shape[:2])
         possible = heads_module.arcs_that_fit(known, self.lengths)
@@ -239,9 +234,9 @@ class DependencyTrees(ShownTrees):
     def sparse_distribution(self) -> sparsemap.SparseDistribution:
         """The few trees whose mean is :attr:`sparsemap`, their weights, and the gap reached.
 
-        Scores near 0 (as of an untrained parser) need thousands of trees, which takes seconds for
-        long sentences (:func:`.sparsemap.solve`). If ``sparsemap_steps`` ends a search early, a
-        warning, ``gaps`` and ``converged`` show it. :meth:`solve_sparsemap` can continue it.
+        Scores near 0 (as of an untrained parser) need thousands of trees, seconds for long
+        sentences. If ``sparsemap_steps`` ends a search early, a warning, ``gaps`` and ``converged``
+        show it. :meth:`solve_sparsemap` can continue it.
         """
         return self.solve_sparsemap(most_steps=self.sparsemap_steps)
 
@@ -251,10 +246,8 @@ class DependencyTrees(ShownTrees):
     ) -> sparsemap.SparseDistribution:  # fmt: skip
         """As :attr:`sparse_distribution`, with options of :func:`.sparsemap.solve`."""
         with torch.inference_mode(False):  # as for samples
-            solution = sparsemap.solve(
-                self._arc_scores.exact, self.lengths, self.projective, self.single_root, tolerance,
-                most_steps, start,
-            )
+            given = self._arc_scores.exact, self.lengths, self.projective, self.single_root
+            solution = sparsemap.solve(*given, tolerance, most_steps, start)
         checks.refuse_sentences_without_tree(torch.where(solution.sizes > 0, 0.0, -torch.inf))
         return solution
 
