@@ -210,7 +210,7 @@ class DependencyTrees(ShownTrees):
         """The distribution given known heads.
 
         Args:
-            known: (batch, n) heads, 1-based, 0 the root, -1 where nothing is known or beyond the end.
+            known: (batch, n) heads, 1-based, 0 the root, -1 for unknown ones and padding.
 
         Raises:
             ValueError: as for :meth:`log_prob`, a word is its own head, or (on use) no tree fits.
