@@ -56,7 +56,7 @@ def install() -> None:
         optimizer = OPTIMIZER_REGISTRY.get(getattr(getattr(cfg, "optimizer", None), "_name", None))
         if hasattr(optimizer, "check_task"):
             optimizer.check_task(task, common)
-        if common is not cfg:
+        if common is not cfg and not cfg.dataset.disable_validation:
             best_checkpoint.watch(task, criterion, cfg.checkpoint)
         begin(self, cfg, task, model, criterion, *args, **kwargs)
 
@@ -96,7 +96,7 @@ def check_run(cfg: Any, program: str = "") -> None:
     if cfg.common.seed is not None and not 0 <= cfg.common.seed <= LARGEST_SEED:
         raise InputError(f"--seed must be 0 to {LARGEST_SEED}, not {cfg.common.seed}")
     run_numbers.check(cfg)
-    if trains:
+    if trains and not cfg.dataset.disable_validation:
         best_checkpoint.check_direction(cfg.checkpoint)
 
 

@@ -22,7 +22,7 @@ LEAST = {
         "batch_size": 1, "batch_size_valid": 1, "max_tokens": 1, "max_tokens_valid": 1,
         "num_workers": 0, "validate_interval": 1, "validate_interval_updates": 0,
     },
-    "optimization": {"clip_norm": 0, "lr": 0, "max_epoch": 0, "max_update": 0, "update_freq": 1},
+    "optimization": {"clip_norm": 0, "max_epoch": 0, "max_update": 0, "update_freq": 1},
     "checkpoint": {"save_interval": 1, "save_interval_updates": 0},
     "lr_scheduler": {"warmup_updates": 0},
     "optimizer": {"weight_decay": 0},
@@ -45,9 +45,11 @@ def check(cfg: Any) -> None:
             for value in _numbers(getattr(getattr(cfg, group, None), name, None)):
                 if not least <= value < math.inf:
                     raise InputError(f"{option_name(name)} must be {least} or more, not {value:g}")
+    _check_rates(getattr(cfg, "optimization", None))
     _check_betas(getattr(getattr(cfg, "optimizer", None), "adam_betas", None))
-    if getattr(cfg.task, "eval_bleu", False):
-        _check_scoring(cfg.task)
+    task = getattr(cfg, "task", None)
+    if getattr(task, "eval_bleu", False):
+        _check_scoring(task)
 
 
 def _numbers(value: Any) -> list[float]:
@@ -55,6 +57,14 @@ def _numbers(value: Any) -> list[float]:
     if value is None or isinstance(value, str):
         return []
     return list(value) if isinstance(value, Iterable) else [value]
+
+
+def _check_rates(optimization: Any) -> None:
+    """Refuse learning rates at which fairseq would stop before the first update."""
+    stop = getattr(optimization, "stop_min_lr", -1.0)
+    for rate in _numbers(getattr(optimization, "lr", None)):
+        if not stop < rate < math.inf:
+            raise InputError(f"--lr must be above --stop-min-lr, {stop:g}, not {rate:g}")
 
 
 def _check_betas(betas: Any) -> None:

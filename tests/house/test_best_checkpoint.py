@@ -87,3 +87,8 @@ def test_the_first_of_several_splits_has_the_metric(language_folder, tmp_path):
     assert len(logged(output, "valid_uuas")) == 2 and len(logged(output, "test_ppl")) == 2
     assert '"test_uuas": "nan"' in output
     assert logged(output, "valid_best_uuas")[-1] == max(logged(output, "valid_uuas"))
+
+
+def test_without_validation_no_metric_is_missed(language_folder, tmp_path):
+    options = ["--best-checkpoint-metric=Uuas", "--disable-validation", "--max-update=1"]
+    assert "done training" in train(language_folder, tmp_path, *options)

@@ -71,6 +71,16 @@ def test_bleu_of_validation(name, value, message):
 
 
 def test_programs_check_them(language_folder, tmp_path):
-    with pytest.raises(InputError, match="--lr must be 0 or more, not -1"):
+    with pytest.raises(InputError, match="--lr must be above --stop-min-lr, -1, not -1"):
         train(language_folder, tmp_path / "run", "--lr=-1")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("rates", "right"), [([0.0], True), ([1, -0.5], True), ([1, -1], False)])
+def test_learning_rates_are_above_that_at_which_training_stops(rates, right):
+    cfg = configuration()
+    cfg.optimization.lr = rates
+    if right:
+        return check(cfg)
+    with pytest.raises(InputError, match="--lr must be above --stop-min-lr, -1, not -1"):
+        check(cfg)

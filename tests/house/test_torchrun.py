@@ -36,7 +36,8 @@ def configuration(cpu=False, backend="nccl", method=None, size=1):
     )  # fmt: skip
     return SimpleNamespace(
         common=SimpleNamespace(cpu=cpu, tpu=False, seed=1), common_eval=SimpleNamespace(path=None),
-        dataset=SimpleNamespace(batch_size=1, max_tokens=None), distributed_training=distributed,
+        dataset=SimpleNamespace(batch_size=1, max_tokens=None, disable_validation=True),
+        distributed_training=distributed,
     )  # fmt: skip
 
 
