@@ -97,11 +97,6 @@ class CraftImitationCriterion(OwnTask, FairseqCriterion):
                 "nmi", lambda meters: round(v_measure(meters["_subtasks_options"].sum), 2)
             )
 
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """True: all logged values are numbers or tables of numbers."""
-        return True
-
 
 def scores_of_subtasks(found, sample: dict, probabilities: bool) -> dict[str, Tensor]:
     """Sums over the demonstrations of a batch, for the means of a subset.

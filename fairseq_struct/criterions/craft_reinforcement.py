@@ -151,8 +151,3 @@ class CraftReinforcementCriterion(OwnTask, FairseqCriterion):
         if rollouts:  # all workers know the same number
             steps = total("environment_steps") / rollouts
             metrics.log_scalar("environment_steps", steps, weight=0, round=0)
-
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """True: all logged values are numbers."""
-        return True

@@ -58,11 +58,6 @@ class DependencyParsingCriterion(OwnTask, FairseqCriterion):
             metrics.log_scalar("passes_mean", utils.item(total("passes")) / count, count, round=3)
             metrics.log_scalar("energy", utils.item(total("energy")) / count, count, round=4)
 
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """True: all logged values are numbers."""
-        return True
-
 
 def scores_of(heads: Tensor, gold: Tensor, lengths: Tensor) -> Tensor:
     """Sums of :class:`.AttachmentScores` over a batch, as integers.

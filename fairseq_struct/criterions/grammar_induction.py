@@ -80,8 +80,3 @@ class GrammarInductionCriterion(OwnTask, FairseqCriterion):
         if "right_categories" in sums:
             right = 100 * sums["right_categories"] / steps
             metrics.log_scalar("category_accuracy", right, steps, round=2)
-
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """True: all logged values are numbers or tables of numbers."""
-        return True

@@ -53,8 +53,3 @@ class ImageClassificationCriterion(OwnTask, FairseqCriterion):
                 metrics.log_scalar(name, value / count, count, round=4)
         correct = utils.item(sum(log["correct"] for log in logging_outputs))
         metrics.log_scalar("accuracy", 100 * correct / count, count, round=2)
-
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """True: all logged values are numbers."""
-        return True

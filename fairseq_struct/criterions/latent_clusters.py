@@ -53,8 +53,3 @@ class LatentClustersCriterion(OwnTask, FairseqCriterion):
             metrics.log_derived(
                 "v_measure", lambda meters: round(v_measure(meters["_contingency"].sum), 2)
             )
-
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """True: all logged values are numbers or tables of numbers."""
-        return True

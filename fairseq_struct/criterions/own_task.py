@@ -4,7 +4,7 @@ from fairseq_struct.errors import InputError
 
 
 class OwnTask:
-    """Mixin for a criterion that accepts only the task of the same name.
+    """Mixin for a criterion that accepts only the task of the same name, and logs only numbers.
 
     It precedes ``FairseqCriterion`` among the base classes.
 
@@ -24,3 +24,8 @@ class OwnTask:
         if getattr(task, "own_criterion", "") != cls.own_task:
             raise InputError(f"--criterion {cls.own_task} is for --task {cls.own_task}")
         return super().build_criterion(cfg, task)
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        """True: all logged values are numbers or tables of numbers."""
+        return True

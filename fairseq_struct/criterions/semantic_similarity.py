@@ -64,11 +64,6 @@ class SemanticSimilarityCriterion(OwnTask, FairseqCriterion):
                 metrics.log_concat_tensor(PAIRS, present_rows(log["scores"]).cpu())
                 metrics.log_derived("spearman", _spearman)
 
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """True: all logged values are numbers or tables of numbers."""
-        return True
-
 
 def _spearman(meters) -> float:
     pairs = meters[PAIRS].tensor

@@ -58,8 +58,3 @@ class SequenceCompletionCriterion(OwnTask, FairseqCriterion):
         metrics.log_scalar("passes_mean", sums["passes"] / sequences, sequences, round=3)
         if "energy" in sums:
             metrics.log_scalar("energy", sums["energy"] / sequences, sequences, round=3)
-
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """True: all logged values are numbers."""
-        return True

@@ -71,11 +71,6 @@ class StructuredClassificationCriterion(OwnTask, FairseqCriterion):
                 "f1", lambda meters: round(f1_of_counts(*meters["_brackets"].sum.tolist()), 2)
             )
 
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """True: all logged values are numbers or tables of numbers."""
-        return True
-
 
 def _scored(confusion, score) -> float:
     """The score; 0 after a reset, as fp16 may skip all updates of an epoch."""

@@ -42,8 +42,3 @@ class StructuredMaskedLMCriterion(OwnTask, FairseqCriterion):
             loss = utils.item(sum(log["loss"] for log in logging_outputs))
             metrics.log_scalar("loss", loss / count / math.log(2), count, round=3)
             metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["loss"].avg))
-
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """True: all logged values are numbers."""
-        return True

@@ -18,7 +18,7 @@ _ENDLESS = "{desc}: {n_fmt} updates [{elapsed}{postfix}]"
 
 
 @dataclass
-class Progress:
+class LoggedProgress:
     """What a log has told so far.
 
     Attributes:
@@ -71,8 +71,8 @@ def show_progress(
     *,
     epochs: int | None = None,
     validation: Sequence[str] = (),
-    progress: Progress | None = None,
-) -> Progress:
+    progress: LoggedProgress | None = None,
+) -> LoggedProgress:
     """Read a log to its end and show the progress of the training.
 
     A terminal gets a bar with the time left; other output gets a line for each tenth of the
@@ -93,7 +93,7 @@ def show_progress(
         What the log has told.
     """
     file = file or sys.stderr
-    progress = progress or Progress()
+    progress = progress or LoggedProgress()
     progress.updates, progress.epochs = updates, epochs
     with (_Bar if file.isatty() else _Lines)(file, progress.total) as display:
         for entry in logged(lines):
@@ -117,7 +117,7 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def _epoch_time(progress: Progress) -> str | None:
+def _epoch_time(progress: LoggedProgress) -> str | None:
     speed = progress.latest.get("ups")  # updates per second
     if not speed or progress.epoch_updates is None:
         return None

@@ -16,7 +16,7 @@ from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_diction
 from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of, refuse_reserved
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
-from fairseq_struct.data.readers.treebank_folder import DICTIONARY, treebank_file
+from fairseq_struct.data.readers.treebank_files import DICTIONARY, treebank_file
 from fairseq_struct.errors import InputError
 from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.tasks.sentence_task import SentenceTask

@@ -6,7 +6,8 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 
-from fairseq_struct.data.generators.cluster_mixture import ClusterMixtureDataset, generate_mixture
+from fairseq_struct.data.datasets.cluster_instances import ClusterMixtureDataset
+from fairseq_struct.data.generators.cluster_mixture import generate_mixture
 from fairseq_struct.errors import InputError
 from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.tasks.own_criterion import OwnCriterion

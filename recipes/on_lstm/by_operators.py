@@ -4,11 +4,9 @@ from collections import Counter
 from pathlib import Path
 
 import fairseq_struct
+from fairseq_struct.data.readers.formulas.propositional_logic import operators_of_longer
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
-
-OPERATORS = {"and", "or", "not"}
-MOST = 12  # the last file of the test set has formulas with 12 operators or more
 
 
 def accuracies(checkpoint: Path, text: Path) -> dict[str, float]:
@@ -26,8 +24,7 @@ def accuracies(checkpoint: Path, text: Path) -> dict[str, float]:
     pairs, labels = list(zip(*lines[:2], strict=True)), lines[2]
     right, total = Counter(), Counter()
     for pair, label, found in zip(pairs, labels, model.analyse(pairs), strict=True):
-        number = max(sum(word in OPERATORS for word in side.split()) for side in pair)
-        number = min(number, MOST)
+        number = operators_of_longer(pair)
         for key in (f"operators_{number}", "up_to_6" if number <= 6 else "from_7"):
             total[key] += 1
             right[key] += found.label == label

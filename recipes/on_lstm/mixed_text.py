@@ -17,7 +17,7 @@ from fairseq_struct.data.readers.dependency_treebank import (
     read_treebank,
     without_punctuation,
 )
-from fairseq_struct.data.readers.sentence_pairs import as_language_model_words
+from fairseq_struct.data.readers.scored_pairs import as_language_model_words
 from fairseq_struct.errors import InputError, report_plainly
 
 # A word with this count or less is unknown.

@@ -14,7 +14,7 @@ from time import perf_counter
 
 import fairseq_struct
 from fairseq_struct.data.readers.conllu import UNKNOWN_HEAD, Sentence, read_conllu
-from fairseq_struct.data.readers.treebank_folder import treebank_file
+from fairseq_struct.data.readers.treebank_files import treebank_file
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.metrics.attachment import AttachmentScores
 from fairseq_struct.records.scoring import publish, scoring_options, training_of

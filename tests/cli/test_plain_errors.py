@@ -21,7 +21,7 @@ from fairseq_struct.data.readers import (
     dependency_treebank,
     labelled_text,
     penn_treebank,
-    sentence_pairs,
+    scored_pairs,
     syntactic_evaluation,
 )
 from fairseq_struct.errors import InputError, run_plainly
@@ -49,8 +49,8 @@ READERS = {
     "language_corpus": ("train.txt", lambda path: CheckedText(TextLines(path), "train")),
     "parallel": ("train.en", lambda path: aligned_files.AlignedFiles(path, path)),
     "penn_treebank": ("wsj_0001.mrg", penn_treebank.read_evaluation_trees),
-    "benchmark": ("sts-train.csv", sentence_pairs.read_benchmark),
-    "pairs": ("train.tsv", sentence_pairs.read_pairs),
+    "benchmark": ("sts-train.csv", scored_pairs.read_benchmark),
+    "pairs": ("train.tsv", scored_pairs.read_pairs),
     "syneval_text": ("sets.tsv", syntactic_evaluation.read_test_sets),
     "syneval_pickle": ("x.pickle", lambda path: list(syntactic_evaluation._read_pickle(path))),
     "merges": ("codes.bpe", lambda path: BytePairEncoding.load(path.parent)),

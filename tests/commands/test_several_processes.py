@@ -20,7 +20,7 @@ from fairseq_struct.compat import load_state
 from fairseq_struct.data.prepared.completion_folder import write_completion_folder
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus
-from fairseq_struct.data.readers.sentence_pairs import Pair, write_pairs
+from fairseq_struct.data.readers.scored_pairs import Pair, write_pairs
 
 COMMON = ["--no-progress-bar", "--log-format=json", "--num-workers=0", "--no-epoch-checkpoints",
           "--required-batch-size-multiple=1", f"--user-dir={USER_DIR}"]  # fmt: skip

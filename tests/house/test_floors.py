@@ -42,6 +42,8 @@ FLOORS = {
     "option_checks": set(),
     "__init__": {"inference"},
 }
+# The lowest first: rooms inside data import only those before them.
+ROOMS_OF_DATA = ("readers", "generators", "prepared", "datasets")
 OF_ALL = {"errors", "files", "hugging_face", "option_checks", "processor"}
 STRUCTURE_MAY_USE = {"torch", "numpy", "numba", "entmax", "fairseq_struct"}
 STRUCTURE_MAY_USE |= sys.stdlib_module_names
@@ -135,6 +137,24 @@ def test_what_is_behind_a_door_is_imported_by_its_own_room_only(door):
             assert not reached, f"{path} imports {reached} from behind {door}"
 
 
+def rooms_of_data_above(path: Path) -> set[str]:
+    """What a file of a room of data/ imports from higher ones."""
+    own = path.relative_to(PACKAGE / "data").parts[0]
+    parts = [name.split(".") for name in imports_of(path)]
+    imported = {name[2] for name in parts if name[:2] == ["fairseq_struct", "data"]}
+    return imported & set(ROOMS_OF_DATA[ROOMS_OF_DATA.index(own) + 1 :])
+
+
+def test_rooms_of_data_import_only_lower_ones():
+    sources = [path for path in SOURCES if path.parent.is_relative_to(PACKAGE / "data")]
+    sources.remove(PACKAGE / "data" / "__init__.py")
+    assert {path.relative_to(PACKAGE / "data").parts[0] for path in sources} == set(ROOMS_OF_DATA)
+    assert not {path: above for path in sources if (above := rooms_of_data_above(path))}
+    named = ", ".join(f"`{room}/`" for room in ROOMS_OF_DATA)
+    text = " ".join((ROOT / "CONTRIBUTING.md").read_text().split())
+    assert f"The rooms of `data/` import only those before them: {named}." in text
+
+
 def test_rooms_are_small_enough_to_be_searched_by_eye():
     sizes = {room: len(list(room.glob("*.py"))) for room in {path.parent for path in SOURCES}}
     sizes = {str(room.relative_to(PACKAGE)): n for room, n in sizes.items() if room != PACKAGE}
@@ -164,6 +184,18 @@ def test_the_floors_catch_an_offender(tmp_path, monkeypatch):
     offender.write_text("def f():\n    from fairseq_struct.models import x\n    import fairseq\n")
     with pytest.raises(AssertionError, match="imports from"):
         test_imports_only_go_down(offender)
+
+
+@pytest.mark.parametrize(
+    ("room", "imported", "above"),
+    [("readers", "prepared", True), ("prepared", "datasets", True), ("prepared", "readers", False)],
+)
+def test_the_rooms_of_data_catch_an_offender(room, imported, above, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
+    file = tmp_path / "data" / room / "streams" / "file.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"def f():\n    from fairseq_struct.data.{imported}.x import y\n")
+    assert rooms_of_data_above(file) == ({imported} if above else set())
 
 
 def test_networks_and_inference_never_load_fairseq():

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from fairseq_struct.data.generators.cluster_mixture import ClusterMixtureDataset, generate_mixture
+from fairseq_struct.data.datasets.cluster_instances import ClusterMixtureDataset
+from fairseq_struct.data.generators.cluster_mixture import generate_mixture
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.v_measure import _counted, contingency_table, v_measure
 from fairseq_struct.modules.latent_clusters import BASELINES, LATENT_METHODS, LatentClassifier

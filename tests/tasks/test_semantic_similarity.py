@@ -12,7 +12,7 @@ from small_language_models import make_folder
 from small_masked_models import OF_MODEL, logged, train, weights
 
 from fairseq_struct.criterions.semantic_similarity import SemanticSimilarityCriterion
-from fairseq_struct.data.readers.sentence_pairs import Pair, read_pairs, write_pairs
+from fairseq_struct.data.readers.scored_pairs import Pair, read_pairs, write_pairs
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference import load_masked_model
 from fairseq_struct.metrics.gathering import present_rows

@@ -18,6 +18,7 @@ import argparse
 import dataclasses
 from pathlib import Path
 
+from fairseq_struct.cli.shared.preparation_progress import progress_on
 from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.preparation_script import (
     add_folder_options,
@@ -26,11 +27,15 @@ from fairseq_struct.data.prepared.preparation_script import (
     say,
     summary,
 )
-from fairseq_struct.data.prepared.streams.progress import progress_on
-from fairseq_struct.data.prepared.translation_folder import TextOptions, write_translation_folder
+from fairseq_struct.data.prepared.translation_folder import write_translation_folder
 from fairseq_struct.data.prepared.vocabulary.subwords import SEGMENTATIONS
 from fairseq_struct.data.readers import translation_corpora as corpora
-from fairseq_struct.data.readers.parallel_text import NORMALISATIONS, TOKENISATIONS, ParallelCorpus
+from fairseq_struct.data.readers.parallel_text import (
+    NORMALISATIONS,
+    TOKENISATIONS,
+    ParallelCorpus,
+    TextOptions,
+)
 from fairseq_struct.errors import InputError
 
 # Presets by corpus, and that of any other.

@@ -16,6 +16,7 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
+from fairseq_struct.cli.shared.preparation_progress import progress_on
 from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.language_folder import write_language_folder
 from fairseq_struct.data.prepared.preparation_script import (
@@ -24,7 +25,6 @@ from fairseq_struct.data.prepared.preparation_script import (
     how_to_train,
     say,
 )
-from fairseq_struct.data.prepared.streams.progress import progress_on
 
 
 def run(args: argparse.Namespace) -> None:

@@ -19,7 +19,7 @@ from fairseq_struct.cli.training import kept_settings
 from fairseq_struct.cli.training.captured_output import CapturedOutput, lines_as_written
 from fairseq_struct.errors import InputError, plain_message, suggestion
 from fairseq_struct.presets import Preset
-from fairseq_struct.records.training_progress import Progress, duration, show_progress
+from fairseq_struct.records.training_progress import LoggedProgress, duration, show_progress
 
 LOG, LAST, BEST = "train.log", "checkpoint_last.pt", "checkpoint_best.pt"
 INTERRUPTED = 130
@@ -40,7 +40,7 @@ class Training:
         self.goes_on = (self.folder / LAST).is_file()
         self.metric = presets.value_of("best-checkpoint-metric", arguments) or "loss"
         self.settings: dict[str, str] = {}
-        self.progress = Progress()
+        self.progress = LoggedProgress()
 
     def run(self) -> int:
         """Check the options, train, and say what there is to say.

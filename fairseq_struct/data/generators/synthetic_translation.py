@@ -25,8 +25,7 @@ from fairseq_struct.data.generators.synchronous_grammar import (
     Key,
     Node,
 )
-from fairseq_struct.data.prepared.translation_folder import TextOptions
-from fairseq_struct.data.readers.parallel_text import ParallelCorpus
+from fairseq_struct.data.readers.parallel_text import ParallelCorpus, TextOptions
 from fairseq_struct.errors import InputError
 
 # Whole words, and no sentence is dropped: tree n is the tree of line n of the text.

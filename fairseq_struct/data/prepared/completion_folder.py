@@ -26,6 +26,7 @@ from fairseq_struct.data.generators.consecutive_runs import (
 )
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.arrays import read_array
 
 SEQUENCES = "sequences.npy"
 
@@ -98,14 +99,7 @@ def read_part(data: str | Path, name: str, symbols: int) -> HiddenExamples:
 
 
 def _read(path: Path) -> np.ndarray:
-    if not path.is_file():
-        raise InputError(
-            f"{path}: no such file; fairseq-struct prepare sequence_completion makes it"
-        )
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError):
-        found = np.zeros(())
-    if found.ndim != 2 or found.dtype != np.int16 or found.shape[1] < 2:
-        raise InputError(f"{path}: damaged; prepare the data again")
-    return found
+    return read_array(
+        path, np.int16, lambda shape: len(shape) == 2 and shape[1] >= 2,
+        missing="fairseq-struct prepare sequence_completion makes it",
+    )  # fmt: skip

@@ -27,6 +27,7 @@ from fairseq_struct.data.generators.craft_demonstrations import (
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
 from fairseq_struct.environments.craft_rules import CraftOptions
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.arrays import read_array
 from fairseq_struct.files.text_files import read_text
 
 OPTIONS = "craft.json"
@@ -145,14 +146,7 @@ def _write_part(data: Path, name: str, part: DrawnDemonstrations):
 
 
 def _read(path: Path, width: int, kind: type, mode: str | None = None) -> np.ndarray:
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; prepare the data again")
-    try:
-        found = np.load(path, mode, allow_pickle=False)
-    except (ValueError, EOFError):
-        found = np.zeros(())
-    if found.ndim != 2 or found.dtype != kind or not len(found):
-        raise InputError(f"{path}: damaged; prepare the data again")
+    found = read_array(path, kind, lambda shape: len(shape) == 2 and shape[0] > 0, mode=mode)
     if found.shape[1] != width:
         raise InputError(f"{path}: rows of {found.shape[1]} numbers, but {OPTIONS} says {width}")
     return found

@@ -23,6 +23,7 @@ from fairseq_struct.data.prepared.vocabulary.dictionary_file import (
 )
 from fairseq_struct.data.readers.transformation_lists import ListOptions, word_spans
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.arrays import read_array
 from fairseq_struct.files.text_files import read_text
 
 FAIRSEQ_SYMBOLS = 4
@@ -134,15 +135,10 @@ def read_part(data: str | Path, name: str) -> ListedPart:
 
 
 def _read(path: Path, row: tuple[int, ...]) -> np.ndarray:
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; prepare the data again")
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError):
-        found = np.zeros(())
-    if not found.ndim or found.dtype != np.int32 or found.shape[1:] != row or not len(found):
-        raise InputError(f"{path}: damaged; prepare the data again")
-    return found
+    def fits(shape: tuple[int, ...]) -> bool:
+        return bool(shape) and shape[0] > 0 and shape[1:] == row
+
+    return read_array(path, np.int32, fits)
 
 
 def _check(sizes: np.ndarray, words: np.ndarray, steps: np.ndarray, known: int, categories: int):

@@ -11,22 +11,24 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from fairseq_struct.data.prepared.manifest import digest
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
-from fairseq_struct.data.readers.sentence_pairs import (
+from fairseq_struct.data.prepared.vocabulary.dictionary_file import check_dictionary
+from fairseq_struct.data.readers.scored_pairs import (
     BENCHMARK,
     SICK,
     YEARS,
     Pair,
+    as_language_model_words,
     read_benchmark,
     read_sick,
     read_year,
-    share_of_known_words,
     write_pairs,
 )
+from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_lines
 
 DICTIONARY = "dict.txt"
@@ -69,6 +71,25 @@ def write_similarity_folder(
         },
     }
     return write_prepared_folder(out, identity, fill, overwrite=overwrite, say=say)
+
+
+def share_of_known_words(dictionary: Path, pairs: Iterable[Pair]) -> float:
+    """Share of the words of sentence pairs that are in a model's dictionary, 0 to 100.
+
+    Args:
+        dictionary: ``dict.txt``, a word and its count per line.
+        pairs: sentence pairs.
+
+    Raises:
+        InputError: as for :func:`.check_dictionary`, or the file has none of the words.
+    """
+    known = check_dictionary(dictionary)
+    sentences = (sentence for pair in pairs for sentence in (pair.first, pair.second))
+    words = [word for sentence in sentences for word in as_language_model_words(sentence)]
+    found = sum(word in known for word in words)
+    if not found:
+        raise InputError(f"{dictionary}: contains no word of these sentences")
+    return 100 * found / len(words)
 
 
 def _read(sts: Path) -> tuple[dict[str, list[Pair]], dict[str, dict[str, int]]]:

@@ -37,15 +37,13 @@ from fairseq_struct.data.prepared.streams.progress import Progress
 from fairseq_struct.data.prepared.streams.sentence_pairs import (
     Chunk,
     PairSegmenter,
-    TextOptions,
     chunks_of,
     without_text,
 )
 from fairseq_struct.data.readers.aligned_files import AlignedFiles, TabbedPairs
-from fairseq_struct.data.readers.parallel_text import ParallelCorpus
+from fairseq_struct.data.readers.parallel_text import ParallelCorpus, TextOptions
 from fairseq_struct.errors import InputError
 
-__all__ = ["TextOptions", "describe_split", "write_translation_folder"]
 _PACKAGES = ("fairseq-fixed", "ve-fairseq", "sacremoses", "sentencepiece", "subword-nmt")
 
 

@@ -19,6 +19,36 @@ NORMALISATIONS = ("none", "unicode", "moses")
 TOKENISATIONS = ("none", "moses")
 
 
+@dataclass(frozen=True)
+class TextOptions:
+    """Options that determine how text becomes symbols.
+
+    Attributes:
+        normalise: one of ``NORMALISATIONS``.
+        tokenise: one of ``TOKENISATIONS``.
+        segment: one of ``subwords.SEGMENTATIONS``.
+        subwords: number of merges (bpe) or pieces (sentencepiece).
+        vocabulary_threshold: split pieces rarer than this in their language (bpe; 0 for never).
+        max_length: maximum number of symbols of a training sentence; None for no limit.
+        max_ratio: maximum number of symbols of one side per symbol of the other; None for no
+            limit.
+        joined_dictionary: make one dictionary for both languages.
+        learn_on: learn subwords on so many training pairs, drawn at random, if there are more.
+        seed: of that draw.
+    """
+
+    normalise: str = "unicode"
+    tokenise: str = "moses"
+    segment: str = "bpe"
+    subwords: int = 10000
+    vocabulary_threshold: int = 0
+    max_length: int | None = 100
+    max_ratio: float | None = 9.0
+    joined_dictionary: bool = True
+    learn_on: int = 1_000_000
+    seed: int = 1
+
+
 class Pairs(Protocol):
     """Pairs that can be counted, and read again and again."""
 

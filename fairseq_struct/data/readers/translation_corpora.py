@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import unescape
 
-from fairseq_struct.data.prepared.translation_folder import TextOptions
 from fairseq_struct.data.readers.aligned_files import read_split
 from fairseq_struct.data.readers.parallel_text import (
     Pair,
     ParallelCorpus,
+    TextOptions,
     normalise,
     reject_blank,
 )

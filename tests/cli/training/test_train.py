@@ -16,7 +16,7 @@ from fairseq_struct.cli.main import main
 from fairseq_struct.cli.training.running import Training, _ctrl_c_whatever_comes_of_it
 from fairseq_struct.cli.training.train import _arguments, divide
 from fairseq_struct.records.training_log import logged
-from fairseq_struct.records.training_progress import Progress, duration
+from fairseq_struct.records.training_progress import LoggedProgress, duration
 from fairseq_struct.user_dir import FOLDER
 
 TINY = ["--embed-dim=8", "--parser-size=8", "--layers=1", "--channel-size=4", "--valid-draws=1",
@@ -279,7 +279,7 @@ def test_data_may_be_named_behind_options(trees):
 
 
 def test_the_time_of_a_training_is_that_since_its_begin():
-    progress = Progress()
+    progress = LoggedProgress()
     for line in (
         'x | train_inner | {"epoch": 1, "num_updates": "10", "train_wall": "2", "wall": "30"}',
         'x | valid | {"epoch": 1, "valid_num_updates": "12"}',
@@ -292,7 +292,7 @@ def test_the_time_of_a_training_is_that_since_its_begin():
 
 
 def test_the_end_of_a_training_is_known_from_its_epochs():
-    progress = Progress(epochs=3, update=50, epoch_updates=200)
+    progress = LoggedProgress(epochs=3, update=50, epoch_updates=200)
     assert progress.total == 600
     progress.updates = 400
     assert progress.total == 400

@@ -10,7 +10,7 @@ import pytest
 
 from fairseq_struct.data.generators.propositional_logic import RELEASED, draw_pairs
 from fairseq_struct.data.readers.formulas.formula_trees import LOGICAL_OPERATORS, constituents
-from fairseq_struct.data.readers.formulas.propositional_logic import read_pairs
+from fairseq_struct.data.readers.formulas.propositional_logic import operators_of_longer, read_pairs
 from fairseq_struct.data.readers.formulas.truth_tables import (
     RELATIONS,
     VARIABLES,
@@ -49,6 +49,13 @@ def relation_by_rows(first, second):
 
 def operators(formula):
     return sum(word in LOGICAL_OPERATORS for word in formula.split())
+
+
+def test_operators_of_the_longer_formula_of_a_pair():
+    assert operators_of_longer(("a", "b")) == 0
+    assert operators_of_longer(("( a ( and ( not b ) ) )", "( not a )")) == 2
+    many = "( not " * 14 + "a" + " )" * 14
+    assert operators_of_longer(("a", many)) == 12  # as in the last file of the test set
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.prepared.language_folder import write_language_folder
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
 from fairseq_struct.data.prepared.similarity_folder import write_similarity_folder
-from fairseq_struct.data.prepared.translation_folder import TextOptions, write_translation_folder
+from fairseq_struct.data.prepared.translation_folder import write_translation_folder
 from fairseq_struct.data.prepared.treebank_folder import write_treebank_folder
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.labelled_text import Instance, LabelledCorpus
-from fairseq_struct.data.readers.parallel_text import ParallelCorpus
+from fairseq_struct.data.readers.parallel_text import ParallelCorpus, TextOptions
 from fairseq_struct.errors import InputError
 
 SPLITS = ("train", "valid", "test")

@@ -9,12 +9,13 @@ from fairseq.data import Dictionary
 
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.prepared.language_folder import write_language_folder
-from fairseq_struct.data.prepared.translation_folder import TextOptions, write_translation_folder
+from fairseq_struct.data.prepared.translation_folder import write_translation_folder
 from fairseq_struct.data.prepared.treebank_folder import as_text, write_treebank_folder
 from fairseq_struct.data.prepared.vocabulary.reserved_words import RESERVED, index_of
 from fairseq_struct.data.readers import labelled_text
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
 from fairseq_struct.data.readers.labelled_text import read_corpus
+from fairseq_struct.data.readers.parallel_text import TextOptions
 from fairseq_struct.data.readers.translation_corpora import read_plain
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.classifiers.classifier import Classifier

@@ -11,7 +11,6 @@ import pytest
 
 from fairseq_struct.data.prepared.streams.journal import Journal
 from fairseq_struct.data.prepared.streams.learning import learn_segmenter
-from fairseq_struct.data.prepared.streams.sentence_pairs import TextOptions
 from fairseq_struct.data.prepared.vocabulary import subwords
 from fairseq_struct.data.prepared.vocabulary.subwords import (
     SEGMENTATIONS,
@@ -19,7 +18,7 @@ from fairseq_struct.data.prepared.vocabulary.subwords import (
     SentencePiece,
     segmenter_options,
 )
-from fairseq_struct.data.readers.parallel_text import ParallelCorpus
+from fairseq_struct.data.readers.parallel_text import ParallelCorpus, TextOptions
 from fairseq_struct.errors import InputError
 
 SIZES = {"none": 0, "bpe": 60, "sentencepiece-bpe": 90, "sentencepiece-unigram": 50}

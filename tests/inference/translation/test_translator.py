@@ -12,8 +12,8 @@ from fairseq_commands import USER_DIR, run, train, warm_python
 from stored_models import STORED
 
 from fairseq_struct import load
-from fairseq_struct.data.prepared.translation_folder import TextOptions, write_translation_folder
-from fairseq_struct.data.readers.parallel_text import ParallelCorpus
+from fairseq_struct.data.prepared.translation_folder import write_translation_folder
+from fairseq_struct.data.readers.parallel_text import ParallelCorpus, TextOptions
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.results.translation import Translation
 from fairseq_struct.inference.translation.sampling import SampledSearch

@@ -10,7 +10,6 @@ from fairseq_struct.data.prepared.streams.journal import Journal
 from fairseq_struct.data.prepared.streams.sentence_pairs import (
     PieceCounter,
     SideReader,
-    TextOptions,
     WordCounter,
     chunks_of,
     sample_of,
@@ -23,7 +22,7 @@ from fairseq_struct.data.prepared.vocabulary.subwords import (
     SentencePiece,
     WholeWords,
 )
-from fairseq_struct.data.readers.parallel_text import ParallelCorpus
+from fairseq_struct.data.readers.parallel_text import ParallelCorpus, TextOptions
 
 _KINDS = {"none": WholeWords, "bpe": BytePairEncoding}  # the others are sentencepiece's
 

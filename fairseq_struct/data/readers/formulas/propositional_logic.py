@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from fairseq_struct.data.readers.formulas.formula_trees import LOGICAL_OPERATORS
 from fairseq_struct.data.readers.formulas.truth_tables import relation
 from fairseq_struct.data.readers.labelled_text import Instance
 from fairseq_struct.errors import InputError
@@ -19,6 +20,19 @@ SPLITS: dict[str, re.Pattern] = {
     "b": re.compile(r"\( and \( not "),
     "c": re.compile(r"\( (and|or) \( not "),
 }
+
+# The last file of the released test set has formulas with so many operators, or more.
+MOST_OPERATORS = 12
+
+
+def operators_of_longer(sentences: Sequence[str]) -> int:
+    """Operators of the longer formula of a pair; more than ``MOST_OPERATORS`` count as these.
+
+    Args:
+        sentences: the two formulas.
+    """
+    counts = (sum(word in LOGICAL_OPERATORS for word in side.split()) for side in sentences)
+    return min(max(counts), MOST_OPERATORS)
 
 
 def held_by_split(split: str) -> Callable[[Instance], bool]:

@@ -4,8 +4,8 @@ import pytest
 
 from fairseq_struct.data.prepared.streams import sentence_pairs
 from fairseq_struct.data.prepared.streams.sentence_pairs import sample_of
-from fairseq_struct.data.prepared.translation_folder import TextOptions, write_translation_folder
-from fairseq_struct.data.readers.parallel_text import ParallelCorpus
+from fairseq_struct.data.prepared.translation_folder import write_translation_folder
+from fairseq_struct.data.readers.parallel_text import ParallelCorpus, TextOptions
 from fairseq_struct.errors import InputError
 
 LINES = ["The cat (a big one) sings, doesn't it?", "No. 5 sings.", "", "See the cats of No. Five",

@@ -13,8 +13,8 @@ from fairseq_struct.data.prepared import binarise, prepared_folder
 from fairseq_struct.data.prepared.language_folder import write_language_folder
 from fairseq_struct.data.prepared.streams import plain_text, sentence_pairs
 from fairseq_struct.data.prepared.streams.journal import Journal
-from fairseq_struct.data.prepared.translation_folder import TextOptions, write_translation_folder
-from fairseq_struct.data.readers.parallel_text import ParallelCorpus
+from fairseq_struct.data.prepared.translation_folder import write_translation_folder
+from fairseq_struct.data.readers.parallel_text import ParallelCorpus, TextOptions
 from fairseq_struct.errors import InputError
 
 SPLITS = ("train", "valid", "test")

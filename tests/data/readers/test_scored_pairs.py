@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from fairseq_struct.cli.main import main
-from fairseq_struct.data.readers.sentence_pairs import (
+from fairseq_struct.data.prepared.similarity_folder import share_of_known_words
+from fairseq_struct.data.readers.scored_pairs import (
     Pair,
     as_language_model_words,
     read_benchmark,
     read_pairs,
     read_sick,
     read_year,
-    share_of_known_words,
     write_pairs,
 )
 from fairseq_struct.errors import InputError

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from nltk.tokenize import TreebankWordTokenizer
 
-from fairseq_struct.data.prepared.vocabulary.dictionary_file import check_dictionary
 from fairseq_struct.data.readers.penn_treebank import normalised
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_lines
@@ -109,25 +108,6 @@ def as_language_model_words(sentence: str) -> list[str]:
     tokens = _tokenizer().tokenize(sentence)
     words = [token for token in tokens if any(map(str.isalnum, token))]
     return [normalised(word) for word in words or tokens]
-
-
-def share_of_known_words(dictionary: Path, pairs: Iterable[Pair]) -> float:
-    """Share of the words of sentence pairs that are in a model's dictionary, 0 to 100.
-
-    Args:
-        dictionary: ``dict.txt``, a word and its count per line.
-        pairs: sentence pairs.
-
-    Raises:
-        InputError: as for :func:`.check_dictionary`, or the file has none of the words.
-    """
-    known = check_dictionary(dictionary)
-    sentences = (sentence for pair in pairs for sentence in (pair.first, pair.second))
-    words = [word for sentence in sentences for word in as_language_model_words(sentence)]
-    found = sum(word in known for word in words)
-    if not found:
-        raise InputError(f"{dictionary}: contains no word of these sentences")
-    return 100 * found / len(words)
 
 
 def read_pairs(path: str | Path) -> list[Pair]:
