@@ -235,6 +235,7 @@ class ONLSTM(nn.Module):
             if not fits or lengths.min() < 0 or lengths.max() > steps:
                 raise ValueError(f"lengths must be {batch} integers between 0 and {steps}")
             inside = torch.arange(steps, device=given.device)[:, None] < lengths.to(given.device)
+            given = given.masked_fill(~inside[..., None], 0.0)  # weights' gradients would read it
         outputs, hidden, cells, distances = [], [], [], []
         for number, (cell, start) in enumerate(zip(self.cells, starts, strict=True)):
             if number:

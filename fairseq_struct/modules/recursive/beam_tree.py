@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from fairseq_struct.modules.masks import within
 from fairseq_struct.modules.recursive.beam_states import (
     Choice,
     States,
@@ -104,6 +105,8 @@ class BeamTree(nn.Module):
             words: (batch, n, size) word vectors.
             lengths: (batch,) words of each, at least 1.
         """
+        # Gradients of the cell's weights would read what is beyond a sentence's end.
+        words = words.masked_fill(~within(lengths, words.size(1))[..., None], 0.0)
         order = lengths.argsort(descending=True, stable=True)
         sizes = lengths[order].tolist()
         start = self._start(words[order, : sizes[0]])
