@@ -6,7 +6,7 @@ from operator import index
 import torch
 from torch import Tensor
 
-from fairseq_struct.errors import NotFiniteScores
+from fairseq_struct.errors import NotFiniteScores, NoTree
 
 BACKENDS = ("auto", "compiled", "torch")
 
@@ -156,8 +156,7 @@ def refuse_sentences_without_tree(sums: Tensor):
         sums: (batch,).
 
     Raises:
-        ValueError: names the first such sentence.
+        NoTree: names the first such sentence; a ``ValueError``.
     """
     if (without := sums.detach() == -torch.inf).any():
-        b = int(without.nonzero()[0])
-        raise ValueError(f"the arcs that sentence {b} allows (score above -inf) form no tree")
+        raise NoTree(int(without.nonzero()[0]))
