@@ -6,7 +6,7 @@ from operator import index
 import torch
 from torch import Tensor
 
-from fairseq_struct.errors import NotFiniteScores, NoTree
+from fairseq_struct.errors import InputError, NotFiniteScores, NoTree
 
 BACKENDS = ("auto", "compiled", "torch")
 
@@ -63,6 +63,19 @@ def whole_number(name: str, value: int, least: int) -> int:
     if number < least:
         raise ValueError(f"{name} must be {least} or more, not {number}")
     return number
+
+
+def refuse_fractions(**numbers: int):
+    """Raise an error for the first of the numbers, given by name, that is not an integer.
+
+    Raises:
+        InputError: names the number.
+    """
+    for name, number in numbers.items():
+        try:
+            index(number)
+        except TypeError:
+            raise InputError(f"{name} must be an integer, not {number!r}") from None
 
 
 def above_zero(name: str, value: float) -> float:

@@ -87,7 +87,7 @@ class DistanceParser(nn.Module):
         dropout: dropout of the vectors.
 
     Raises:
-        ValueError: ``width`` is even.
+        ValueError: ``width`` is even or below 1, or ``layers`` below 0.
     """
 
     def __init__(
@@ -95,8 +95,11 @@ class DistanceParser(nn.Module):
         dropout: float = 0.0,
     ):  # fmt: skip
         super().__init__()
-        if width % 2 == 0:
-            raise ValueError(f"the window of a convolution must be odd, not {width}")
+        if width < 1 or width % 2 == 0:
+            what = "odd" if width > 0 else "odd and above 0"
+            raise ValueError(f"the window of a convolution must be {what}, not {width}")
+        if layers < 0:
+            raise ValueError(f"there must be 0 convolutions or more, not {layers}")
         self.embedding = embedding
         self.dropout = nn.Dropout(dropout)
         self.convolutions = nn.ModuleList(
@@ -145,7 +148,7 @@ class DependencyAttention(nn.Module):
         attention_dropout: float = 0.0,
     ):  # fmt: skip
         super().__init__()
-        if size % heads:
+        if heads < 1 or size % heads:
             raise ValueError(f"the number of heads must divide the size {size}, not {heads}")
         self.heads = heads
         self.project = nn.Linear(size, 3 * size)

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_struct.modules.recurrent_mechanisms.units import UnitLinear, UnitLSTM
+from fairseq_struct.structure.checks import refuse_fractions
 from fairseq_struct.structure.precision import at_least_float32
 
 INPUT_WEIGHTS = ("sigmoid", "softmax")
@@ -80,7 +81,8 @@ class RecurrentMechanisms(nn.Module):
         input_weights: f, ``sigmoid`` (the thesis) or ``softmax`` (Goyal et al.).
 
     Raises:
-        ValueError: a size below 1, ``top_k`` not from 1 to ``units``, or unknown input weights.
+        ValueError: a number that is no integer, a size below 1, ``top_k`` not from 1 to ``units``,
+            or unknown input weights.
     """
 
     def __init__(
@@ -88,6 +90,9 @@ class RecurrentMechanisms(nn.Module):
         input_weights: str = "sigmoid",
     ):  # fmt: skip
         super().__init__()
+        refuse_fractions(
+            units=units, top_k=top_k, size=size, hidden_size=hidden_size, key_size=key_size
+        )
         if min(units, size, hidden_size, key_size) < 1:
             raise ValueError("units and sizes must be 1 or more")
         if not 1 <= top_k <= units:
