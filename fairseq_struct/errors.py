@@ -44,6 +44,21 @@ class NotFiniteScores(ValueError):
     """Scores that are NaN or +inf, for structured inference."""
 
 
+class NoTree(ValueError):
+    """Scores of arcs of which a sentence can have no tree.
+
+    Args:
+        sentence: its number.
+    """
+
+    def __init__(self, sentence: int):
+        super().__init__(sentence)
+        self.sentence = sentence
+
+    def __str__(self) -> str:
+        return f"the arcs that sentence {self.sentence} allows (score above -inf) form no tree"
+
+
 class DamagedCheckpoint(InputError):
     """A file that is not a checkpoint, or is truncated; it requests no unsafe class or function."""
 

@@ -145,8 +145,10 @@ class CraftWorlds:
             False.
 
         Raises:
-            ValueError: a number that is none of an action.
+            ValueError: a number that is none of an action, or not an integer.
         """
+        if np.asarray(actions).dtype.kind not in "iu":
+            raise ValueError(f"actions must be integers, not {actions!r}")
         actions = np.ascontiguousarray(actions, np.int64)
         active = self._all if active is None else np.ascontiguousarray(active, bool)
         if actions.shape != (self.count,) or active.shape != (self.count,):

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import index
 
 
 @dataclass
@@ -39,11 +40,15 @@ class AttachmentScores:
         """Add a sentence.
 
         Args:
-            predicted, gold: heads, 1-based and 0 for the root. Predicted ones need not be a tree.
+            predicted, gold: heads, 1-based and 0 for the root, as lists, tensors or arrays.
+                Predicted ones need not be a tree.
 
         Raises:
+            TypeError: a head is not an integer.
             ValueError: the lengths differ, or a head is outside the sentence.
         """
+        # Elements of tensors would be keys by their identity.
+        predicted, gold = ([index(head) for head in heads] for heads in (predicted, gold))
         n = len(gold)
         if len(predicted) != n:
             raise ValueError(f"{len(predicted)} predicted heads for {n} gold ones")
@@ -57,7 +62,7 @@ class AttachmentScores:
         self.pairs += len(theirs)
         self.joined += len(theirs & _pairs(predicted))
         self.sentences += 1
-        self.exact += list(predicted) == list(gold)
+        self.exact += predicted == gold
         theirs, ours = _modifiers(gold), _modifiers(predicted)
         self.with_modifiers += len(theirs)
         self.lists += sum(ours.get(word) == own for word, own in theirs.items())

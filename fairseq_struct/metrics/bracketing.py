@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import index
 
 from torch import Tensor
 
@@ -70,7 +71,7 @@ class BracketingScores:
         """Add a sentence, and return its F1 from 0 to 100.
 
         Args:
-            predicted, gold: spans (start, end) of the constituents.
+            predicted, gold: spans (start, end) of the constituents, also as rows of a tensor.
             length: number of words in the sentence.
             labelled: gold constituents with their labels, for the recall of each label.
 
@@ -87,15 +88,16 @@ class BracketingScores:
         total = precision + recall
         self.f1.append(200 * precision * recall / total if total else 0.0)
         for label, span in labelled:
-            if self._counted([span], length):
+            if own := self._counted([span], length):
                 self.labels[label] += 1
-                self.found[label] += span in ours
+                self.found[label] += own <= ours
         return self.f1[-1]
 
     @staticmethod
     def _counted(spans: Iterable[Span], length: int) -> set[Span]:
         result = set()
-        for start, end in spans:
+        for span in spans:
+            start, end = map(index, span)  # elements of tensors are equal by their identity only
             if not 0 <= start < end <= length:
                 raise ValueError(f"span ({start}, {end}) is not within {length} words")
             if 1 < end - start < length:

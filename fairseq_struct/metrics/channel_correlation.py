@@ -60,10 +60,13 @@ class ChannelCorrelation:
 
         Raises:
             KeyError: no arc is of one of the types.
+            ValueError: no arc was added.
         """
         for name in types:
             if name not in self._sums:
                 raise KeyError(name)
+        if not self.counts:
+            raise ValueError("no arc was added, so there are no correlations")
         total = sum(self.counts.values())
         mean = sum(self._sums.values()) / total
         spread = np.sqrt(np.maximum(self._squares / total - mean**2, 0.0))
@@ -75,4 +78,4 @@ class ChannelCorrelation:
             # A constant's spread is not exactly 0, because of rounding.
             varies = scale > 1e-7 * np.maximum(np.abs(mean), 1e-7)
             rows.append(np.where(varies, covariance / np.where(varies, scale, 1.0), 0.0))
-        return np.array(rows)
+        return np.array(rows).reshape(len(rows), len(spread))

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from operator import index
 
 from fairseq_struct.metrics.attachment import AttachmentScores
 
@@ -16,7 +17,7 @@ def direction_scores(
 
     Args:
         gold, predicted: heads of the trees, 1-based and 0 for the root; of gold trees with several
-            roots the first one counts, of predicted ones any.
+            roots the first one counts, of predicted ones any. Lists, tensors or arrays.
 
     Returns:
         ``direction``: of the arcs between words that are found, those whose head is right.
@@ -28,16 +29,19 @@ def direction_scores(
     """
     joined = right = roots = sentences = 0
     hung = AttachmentScores()
-    for theirs, ours in zip(gold, predicted, strict=True):
+    for trees in zip(gold, predicted, strict=True):
+        theirs, ours = ([index(head) for head in heads] for heads in trees)
         heads = {frozenset((m, h)): h for m, h in enumerate(ours, 1) if h}
         for m, h in enumerate(theirs, 1):
             found = heads.get(frozenset((m, h)))
             joined += found is not None
             right += found == h
+        if 0 not in theirs:
+            raise ValueError(f"no word of gold tree {sentences} is a root (head 0)")
         root = theirs.index(0) + 1
+        hung.add(hung_up(ours, root), theirs)
         sentences += 1
         roots += ours[root - 1] == 0
-        hung.add(hung_up(ours, root), theirs)
     return {
         "direction": 100 * right / max(joined, 1),
         "root": 100 * roots / max(sentences, 1),

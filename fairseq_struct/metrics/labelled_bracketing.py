@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import index
 
 from fairseq_struct.metrics.bracketing import f1_of_counts
 
@@ -56,7 +57,8 @@ class LabelledScores:
 
 def _counted(constituents: Iterable[tuple[str, Span]], length: int) -> Counter:
     found: Counter = Counter()
-    for label, (start, end) in constituents:
+    for label, span in constituents:
+        start, end = map(index, span)  # elements of tensors are equal by their identity only
         if not 0 <= start < end <= length:
             raise ValueError(f"span ({start}, {end}) is not within {length} words")
         if end - start > 1:

@@ -18,11 +18,12 @@ def rank_correlation(predicted: Sequence[float], gold: Sequence[float]) -> float
     score is NaN or infinite.
 
     Args:
-        predicted, gold: (n,) scores.
+        predicted, gold: (n,) scores, as lists, tensors or arrays.
 
     Raises:
         ValueError: the numbers of scores differ.
     """
+    predicted, gold = ([float(score) for score in scores] for scores in (predicted, gold))
     if len(predicted) != len(gold):
         raise ValueError(f"{len(predicted)} predicted scores for {len(gold)} gold ones")
     if not (np.isfinite(predicted).all() and np.isfinite(gold).all()):

@@ -4,6 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairseq_struct.structure.checks import is_integral
+
 
 def contingency_table(classes: Tensor, clusters: Tensor, count: int) -> Tensor:
     """How many instances of each true class went into each cluster.
@@ -11,16 +13,21 @@ def contingency_table(classes: Tensor, clusters: Tensor, count: int) -> Tensor:
     Tables of parts of a data set add up to the table of the whole data set.
 
     Args:
-        classes: (n,) true classes below ``count``.
-        clusters: (n,) predicted clusters below ``count``.
+        classes: (n,) true classes below ``count``, integers of any type.
+        clusters: (n,) predicted clusters below ``count``, likewise.
         count: number of classes, and of clusters.
 
     Returns:
         (count, count) integers, classes by clusters.
 
     Raises:
-        ValueError: a class or a cluster out of range.
+        ValueError: a class or a cluster out of range or not an integer, or different shapes.
     """
+    if classes.shape != clusters.shape:
+        raise ValueError(f"classes {tuple(classes.shape)}, but clusters {tuple(clusters.shape)}")
+    if not (is_integral(classes) and is_integral(clusters)):
+        raise ValueError(f"labels must be integers, not {classes.dtype} and {clusters.dtype}")
+    classes, clusters = classes.long(), clusters.long()  # bytes would be a mask
     for name, labels in (("class", classes), ("cluster", clusters)):
         # On an accelerator this check would wait for it; torch itself refuses such labels there.
         if labels.device.type == "cpu" and ((labels < 0) | (labels >= count)).any():

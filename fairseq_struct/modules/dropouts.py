@@ -7,6 +7,17 @@ from torch.nn.functional import dropout, embedding
 from fairseq_struct.modules.workers import own_generator
 
 
+def unit_dropout(p: float) -> nn.Dropout:
+    """Dropout of single units with probability ``p``.
+
+    Raises:
+        ValueError: ``p`` is not from 0 to 1. (torch takes NaN for a probability.)
+    """
+    if not 0 <= p <= 1:
+        raise ValueError(f"a dropout probability must be from 0 to 1, not {p}")
+    return nn.Dropout(p)
+
+
 class _Dropout(nn.Module):
     """Base of modules that drop with probability ``p`` in training.
 

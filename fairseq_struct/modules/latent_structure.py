@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.past_losses import PastLosses, unknown_loss
 from fairseq_struct.modules.workers import own_generator
+from fairseq_struct.structure.checks import refuse_fractions
 from fairseq_struct.structure.pullback import ALIASES, Latent, Loss, Structure, latent, reading
 
 
@@ -43,6 +44,7 @@ class LatentStructure(nn.Module):
         for name, value in numbers.items():
             if not 0 < value < float("inf"):
                 raise InputError(f"the {name} must be above 0 and finite, not {value}")
+        refuse_fractions(steps=steps)
         if steps < 1:
             raise InputError(f"the number of pullback steps must be 1 or more, not {steps}")
         if not 0 <= supervision_weight < float("inf"):

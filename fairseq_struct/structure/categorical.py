@@ -73,7 +73,7 @@ class Categorical:
     def sparsemap(self) -> Tensor:
         """sparsemax(scores), (batch, k): Euclidean projection (Martins, Astudillo, 2016).
 
-        Computed by the entmax library. Its gradient cannot be differentiated again.
+        Computed by the entmax library. Its gradient can be differentiated again.
         """
         most = MANY // 2 if self.scores.size(1) > MANY else None
         return self._as_given(sparsemax(self._exact, dim=1, k=most))
@@ -163,7 +163,7 @@ class Categorical:
         zeros = torch.zeros(
             *labels.shape, self.scores.size(1), dtype=self.scores.dtype, device=labels.device
         )
-        return zeros.scatter_(-1, labels.unsqueeze(-1), 1.0)
+        return zeros.scatter_(-1, labels.long().unsqueeze(-1), 1.0)
 
     def _check_labels(self, labels: Tensor):
         if not isinstance(labels, Tensor):
@@ -174,6 +174,7 @@ class Categorical:
                 f"labels must be integers of shape (..., {batch}), not {labels.dtype} of shape "
                 f"{tuple(labels.shape)}"
             )
+        labels = labels.long()  # small integers cannot be compared with large numbers
         wrong = (labels < 0) | (labels >= self.scores.size(1))
         if wrong.any():
             value = int(labels[wrong][0])

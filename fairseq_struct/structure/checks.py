@@ -6,7 +6,7 @@ from operator import index
 import torch
 from torch import Tensor
 
-from fairseq_struct.errors import NotFiniteScores
+from fairseq_struct.errors import InputError, NotFiniteScores, NoTree
 
 BACKENDS = ("auto", "compiled", "torch")
 
@@ -63,6 +63,19 @@ def whole_number(name: str, value: int, least: int) -> int:
     if number < least:
         raise ValueError(f"{name} must be {least} or more, not {number}")
     return number
+
+
+def refuse_fractions(**numbers: int):
+    """Raise an error for the first of the numbers, given by name, that is not an integer.
+
+    Raises:
+        InputError: names the number.
+    """
+    for name, number in numbers.items():
+        try:
+            index(number)
+        except TypeError:
+            raise InputError(f"{name} must be an integer, not {number!r}") from None
 
 
 def above_zero(name: str, value: float) -> float:
@@ -156,8 +169,7 @@ def refuse_sentences_without_tree(sums: Tensor):
         sums: (batch,).
 
     Raises:
-        ValueError: names the first such sentence.
+        NoTree: names the first such sentence; a ``ValueError``.
     """
     if (without := sums.detach() == -torch.inf).any():
-        b = int(without.nonzero()[0])
-        raise ValueError(f"the arcs that sentence {b} allows (score above -inf) form no tree")
+        raise NoTree(int(without.nonzero()[0]))

@@ -102,8 +102,11 @@ def reading(
 
     Args:
         scores, structure, method, temperature: as for :func:`latent`.
+
+    Raises:
+        ValueError: unknown method.
     """
-    method = ALIASES.get(method, method)
+    method = _own_name(method)
     if method == "gumbel_softmax":
         return structure(scores / temperature).marginals
     return getattr(structure(scores), method if method in RELAXED else "argmax")
@@ -183,7 +186,7 @@ def latent(
         TypeError: ``steps`` is not an integer, or the losses are not a tensor.
         ValueError: unknown method, a missing decoder loss, or a number out of range.
     """
-    method = ALIASES.get(method, method)
+    method = _own_name(method)
     _check(method, decoder_loss, step_size, steps, temperature, baseline, known)
     if not 0 <= supervision_weight < float("inf"):
         raise ValueError(f"supervision_weight must be 0 or more, not {supervision_weight}")
@@ -275,10 +278,16 @@ def _score_function(
     return reward * (log_prob - log_prob.detach())
 
 
-def _check(method, decoder_loss, step_size, steps, temperature, baseline, known):
-    if method not in METHODS:
+def _own_name(method: str) -> str:
+    """The method's own name."""
+    found = ALIASES.get(method, method)
+    if found not in METHODS:
         names = ", ".join((*METHODS, *ALIASES))
         raise ValueError(f"unknown method {method!r}; choose one of {names}")
+    return found
+
+
+def _check(method, decoder_loss, step_size, steps, temperature, baseline, known):
     check_steps(step_size, steps)
     above_zero("temperature", temperature)
     if decoder_loss is None and (needs_loss(method, steps) or known is not None):

@@ -37,6 +37,18 @@ def test_no_step_comes_before_an_episode():
     assert len(env.step(0)) == 5
 
 
+@pytest.mark.parametrize("action", [1.5, 1.0, "1", None, True])
+def test_actions_are_integers(action):
+    env, envs = CraftEnv(task="A"), CraftVectorEnv(2, task="A")
+    env.reset(seed=1)
+    envs.reset(seed=1)
+    before = env.worlds.steps
+    for ours, given in ((env, action), (envs, [action, action])):
+        with pytest.raises(ValueError, match="actions must be integers, not"):
+            ours.step(given)
+    assert env.worlds.steps == before
+
+
 @pytest.mark.filterwarnings("error")
 def test_both_are_made_by_name():
     single = gymnasium.make(NAME, task="DCA", size=8)

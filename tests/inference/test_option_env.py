@@ -259,6 +259,7 @@ def test_bad_input_is_refused(skills, player, tmp_path):
     with pytest.raises(ValueError, match="must be reset"):
         single.step(0)
     single.reset(seed=1), many.reset(seed=1)
-    for env, actions in ((single, 2), (single, -1), (many, [0, 2]), (many, [0])):
+    for env, actions in ((single, 2), (single, -1), (single, 0.0), (many, [0, 2]), (many, [0]),
+                         (many, [0.0, 0.5])):  # fmt: skip
         with pytest.raises(ValueError, match="options are numbers of"):
             env.step(actions)

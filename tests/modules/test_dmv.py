@@ -2,6 +2,7 @@
 
 import math
 import random
+from functools import partial
 
 import pytest
 import torch
@@ -189,6 +190,9 @@ def test_em_finds_the_grammar_that_drew_the_sentences():
         (lambda: random_dmv(3).parse([[0], []]), "sentence 1 has no tag"),
         (lambda: random_dmv(3).parse([]), "the number of sentences must be 1 or more"),
         (lambda: counts_of_trees([[0, 1]], [[0]], 3), "sentence 0 has 2 tags, but 1 heads"),
+        (lambda: counts_of_trees([[0]], [], 3), "1 sentences, but heads of 0"),
+        (lambda: counts_of_trees([[0], [0, 1]], [[0], [0, 5]], 3), "1 has a head out of range: he"),
+        (lambda: counts_of_trees([[0], [0, 1]], [[0], [2, 1]], 3), "heads of sentence 1 form no"),
         (lambda: harmonic_counts([[0]], 1, 0.0), "constant must be above 0"),
         (lambda: harmonic_counts([[0]], 1, over="arcs"), "over must be 'heads' or 'modifiers'"),
         (lambda: no_counts(0), "tags must be 1 or more"),
@@ -213,3 +217,7 @@ def test_a_sentence_that_the_model_excludes_is_named():
     model = from_counts(counts_of_trees([[0, 1]], [[2, 0]], 2))
     with pytest.raises(ValueError, match="sentence 0 allows"):
         model.parse([[1, 0]])
+    sentences = [[0, 1, 0], [0, 1], [1, 0]]  # those of two tags come first, in one batch
+    for find in (model.parse, model.log_likelihood, partial(expected_counts, model)):
+        with pytest.raises(ValueError, match=r"the arcs that sentence 2 allows .* form no tree"):
+            find(sentences)

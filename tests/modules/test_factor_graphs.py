@@ -271,6 +271,7 @@ def minimise(graph=None, observed="x", order="hy", **options):
         (lambda: minimise(supports={"a": None}), "supports: unknown variable"),
         (lambda: minimise(clamped={"h": None}), "h is clamped, but has no start"),
         (lambda: chain().energy({"x": torch.ones(1, 3)}), "needs a value of h, y"),
+        (lambda: chain().energy({}, updated=("q",)), "updated: unknown variable 'q'"),
         (lambda: chain().converge({"x": torch.ones(1, 3)}, "hy", 0.0), "tolerance"),
         (lambda: chain().field("z", {}), "unknown variable 'z'"),
     ],

@@ -35,6 +35,7 @@ def test_a_batch_that_cannot_be():
             StepsOfBatch(torch.zeros(rows, 5, 3), lengths)
     batch = StepsOfBatch(given(), LENGTHS.tolist())  # a list is as good
     assert batch.rows == [4, 3, 2, 2]
+    assert batch.sorted([0, 1, 2, 3]).tolist() == batch.sorted(torch.arange(4)).tolist()
     with pytest.raises(ValueError, match="3 values are given for a batch of 4 rows"):
         batch.sorted(LENGTHS[:3])
 

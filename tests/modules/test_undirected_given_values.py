@@ -4,9 +4,18 @@ import math
 
 import pytest
 import torch
+from torch import nn
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.modules.undirected import Bilinear, Contraction, FactorGraph, Variable
+from fairseq_struct.modules.undirected import (
+    Biaffine,
+    Bilinear,
+    Contraction,
+    Convolution,
+    FactorGraph,
+    Linear,
+    Variable,
+)
 from fairseq_struct.modules.undirected.factors import Factor
 from fairseq_struct.modules.undirected.passes import Passes
 from fairseq_struct.modules.undirected.regularisers import Identity
@@ -114,3 +123,38 @@ def test_indices_that_are_none(indices, weight, its_indices):
 def test_a_flattened_variable_has_as_many_numbers():
     with pytest.raises(ValueError, match=r"\(2, 3\) are not 7 numbers"):
         Bilinear("x", "y", 7, 2, shape=(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "factor", "message"),
+    [
+        ({"x": (4,), "y": (3,)}, Bilinear("x", "y", 5, 3), r"\(\.\.\., 5\), not \(4,\)"),
+        ({"x": (5,), "y": (4,)}, Bilinear("x", "y", 5, 3), r"\(\.\.\., 3\), not \(4,\)"),
+        ({"x": (4, 3)}, Bilinear("x", "y", 6, 3, shape=(2, 3)), r"\(\.\.\., 2, 3\), not \(4, 3\)"),
+        ({"x": (2,)}, Linear("x", "y", nn.Linear(3, 4, False), (3,)), r"\(3\), not \(2,\)"),
+        ({"y": (5, 4)}, Linear("x", "y", nn.Linear(3, 4, False), (3,)), r"\(4\), not \(5, 4\)"),
+        ({"x": (3, None), "y": (5, 4)}, Contraction("xy", "bij,bij"), r"\(3, 4\), not \(5, 4\)"),
+        ({"y": (4,)}, Contraction("xy", "bi,bj", torch.ones(2, 3), "ij"), r"\(3\), not \(4,\)"),
+        ({"y": (None, 3)}, Convolution("x", "y", 1, 2, 3, 5), r"\(2, 3, 3\), not \(None, 3\)"),
+        ({"x": (1, 4, 5)}, Convolution("x", "y", 1, 2, 3, 5), r"\(1, 5, 5\), not \(1, 4, 5\)"),
+        ({"x": (4, 5)}, Biaffine("x", "y", "z", 3), r"\(4, 4\), not \(4, 5\)"),
+        ({"z": (None, 2)}, Biaffine("x", "y", "z", 3), r"\(n, 3\), not \(None, 2\)"),
+        ({"r": (2,)}, Biaffine("x", "y", "z", 3, root="r"), r"\(3\), not \(2,\)"),
+    ],
+)
+def test_factors_and_the_shapes_of_their_variables(shapes, factor, message):
+    variables = {name: Variable("identity", shape=shapes.get(name)) for name in factor.names}
+    with pytest.raises(ValueError, match=f"factor f: variable . must have the shape {message}"):
+        FactorGraph(variables, {"f": factor})
+
+
+def test_shapes_that_fit():
+    for shapes, factor in (
+        ({"x": (None, 5), "y": (7, 3)}, Bilinear("x", "y", 5, 3)),
+        ({"x": (4, 2, 3), "y": (4, 3)}, Bilinear("x", "y", 6, 3, shape=(2, 3))),
+        ({"x": (3, None), "y": (None, 4)}, Contraction("xy", "bij,bij")),
+        ({"x": (2, 7, 7), "y": (3, 3, 3)}, Convolution("x", "y", 2, 3, 3, 7, stride=2)),
+        ({"x": (None, None), "y": (4, 3)}, Biaffine("x", "y", "z", 3)),
+    ):
+        variables = {name: Variable("identity", shape=shapes.get(name)) for name in factor.names}
+        FactorGraph(variables, {"f": factor})

@@ -70,7 +70,10 @@ def test_gradients():
         assert torch.autograd.gradgradcheck(
             lambda s, verb=verb: getattr(Categorical(s), verb), scores
         )
-    assert torch.autograd.gradcheck(lambda s: Categorical(s).sparsemap, scores)
+    many = torch.randn(1, 300, generator=torch.Generator().manual_seed(1)).double()
+    for given in (scores, many.requires_grad_()):
+        assert torch.autograd.gradcheck(lambda s: Categorical(s).sparsemap, given)
+        assert torch.autograd.gradgradcheck(lambda s: Categorical(s).sparsemap, given)
 
 
 def test_samples_and_perturbed_maxima_have_the_probabilities():
@@ -89,6 +92,15 @@ def test_observed_choices():
     choice = Categorical(SCORES).observe(torch.tensor([-1, 3, 0, -1]))
     torch.testing.assert_close(choice.log_partition[0], SCORES[0].logsumexp(0))
     torch.testing.assert_close(choice.log_partition[1:3], SCORES[[1, 2], [3, 0]])
+
+
+@pytest.mark.parametrize("kind", [torch.int8, torch.int16, torch.int32, torch.uint8])
+def test_labels_of_small_integers(kind):
+    choice, labels = Categorical(torch.randn(3, 300)), torch.tensor([7, 0, 1])
+    given = labels.to(kind)
+    assert torch.equal(choice.one_hot(given), choice.one_hot(labels))
+    assert torch.equal(choice.log_prob(given), choice.log_prob(labels))
+    assert torch.equal(choice.observe(given).labels, labels)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,13 @@ from tree_kinds import random_scores
 
 from fairseq_struct.structure.categorical import Categorical
 from fairseq_struct.structure.dependency import DependencyTrees
-from fairseq_struct.structure.pullback import METHODS, PULLED_BACK, latent, pulled_back_gradient
+from fairseq_struct.structure.pullback import (
+    METHODS,
+    PULLED_BACK,
+    latent,
+    pulled_back_gradient,
+    reading,
+)
 
 
 def test_padding_gets_no_gradient_and_batches_do_not_mix():
@@ -114,3 +120,8 @@ def test_steps_beyond_all_numbers_lose_their_instance_only(method):
     )
     (gradient,) = torch.autograd.grad(result.losses.sum(), scores)
     assert gradient[[0, 2]].isfinite().all() and not gradient[1].isfinite().all()
+
+
+def test_a_reading_by_an_unknown_method_is_refused():
+    with pytest.raises(ValueError, match="unknown method 'foo'; choose one of marginals"):
+        reading(torch.zeros(1, 2), Categorical, "foo")

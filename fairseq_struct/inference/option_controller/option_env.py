@@ -278,7 +278,8 @@ def _model_for(env, observations, actions, checkpoint, discount: float):
 
 
 def _check_options(numbers, space: gymnasium.Space):
-    if not space.contains(numbers if np.ndim(numbers) == 0 else np.asarray(numbers, np.int64)):
+    given = np.asarray(numbers)
+    if given.dtype.kind not in "iu" or not space.contains(given.astype(np.int64)):
         raise ValueError(f"options are numbers of {space}, not {numbers}")
 
 

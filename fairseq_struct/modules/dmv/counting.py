@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import index
 
 import torch
 from torch import Tensor
 
-from fairseq_struct.modules.dmv.model import DMV, batches, scores_of
+from fairseq_struct.modules.dmv.model import DMV, batches, scores_of, told_by_place
 from fairseq_struct.structure.checks import above_zero, whole_number
-from fairseq_struct.structure.dependency import arcs_of
+from fairseq_struct.structure.dependency import arcs_of, is_tree
 from fairseq_struct.structure.dependency.valence.counts import ValenceCounts, counts_of
 
 
@@ -29,8 +30,9 @@ def expected_counts(model: DMV, sentences: Sequence[Sequence[int]]) -> tuple[flo
     """
     leaves = DMV(*(table.detach().clone().requires_grad_() for table in model))
     total = 0.0
-    for _, tags in batches(sentences, model.tags):
-        value = leaves.trees(tags).log_partition.sum()
+    for places, tags in batches(sentences, model.tags):
+        with told_by_place(places):
+            value = leaves.trees(tags).log_partition.sum()
         value.backward()
         total += value.item()
     return total, _gradients(leaves)
@@ -49,15 +51,26 @@ def counts_of_trees(
         attach_valence: count attachments by valence, too.
 
     Raises:
-        ValueError: as for :meth:`.DMV.parse`; or heads of another length than their sentence.
+        TypeError: as for :meth:`.DMV.parse`, or a head that is no integer.
+        ValueError: as for :meth:`.DMV.parse`; or heads of another length than their sentence,
+            out of range, or in a cycle.
     """
+    if len(sentences) != len(heads):
+        raise ValueError(f"{len(sentences)} sentences, but heads of {len(heads)}")
+    heads = [list(map(index, own)) for own in heads]
     for place, (sentence, own) in enumerate(zip(sentences, heads, strict=True)):
-        if len(sentence) != len(own):
-            raise ValueError(f"sentence {place} has {len(sentence)} tags, but {len(own)} heads")
+        n = len(sentence)
+        if n != len(own):
+            raise ValueError(f"sentence {place} has {n} tags, but {len(own)} heads")
+        if any(not 0 <= head <= n for head in own):
+            raise ValueError(f"sentence {place} has a head out of range: heads are 0 to {n}")
 
     def of(places: list[int], given: Tensor) -> ValenceCounts:
-        own = torch.tensor([list(heads[place]) for place in places])
+        own = torch.tensor([heads[place] for place in places])
         lengths = torch.full((len(own),), own.size(1))
+        for place, tree in zip(places, is_tree(own, lengths).tolist(), strict=True):
+            if not tree:
+                raise ValueError(f"the heads of sentence {place} form no tree")
         return counts_of(arcs_of(own, lengths, torch.float64))
 
     return _by_tags(sentences, tags, attach_valence, of)

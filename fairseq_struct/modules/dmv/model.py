@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from operator import index
 
 import torch
 from torch import Tensor
 
+from fairseq_struct.errors import NoTree
 from fairseq_struct.structure.checks import whole_number
 from fairseq_struct.structure.dependency import ValenceTrees
 
@@ -64,16 +66,19 @@ class DMV:
         """
         found: list[list[int]] = [[] for _ in sentences]
         for places, tags in batches(sentences, self.tags):
-            heads = self.trees(tags).heads.tolist()
+            with told_by_place(places):
+                heads = self.trees(tags).heads.tolist()
             for place, own in zip(places, heads, strict=True):
                 found[place] = own
         return found
 
     def log_likelihood(self, sentences: Sequence[Sequence[int]]) -> float:
         """Log probability of all sentences, in nats; arguments as for :meth:`parse`."""
-        with torch.no_grad():
-            each = [self.trees(tags).log_partition for _, tags in batches(sentences, self.tags)]
-        return float(sum(own.sum() for own in each))
+        total = 0.0
+        for places, tags in batches(sentences, self.tags):
+            with torch.no_grad(), told_by_place(places):
+                total += float(self.trees(tags).log_partition.sum())
+        return total
 
 
 def scores_of(model: DMV, tags: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -88,6 +93,15 @@ def scores_of(model: DMV, tags: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     attach = model.attach.transpose(2, 3)  # the valence last
     attach = attach[tags[:, :, None], direction, tags[:, None, :]].expand(batch, n, n, 2)
     return attach, model.stop[tags], model.root[tags]
+
+
+@contextmanager
+def told_by_place(places: list[int]) -> Iterator[None]:
+    """A sentence of a batch that has no tree is named by its place among all sentences."""
+    try:
+        yield
+    except NoTree as error:
+        raise NoTree(places[error.sentence]) from None
 
 
 def batches(sentences: Sequence[Sequence[int]], tags: int) -> Iterator[tuple[list[int], Tensor]]:

@@ -4,6 +4,7 @@ from torch import Tensor
 
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.modules.latent_structure import LatentStructure
+from fairseq_struct.structure.checks import refuse_fractions
 from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.independent import Independent
 from fairseq_struct.structure.pullback import ALIASES, METHODS, Latent, Loss
@@ -49,6 +50,7 @@ class LatentTree(LatentStructure):
     ):
         if method not in METHODS and method not in ALIASES:
             raise InputError(unknown_name("latent method", method, METHODS))
+        refuse_fractions(sparsemap_steps=sparsemap_steps or 0)
         if sparsemap_steps is not None and sparsemap_steps < LEAST_STEPS:
             raise InputError(
                 f"the steps of SparseMAP must be {LEAST_STEPS} or more, not {sparsemap_steps}"

@@ -28,7 +28,7 @@ def dependency_distribution(distances: Tensor, heights: Tensor, lengths: Tensor)
 
     Args:
         distances: (batch, n) of the gap after each word; the last word's entry is not used.
-        heights: (batch, n).
+        heights: (batch, n). What either holds beyond a sentence's end does not matter.
         lengths: (batch,) words per sentence.
 
     Returns:
@@ -37,14 +37,16 @@ def dependency_distribution(distances: Tensor, heights: Tensor, lengths: Tensor)
     """
     precision = torch.promote_types(heights.dtype, torch.float32)
     # Sums over spans far below the highest word need double precision.
-    distances, heights = distances.double(), heights.double()
     n = heights.size(-1)
     places = torch.arange(n, device=heights.device)
     words = within(lengths, n)
-    last = places == (lengths[:, None] - 1)
+    stops = (places == (lengths[:, None] - 1)) | ~words
+    # Gradients would read NaN wherever it is.
+    distances = distances.double().masked_fill(stops, 0.0)
+    heights = heights.double().masked_fill(~words, 0.0)
     # alpha[i, g]: whether the gap after word g lies below word i; spans stop at sentence ends.
     alpha = torch.sigmoid(heights[:, :, None] - distances[:, None, :])
-    alpha = alpha.masked_fill((last | ~words)[:, None, :], 0.0)
+    alpha = alpha.masked_fill(stops[:, None, :], 0.0)
     row, column = places[:, None], places[None, :]
     # Products over the gaps l .. i - 1 for the left end l, and i .. r - 1 for the right end r.
     below = alpha.masked_fill(column >= row, 1.0)
@@ -59,6 +61,7 @@ def dependency_distribution(distances: Tensor, heights: Tensor, lengths: Tensor)
     # log of sum_{k=l}^r exp(height_k), for l <= r.
     inside = (row <= column) & words[:, None, :] & words[:, :, None]
     shifted = heights - heights.masked_fill(~words, -torch.inf).amax(1, keepdim=True)
+    shifted = shifted.masked_fill(~words, 0.0)  # exp of it may be infinite
     spread = shifted[:, None, :].masked_fill(~inside, -torch.inf).expand(-1, n, -1)
     totals = spread.clamp_min(LOWEST).logcumsumexp(-1)
     inverse = (-totals).exp().masked_fill(~inside, 0.0)
@@ -84,7 +87,7 @@ class DistanceParser(nn.Module):
         dropout: dropout of the vectors.
 
     Raises:
-        ValueError: ``width`` is even.
+        ValueError: ``width`` is even or below 1, or ``layers`` below 0.
     """
 
     def __init__(
@@ -92,8 +95,11 @@ class DistanceParser(nn.Module):
         dropout: float = 0.0,
     ):  # fmt: skip
         super().__init__()
-        if width % 2 == 0:
-            raise ValueError(f"the window of a convolution must be odd, not {width}")
+        if width < 1 or width % 2 == 0:
+            what = "odd" if width > 0 else "odd and above 0"
+            raise ValueError(f"the window of a convolution must be {what}, not {width}")
+        if layers < 0:
+            raise ValueError(f"there must be 0 convolutions or more, not {layers}")
         self.embedding = embedding
         self.dropout = nn.Dropout(dropout)
         self.convolutions = nn.ModuleList(
@@ -142,7 +148,7 @@ class DependencyAttention(nn.Module):
         attention_dropout: float = 0.0,
     ):  # fmt: skip
         super().__init__()
-        if size % heads:
+        if heads < 1 or size % heads:
             raise ValueError(f"the number of heads must divide the size {size}, not {heads}")
         self.heads = heads
         self.project = nn.Linear(size, 3 * size)

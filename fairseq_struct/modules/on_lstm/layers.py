@@ -3,14 +3,15 @@
 Source: Y. Shen, S. Tan, A. Sordoni, A. Courville, "Ordered Neurons" (2019), equations 1 to 15.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from fairseq_struct.modules.dropouts import DropConnect
+from fairseq_struct.modules.dropouts import DropConnect, unit_dropout
 from fairseq_struct.modules.on_lstm.whole_sequence import whole_sequence
+from fairseq_struct.structure.checks import refuse_fractions
 from fairseq_struct.structure.precision import at_least_float32
 
 State = tuple[Tensor, Tensor] | tuple[tuple[Tensor, ...], tuple[Tensor, ...]]
@@ -62,6 +63,9 @@ class ONLSTMCell(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int, chunk_size: int = 1, bias: bool = True):
         super().__init__()
+        refuse_fractions(
+            input_size=input_size, hidden_size=hidden_size, chunk_size=chunk_size
+        )
         if min(input_size, hidden_size, chunk_size) < 1:
             raise ValueError("input size, hidden size and chunk size must be 1 or more")
         if hidden_size % chunk_size:
@@ -160,23 +164,18 @@ class ONLSTM(nn.Module):
         fused: use :func:`.whole_sequence` where possible.
 
     Raises:
-        ValueError: a size is below 1, C does not divide a D, or a dropout is out of range.
+        ValueError: a size is below 1 or no integer, C does not divide a D, or a dropout is out of
+            range.
     """
 
     def __init__(
-        self,
-        input_size: int,
-        hidden_size: int | Sequence[int],
-        num_layers: int = 1,
-        chunk_size: int = 1,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        weight_dropout: float = 0.0,
-        between: nn.Module | None = None,
-        fused: bool = True,
-    ):
+        self, input_size: int, hidden_size: int | Sequence[int], num_layers: int = 1,
+        chunk_size: int = 1, batch_first: bool = False, dropout: float = 0.0,
+        weight_dropout: float = 0.0, between: nn.Module | None = None, fused: bool = True,
+    ):  # fmt: skip
         super().__init__()
-        self.equal = isinstance(hidden_size, int)
+        refuse_fractions(num_layers=num_layers)
+        self.equal = not isinstance(hidden_size, Iterable)
         sizes = [hidden_size] * num_layers if self.equal else list(hidden_size)
         if not self.equal and num_layers not in (1, len(sizes)):
             raise ValueError(f"{len(sizes)} layer sizes, but {num_layers} layers")
@@ -187,7 +186,7 @@ class ONLSTM(nn.Module):
             for given, size in zip([input_size, *sizes], sizes, strict=False)
         )
         self.batch_first = batch_first
-        self.between = nn.Dropout(dropout) if between is None else between
+        self.between = unit_dropout(dropout) if between is None else between
         self.drop_connect = DropConnect(weight_dropout)
         self.fused = fused
 
@@ -235,6 +234,7 @@ class ONLSTM(nn.Module):
             if not fits or lengths.min() < 0 or lengths.max() > steps:
                 raise ValueError(f"lengths must be {batch} integers between 0 and {steps}")
             inside = torch.arange(steps, device=given.device)[:, None] < lengths.to(given.device)
+            given = given.masked_fill(~inside[..., None], 0.0)  # weights' gradients would read it
         outputs, hidden, cells, distances = [], [], [], []
         for number, (cell, start) in enumerate(zip(self.cells, starts, strict=True)):
             if number:

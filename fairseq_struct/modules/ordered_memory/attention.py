@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_struct.errors import unknown_name
+from fairseq_struct.modules.dropouts import unit_dropout
 from fairseq_struct.structure.precision import at_least_float32
 
 ATTENTIONS = ("paper", "published")
@@ -45,7 +46,7 @@ class MaskedAttention(nn.Module):
             least_mask = PUBLISHED_LEAST_MASK if published else 0.0
         if not 0 <= least_mask < 1:
             raise ValueError(f"the least mask must be from 0 to below 1, not {least_mask}")
-        self.form, self.least_mask, self.dropout = form, least_mask, nn.Dropout(dropout)
+        self.form, self.least_mask, self.dropout = form, least_mask, unit_dropout(dropout)
         self.query = nn.Linear(size, size)
         self.key = nn.Linear(size, size, bias=published)
         self.query_norm = nn.LayerNorm(size) if published else nn.Identity()

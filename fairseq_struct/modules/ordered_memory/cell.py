@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from fairseq_struct.modules.dropouts import unit_dropout
+
 
 class GatedRecursiveCell(nn.Module):
     """Composes two vectors into one (Shen's thesis, section 3.5.2).
@@ -25,7 +27,7 @@ class GatedRecursiveCell(nn.Module):
         super().__init__()
         if size < 1:
             raise ValueError(f"the size of a cell must be 1 or more, not {size}")
-        self.size, self.dropout = size, nn.Dropout(dropout)
+        self.size, self.dropout = size, unit_dropout(dropout)
         self.hidden = nn.Linear(2 * size, 4 * size)
         self.gates = nn.Linear(4 * size, 4 * size)
         self.norm = nn.LayerNorm(size)

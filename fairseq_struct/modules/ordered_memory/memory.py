@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from fairseq_struct.modules.ordered_memory.attention import MaskedAttention
 from fairseq_struct.modules.ordered_memory.cell import GatedRecursiveCell
 from fairseq_struct.modules.ordered_memory.compose import CellProducts, ComposeSlots
+from fairseq_struct.structure.checks import refuse_fractions
 
 
 class Grid(NamedTuple):
@@ -88,7 +89,8 @@ class OrderedMemory(nn.Module):
         fused: use :class:`.ComposeSlots`, which has no gradients of second order.
 
     Raises:
-        ValueError: a size or the number of slots is below 1, or another number is out of range.
+        ValueError: a size or the number of slots is below 1 or no integer, or another number is out
+            of range.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class OrderedMemory(nn.Module):
         fused: bool = True,
     ):
         super().__init__()
+        refuse_fractions(input_size=input_size, size=size, slots=slots)
         if min(input_size, size, slots) < 1:
             raise ValueError("the sizes and the number of slots must be 1 or more")
         self.slots, self.fused = slots, fused
@@ -135,6 +138,7 @@ class OrderedMemory(nn.Module):
         """
         lengths = self._checked(inputs, lengths)
         slots = self.slots if slots is None else slots
+        refuse_fractions(slots=slots)
         if slots < 1:
             raise ValueError(f"the number of slots must be 1 or more, not {slots}")
         # From long to short, so that the sequences that have not ended are always the first ones.

@@ -37,12 +37,13 @@ class StepsOfBatch:
         self.given = packed.data
         self.rows: list[int] = packed.batch_sizes.tolist()
 
-    def sorted(self, values: Tensor) -> Tensor:
-        """Values (batch, ..) of rows, in the order of the rows here.
+    def sorted(self, values: Tensor | Sequence) -> Tensor:
+        """Values (batch, ..) of rows, a tensor or a list, in the order of the rows here.
 
         Raises:
             ValueError: the values are of more or fewer rows.
         """
+        values = torch.as_tensor(values, device=self.given.device)
         if len(values) != self.rows[0]:
             raise ValueError(f"{len(values)} values are given for a batch of {self.rows[0]} rows")
         return values.index_select(0, self._packed.sorted_indices)

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_struct.modules.recurrent_mechanisms.units import UnitLinear, UnitLSTM
+from fairseq_struct.structure.checks import refuse_fractions
 from fairseq_struct.structure.precision import at_least_float32
 
 INPUT_WEIGHTS = ("sigmoid", "softmax")
@@ -80,7 +81,8 @@ class RecurrentMechanisms(nn.Module):
         input_weights: f, ``sigmoid`` (the thesis) or ``softmax`` (Goyal et al.).
 
     Raises:
-        ValueError: a size below 1, ``top_k`` not from 1 to ``units``, or unknown input weights.
+        ValueError: a number that is no integer, a size below 1, ``top_k`` not from 1 to ``units``,
+            or unknown input weights.
     """
 
     def __init__(
@@ -88,6 +90,9 @@ class RecurrentMechanisms(nn.Module):
         input_weights: str = "sigmoid",
     ):  # fmt: skip
         super().__init__()
+        refuse_fractions(
+            units=units, top_k=top_k, size=size, hidden_size=hidden_size, key_size=key_size
+        )
         if min(units, size, hidden_size, key_size) < 1:
             raise ValueError("units and sizes must be 1 or more")
         if not 1 <= top_k <= units:
@@ -119,17 +124,34 @@ class RecurrentMechanisms(nn.Module):
 
         Args:
             inputs: (batch, T, n, size), or (batch, T, size) for one element in each step.
-            mask: (batch, T, n) true for elements; None if all are. A step without elements leaves
-                only the null vector to read.
+            mask: booleans shaped as inputs without their last dimension, true for elements; None if
+                all are. A step without elements leaves only the null vector to read. What inputs
+                hold elsewhere does not matter, NaN neither.
             states: before the first step; zeros if not given.
 
         Returns:
             Hidden states (batch, T, units, hidden_size), and the states after the last step.
+
+        Raises:
+            ValueError: inputs or mask of another shape, no step, or a mask that is not of booleans.
         """
-        if inputs.dim() == 3:
-            inputs = inputs[:, :, None]
+        size = self.read.in_features
+        if inputs.dim() not in (3, 4) or inputs.size(-1) != size or not inputs.size(1):
+            raise ValueError(
+                f"inputs must be (batch, T, n, {size}) or (batch, T, {size}), of a step or more, "
+                f"not of the shape {tuple(inputs.shape)}"
+            )
         if mask is None:
-            mask = torch.ones(inputs.shape[:3], dtype=torch.bool, device=inputs.device)
+            mask = torch.ones(inputs.shape[:-1], dtype=torch.bool, device=inputs.device)
+        elif mask.shape != inputs.shape[:-1] or mask.dtype != torch.bool:
+            raise ValueError(
+                f"the mask must be booleans of the shape {tuple(inputs.shape[:-1])}, as the "
+                f"inputs, not {mask.dtype} of the shape {tuple(mask.shape)}"
+            )
+        else:
+            inputs = inputs.masked_fill(~mask[..., None], 0)  # a weight of 0 leaves NaN what it is
+        if inputs.dim() == 3:
+            inputs, mask = inputs[:, :, None], mask[:, :, None]
         states = self.begin(len(inputs)) if states is None else states
         found = []
         for projected, own in zip(self.read(inputs).unbind(1), mask.unbind(1), strict=True):

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from fairseq_struct.modules.masks import within
 from fairseq_struct.modules.recursive.beam_states import (
     Choice,
     States,
@@ -22,6 +23,7 @@ from fairseq_struct.modules.recursive.beam_states import (
 )
 from fairseq_struct.modules.recursive.cells import RecursiveCell
 from fairseq_struct.modules.workers import own_gumbel_noise
+from fairseq_struct.structure.checks import refuse_fractions, sentence_lengths
 from fairseq_struct.structure.precision import at_least_float32
 
 
@@ -77,13 +79,15 @@ class BeamTree(nn.Module):
         one_soft: mix all but the best states in training.
 
     Raises:
-        ValueError: the beam is below 1, or below 2 with OneSoft, or the noise is negative.
+        ValueError: the beam is no integer, below 1, or below 2 with OneSoft, or the noise is
+            negative.
     """
 
     def __init__(
         self, cell: RecursiveCell, beam: int = 5, noise: float = 1.0, one_soft: bool = False
     ):
         super().__init__()
+        refuse_fractions(beam=beam)
         if beam < 1:
             raise ValueError(f"the beam must have room for 1 tree or more, not {beam}")
         if not noise >= 0:
@@ -103,7 +107,15 @@ class BeamTree(nn.Module):
         Args:
             words: (batch, n, size) word vectors.
             lengths: (batch,) words of each, at least 1.
+
+        Raises:
+            ValueError: an empty batch, or a length out of range.
         """
+        if not len(words):
+            raise ValueError("the batch is empty; it needs 1 sentence or more")
+        lengths = sentence_lengths(lengths, words)
+        # Gradients of the cell's weights would read what is beyond a sentence's end.
+        words = words.masked_fill(~within(lengths, words.size(1))[..., None], 0.0)
         order = lengths.argsort(descending=True, stable=True)
         sizes = lengths[order].tolist()
         start = self._start(words[order, : sizes[0]])

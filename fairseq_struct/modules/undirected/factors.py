@@ -14,13 +14,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fairseq_struct.modules.undirected.regularisers import total
-from fairseq_struct.modules.undirected.variables import Variable
+from fairseq_struct.modules.undirected.variables import Variable, refuse_other_shapes
 
 Values = Mapping[str, Tensor]
 
 
 class Factor(nn.Module, ABC):
     """An energy that is linear in each of its variables; all are (batch, ...).
+
+    Subclasses may set ``shapes`` of variables, as :func:`.refuse_other_shapes` takes them.
 
     Args:
         names: the variables, at least two different ones.
@@ -29,14 +31,17 @@ class Factor(nn.Module, ABC):
         ValueError: fewer than two variables, or one twice.
     """
 
+    shapes: Mapping[str, Sequence] = {}
+
     def __init__(self, names: Sequence[str]):
         super().__init__()
         if len(set(names)) != len(names) or len(names) < 2:
             raise ValueError(f"a factor joins two or more different variables, not {list(names)}")
         self.names = tuple(names)
 
-    def check(self, key: str, variables: Mapping[str, Variable]) -> None:  # noqa: B027
+    def check(self, key: str, variables: Mapping[str, Variable]) -> None:
         """Raise a ValueError if factor ``key`` does not fit its variables."""
+        refuse_other_shapes(key, variables, self.shapes)
 
     @abstractmethod
     def message(self, name: str, values: Values) -> Tensor:
@@ -80,6 +85,7 @@ class Bilinear(Factor):
         self.shape = None if shape is None else tuple(shape)
         if self.shape is not None and math.prod(self.shape) != x_size:
             raise ValueError(f"factor of {x} and {y}: {self.shape} are not {x_size} numbers")
+        self.shapes = {x: (..., *(self.shape or (x_size,))), y: (..., y_size)}
         self.weight = nn.Parameter(nn.Linear(x_size, y_size, bias=False).weight.detach())
 
     def message(self, name: str, values: Values) -> Tensor:
@@ -117,10 +123,8 @@ class Contraction(Factor):
         super().__init__(names)
         parts = indices.replace(" ", "").split(",")
         if len(parts) != len(self.names) or len({part[:1] for part in parts}) != 1:
-            raise ValueError(
-                f"{indices!r} must have indices for each of {', '.join(self.names)}, with the "
-                "batch first"
-            )
+            told = ", ".join(self.names)
+            raise ValueError(f"{indices!r} must have indices for each of {told}, the batch first")
         if (weight is None) != (not weight_indices):
             raise ValueError("a weight and its indices come together")
         for part in [*parts, weight_indices] if weight_indices else parts:
@@ -135,6 +139,9 @@ class Contraction(Factor):
         self.indices = dict(zip(self.names, parts, strict=True))
         self.weight = None if weight is None else nn.Parameter(weight.detach().clone())
         self.weight_indices = weight_indices
+        known = {} if weight is None else dict(zip(weight_indices, weight.shape, strict=True))
+        self.shapes = {name: [known.get(one, one) for one in part[1:]]
+                       for name, part in self.indices.items()}  # fmt: skip
 
     def message(self, name: str, values: Values) -> Tensor:
         """The contraction of all other variables."""
@@ -167,6 +174,9 @@ class Biaffine(Factor):
         if size < 1:
             raise ValueError(f"factor of {y}, {h} and {m}: its size must be 1 or more")
         self.root = root
+        self.shapes = {y: ("n", "n"), h: ("n", size), m: ("n", size)}
+        if root is not None:
+            self.shapes[root] = (size,)
         self.weight = nn.Parameter(torch.empty(size, size))
         nn.init.xavier_uniform_(self.weight)
 
@@ -255,16 +265,15 @@ class Convolution(Factor):
     ):  # fmt: skip
         super().__init__((x, h))
         if min(in_channels, out_channels, kernel, size, stride) < 1 or padding < 0:
-            raise ValueError(
-                f"factor of {x} and {h}: channels, sizes and stride must be 1 or more, and the "
-                "padding 0 or more"
-            )
+            least = "channels, sizes and stride must be 1 or more, and the padding 0 or more"
+            raise ValueError(f"factor of {x} and {h}: {least}")
         if kernel > size + 2 * padding:
             raise ValueError(f"factor of {x} and {h}: a kernel of {kernel} in images of {size}")
         layer = nn.Conv2d(in_channels, out_channels, kernel, bias=False)
         self.weight = nn.Parameter(layer.weight.detach())
         self.options = {"stride": stride, "padding": padding}
-        self.left_over = (size + 2 * padding - kernel) % stride
+        made, self.left_over = divmod(size + 2 * padding - kernel, stride)
+        self.shapes = {x: (in_channels, size, size), h: (out_channels, made + 1, made + 1)}
 
     def message(self, name: str, values: Values) -> Tensor:
         """C(x; W), or its adjoint, the transposed convolution of h."""

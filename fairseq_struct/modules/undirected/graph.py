@@ -84,6 +84,7 @@ class FactorGraph(nn.Module):
             ValueError: a variable without value, an unknown one, or a value of another shape.
         """
         self._known(values, "the assignment")
+        self._known(updated, "updated")
         missing = [name for name in self.variables if name not in values]
         if missing:
             raise ValueError(f"the energy needs a value of {', '.join(missing)}")

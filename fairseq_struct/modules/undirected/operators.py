@@ -62,6 +62,7 @@ class Linear(Factor):
         made = self.operator(first)
         if not isinstance(made, Tensor) or made.shape[:1] != first.shape[:1]:
             raise ValueError(f"factor of {x} and {y}: the operator must make (batch, ...)")
+        self.shapes = {x: self.shape, y: tuple(made.shape[1:])}
         second = draw(*made.shape)
         joined = self.operator(2 * first + other) - 2 * made - self.operator(other)
         scale = made.abs().max() + 1

@@ -18,13 +18,15 @@ from fairseq_struct.structure.precision import at_least_float32
 # Values this far outside of a domain count as inside: sums of float32 probabilities are not exact,
 # and those of lower precision are off by a few units in the last place.
 SLACK, UNITS = 1e-4, 4
+# Inside of every domain of numbers, where Psi and its gradient are finite.
+INNER = 0.5
 
 
 class Regulariser(ABC):
     """Psi, its conjugate, and the conjugate's gradient.
 
     Values are (batch, ...). A support, where given, is a boolean mask that broadcasts to them:
-    outside, values are 0 and add nothing to Psi and Psi*.
+    outside, values are 0 and add nothing to Psi and Psi*, whatever t is there, NaN too.
     """
 
     @abstractmethod
@@ -49,13 +51,15 @@ class Elementwise(Regulariser):
 
     def value(self, h: Tensor, support: Tensor | None = None) -> Tensor:
         """Psi(h), (batch,)."""
-        each = self._each(h)
-        return total(each if support is None else each.masked_fill(~support, 0.0))
+        if support is None:
+            return total(self._each(h))
+        return total(self._each(h.masked_fill(~support, INNER)).masked_fill(~support, 0.0))
 
     def gradient(self, t: Tensor, support: Tensor | None = None) -> Tensor:
         """grad Psi*(t), of the shape of t."""
-        h = self._activation(t)
-        return h if support is None else h.masked_fill(~support, 0.0)
+        if support is None:
+            return self._activation(t)
+        return self._activation(t.masked_fill(~support, 0.0)).masked_fill(~support, 0.0)
 
     @abstractmethod
     def _each(self, h: Tensor) -> Tensor:
@@ -97,7 +101,9 @@ class Sigmoid(Elementwise):
 
     def conjugate(self, t: Tensor, support: Tensor | None = None) -> Tensor:
         """Psi*(t) = sum of log(1 + exp(t)), (batch,)."""
-        return total(softplus(t) if support is None else softplus(t).masked_fill(~support, 0.0))
+        if support is None:
+            return total(softplus(t))
+        return total(softplus(t.masked_fill(~support, 0.0)).masked_fill(~support, 0.0))
 
 
 class Tanh(Elementwise):
@@ -111,6 +117,7 @@ class Tanh(Elementwise):
 
     def conjugate(self, t: Tensor, support: Tensor | None = None) -> Tensor:
         """Psi*(t) = sum of log(exp(t) + exp(-t)), (batch,)."""
+        t = t if support is None else t.masked_fill(~support, 0.0)
         each = softplus(2 * t) - t
         return total(each if support is None else each.masked_fill(~support, 0.0))
 
@@ -151,7 +158,8 @@ class Distributions(Regulariser):
         if support is None:
             return self._map(t)
         empty = ~support.any(-1, keepdim=True)
-        return self._map(t.masked_fill(~(support | empty), -torch.inf)).masked_fill(~support, 0.0)
+        t = t.masked_fill(~support, -torch.inf).masked_fill(empty, 0.0)
+        return self._map(t).masked_fill(~support, 0.0)
 
     def check(self, name: str, t: Tensor) -> None:
         """Raise a ValueError if a variable has no dimension beside the batch."""

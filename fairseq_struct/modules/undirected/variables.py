@@ -66,6 +66,36 @@ class Variable(nn.Module):
             )
 
 
+def refuse_other_shapes(
+    key: str, variables: Mapping[str, Variable], shapes: Mapping[str, Sequence]
+) -> None:
+    """Raise a ValueError if variables, where their shapes are known, do not fit a factor.
+
+    Args:
+        key: name of the factor.
+        variables: by name.
+        shapes: by name, the sizes without batch: numbers, or letters for sizes that are equal
+            wherever the letter occurs. After an Ellipsis they are the last ones.
+    """
+    found: dict[str, int] = {}
+    for name, sizes in shapes.items():
+        shape = variables[name].shape
+        if shape is None:
+            continue
+        wanted = [size for size in sizes if size is not ...]
+        last = shape[-len(wanted) :] if len(wanted) < len(sizes) else shape
+        fits = len(last) == len(wanted)
+        for number, (size, own) in enumerate(zip(wanted, last, strict=False)):
+            if own is not None:
+                wanted[number] = found.setdefault(size, own) if isinstance(size, str) else size
+                fits = fits and wanted[number] == own
+        if not fits:
+            told = ", ".join([*["..."] * (len(sizes) - len(wanted)), *map(str, wanted)])
+            raise ValueError(
+                f"factor {key}: variable {name} must have the shape ({told}), not {shape}"
+            )
+
+
 def _broadcasts(bias: Sequence[int], shape: Sequence[int | None]) -> bool:
     """Whether a bias fits; its sizes are those of the last dimensions, or 1."""
     last = list(shape)[-len(bias) :] if bias else []
