@@ -109,7 +109,8 @@ def run_plainly(work: Callable[[], int | None]) -> int:
 
     Returns:
         The exit status of the command; 2 after a printed error, 130 after Ctrl-C. If the reader of
-        the output has closed the pipe (``| head``), this is not an error: 0.
+        the output has closed the pipe (``| head``), this is not an error of a command whose work
+        is its output: 0.
 
     Raises:
         Exception: every error without such a message.

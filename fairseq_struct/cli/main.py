@@ -102,7 +102,8 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
 
 def _what_it_does(run: Callable) -> str:
     """The docstring of a verb's function up to its arguments, for ``--help``."""
-    return re.split(r"\n\n(?:Args|Returns|Raises):", inspect.getdoc(run))[0].replace("``", "")
+    text = inspect.getdoc(run) or ""  # python -OO leaves no docstrings
+    return re.split(r"\n\n(?:Args|Returns|Raises):", text)[0].replace("``", "")
 
 
 if __name__ == "__main__":

@@ -145,6 +145,14 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
         token = _replaceable.set(last if cfg.restore_file == LAST and not suffix else None)
         try:
             extra_state, epoch_itr = original(cfg, trainer, **passthrough)
+        except RuntimeError as error:
+            if "dataloader mismatch" not in str(error):
+                raise
+            raise InputError(
+                f"{cfg.restore_file}: it stopped in the middle of an epoch, which now has too few "
+                "batches (of another size, or for more processes); --reset-dataloader begins "
+                "the epoch again"
+            ) from error
         finally:
             _replaceable.reset(token)
         goes_on = extra_state is not None and not (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ from fairseq_struct.errors import InputError, suggestion
 from fairseq_struct.files.checkpoint_file import name_in
 from fairseq_struct.files.trained_data import data_of_training
 from fairseq_struct.files.without_memory import without_memory
+
+# Filters of warnings are those of all threads.
+_filters = threading.Lock()
 
 
 def place_of_data(cfg: Mapping, checkpoint: str | Path) -> Path | None:
@@ -65,7 +69,7 @@ def build_model(cfg: Mapping, task, state: dict, checkpoint: str | Path) -> nn.M
     most = 2 * len(state["model"]) + 100
     with _options_of(checkpoint), _at_most(most), without_memory():
         model = task.build_model(cfg["model"])
-    with warnings.catch_warnings():
+    with _filters, warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*copying from a non-meta parameter")
         _fill(model, cfg, state, checkpoint)
     model = task.build_model(cfg["model"])

@@ -191,3 +191,11 @@ def test_the_preset_is_the_published_setting(folder, tmp_path):
     lstm = sum(2 * 4 * 512 * (given + 512 + 2) for given in (512, 1024, 1024))
     parser = words * (512 + 50) + 50 * 512 + lstm + 2 * (1024 * 512 + 512)
     assert found == 8 * layer + parser + words * 512 + words + 2 * 512
+
+
+def test_an_epoch_that_has_too_few_batches_now_does_not_go_on(folder, tmp_path):
+    train(folder, tmp_path, "--max-update=3", "--batch-size=1")
+    with pytest.raises(InputError, match="in the middle of an epoch, .*--reset-dataloader"):
+        train(folder, tmp_path, "--max-update=6", "--batch-size=60", "--max-tokens=9999")
+    options = ["--batch-size=60", "--max-tokens=9999", "--reset-dataloader"]
+    assert "done training" in train(folder, tmp_path, "--max-update=4", *options)

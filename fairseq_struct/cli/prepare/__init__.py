@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
+from fairseq_struct.cli.shared.lasting_output import lasting_output
 from fairseq_struct.data.prepared.prepared_folder import known_manifest
 from fairseq_struct.errors import InputError
 
@@ -77,5 +78,6 @@ def run(args: argparse.Namespace) -> int:
     if ":" in str(own.out):  # fairseq would read it as several folders
         raise InputError(f"{own.out}: colons join folders to train on; name one without a colon")
     known_manifest(own.out, own.overwrite)  # refuses a folder before reading or drawing anything
-    preparer.run(own)
+    with lasting_output():
+        preparer.run(own)
     return 0

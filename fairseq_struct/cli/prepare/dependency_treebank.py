@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 
 from fairseq_struct.data.generators.synthetic_dependencies import generate_dependencies
 from fairseq_struct.data.prepared.binarise import SPLITS
@@ -70,10 +71,10 @@ def write(
     )
     for split, counts in manifest["splits"].items():
         print(f"{split}: {counts['sentences']} sentences, {counts['tokens']} words")
-    out = args.out
-    print(how_to_train(out, preset))
-    print(f"parse:    fairseq-struct parse CHECKPOINT < {out}/text/test.txt > PREDICTED")
-    print(f"evaluate: fairseq-struct evaluate {out}/trees/test.conllu PREDICTED")
+    text, gold = (quote(f"{args.out}/{name}") for name in ("text/test.txt", "trees/test.conllu"))
+    print(how_to_train(args.out, preset))
+    print(f"parse:    fairseq-struct parse CHECKPOINT < {text} > PREDICTED")
+    print(f"evaluate: fairseq-struct evaluate {gold} PREDICTED")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

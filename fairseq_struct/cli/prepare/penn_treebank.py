@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from shlex import quote
 
 from fairseq_struct.cli.prepare.plain_text import add_text_options, write_language_model
 from fairseq_struct.data.prepared.binarise import SPLITS
@@ -54,8 +55,9 @@ def prepare_trees(args: argparse.Namespace) -> None:
         overwrite=args.overwrite, say=say,
     )  # fmt: skip
     print(f"{manifest['sentences']} sentences, {manifest['words']} words")
-    print(f"parse:    fairseq-struct parse CHECKPOINT --format brackets < {args.out}/words.txt")
-    print(f"evaluate: fairseq-struct evaluate {args.out}/trees.txt PREDICTED")
+    words, trees = (quote(f"{args.out}/{name}") for name in ("words.txt", "trees.txt"))
+    print(f"parse:    fairseq-struct parse CHECKPOINT --format brackets < {words}")
+    print(f"evaluate: fairseq-struct evaluate {trees} PREDICTED")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
 import tempfile
@@ -9,8 +10,15 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from fairseq_struct.cli.shared.lasting_output import LastingOutput
+from fairseq_struct.errors import InputError
+
 # Seconds between two looks at a growing file.
 PAUSE = 0.2
+
+
+class InUse(InputError):
+    """Another process writes to the log."""
 
 
 class CapturedOutput:
@@ -20,13 +28,18 @@ class CapturedOutput:
     libraries and further processes write to them, too.
 
     Attributes:
-        out, errors: the screen, to write to.
+        out, errors: the screen, to write to; what cannot be shown there any more is lost.
     """
 
     def __enter__(self):
+        _open_closed_ones()
         _flush()
         self.kept = os.dup(1), os.dup(2)
-        self.out, self.errors = (os.fdopen(os.dup(one), "w") for one in self.kept)
+        self.out, self.errors = (
+            # A path may have characters that the screen has not.
+            LastingOutput(os.fdopen(os.dup(one), "w", errors="backslashreplace"))
+            for one in self.kept
+        )
         self._early = tempfile.TemporaryFile()
         self._to(self._early.fileno())
         return self
@@ -39,10 +52,20 @@ class CapturedOutput:
         for file in (self.out, self.errors, self._early):
             file.close()
 
-    def log_to(self, path: Path) -> None:
-        """Append what was written so far to a file, and everything from now on."""
+    def log_to(self, path: Path, alone: bool = False) -> None:
+        """Append what was written so far to a file, and everything from now on.
+
+        Args:
+            path: the file.
+            alone: keep it locked for as long as this process or one that it started writes to it.
+
+        Raises:
+            InUse: another process has locked it.
+        """
         _flush()
         with path.open("ab") as log:
+            if alone:
+                _lock(log, path)
             self._early.seek(0)
             log.write(self._early.read())
             log.flush()
@@ -73,6 +96,26 @@ def lines_as_written(path: Path, begin: int, ended: threading.Event) -> Iterator
             yield from (line.decode(errors="replace") for line in lines)
         if last_look:
             return
+
+
+def _lock(log, path: Path) -> None:
+    try:
+        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InUse(f"another training runs in {path.parent}") from None
+    except OSError:  # a file system without locks
+        return
+
+
+def _open_closed_ones() -> None:
+    """Give the process the standard streams that it was started without (``>&-``)."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_WRONLY)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            setattr(sys, name, os.fdopen(number, "w", closefd=False))
 
 
 def _flush() -> None:

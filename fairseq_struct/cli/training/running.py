@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fairseq_struct import presets
 from fairseq_struct.cli.training import kept_settings
-from fairseq_struct.cli.training.captured_output import CapturedOutput, lines_as_written
+from fairseq_struct.cli.training.captured_output import CapturedOutput, InUse, lines_as_written
 from fairseq_struct.errors import InputError, plain_message, suggestion
 from fairseq_struct.presets import Preset
 from fairseq_struct.records.training_progress import LoggedProgress, duration, show_progress
@@ -67,7 +67,8 @@ class Training:
             except KeyboardInterrupt:
                 status = INTERRUPTED
             except Exception as error:
-                if self.progress.update is None and plain_message(error) is not None:
+                begun = self.progress.update is not None or isinstance(error, InUse)
+                if not begun and plain_message(error) is not None:
                     _take_away([self.log, self.folder / kept_settings.FILE], new)
                 if isinstance(error, InputError):
                     raise
@@ -103,7 +104,7 @@ class Training:
         """Run fairseq-train, its output in the log."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            screen.log_to(self.log)
+            screen.log_to(self.log, alone=_is_first(self.arguments))
             if not self.goes_on and _is_first(self.arguments):
                 kept_settings.keep(self.folder, self.settings)
         except OSError as error:

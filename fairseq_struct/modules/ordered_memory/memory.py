@@ -175,7 +175,8 @@ class OrderedMemory(nn.Module):
                 f"{tuple(inputs.shape)}"
             )
         steps, batch, _ = inputs.shape
-        lengths = torch.full((batch,), steps) if lengths is None else torch.as_tensor(lengths).cpu()
+        lengths = [steps] * batch if lengths is None else lengths
+        lengths = torch.as_tensor(lengths, device="cpu")
         whole = not (lengths.is_floating_point() or lengths.dtype == torch.bool)
         if not (whole and lengths.shape == (batch,)) or lengths.min() < 1 or lengths.max() > steps:
             raise ValueError(f"lengths must be {batch} integers between 1 and {steps}")

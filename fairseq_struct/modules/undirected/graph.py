@@ -201,8 +201,8 @@ class FactorGraph(nn.Module):
         size = len(next(iter(descent.values.values())))
         device = next(iter(descent.values.values())).device
         left = torch.arange(size, device=device)
-        taken, moved = torch.zeros(size, dtype=torch.long, device=device), torch.zeros(size)
-        moved, found = moved.to(device), {}
+        taken, found = torch.zeros(size, dtype=torch.long, device=device), {}
+        moved = torch.zeros(size, device=device)
         for number in range(most_passes):
             before = dict(descent.values)
             with told_of_input(observed, start):

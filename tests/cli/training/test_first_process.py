@@ -1,7 +1,10 @@
 """Which of several processes speaks and writes the settings."""
 
+import fcntl
+
 import pytest
 
+from fairseq_struct.cli.training.captured_output import CapturedOutput, InUse
 from fairseq_struct.cli.training.running import _is_first
 
 
@@ -22,3 +25,16 @@ def test_the_first_process(options, environment, first, monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert _is_first(options) == first
+
+
+def test_another_training_in_the_same_folder_is_refused(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_text("theirs\n")
+    with log.open() as theirs, CapturedOutput() as screen:
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+        with pytest.raises(InUse, match=f"another training runs in {tmp_path}$"):
+            screen.log_to(log, alone=True)
+        screen.log_to(tmp_path / "other.log", alone=True)
+    assert log.read_text() == "theirs\n"
+    with CapturedOutput() as screen:  # as soon as it has ended
+        screen.log_to(log, alone=True)
