@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import sys
 import tempfile
@@ -41,6 +42,7 @@ class CapturedOutput:
             for one in self.kept
         )
         self._early = tempfile.TemporaryFile()
+        self._lock: int | None = None
         self._to(self._early.fileno())
         return self
 
@@ -51,13 +53,16 @@ class CapturedOutput:
             os.close(kept)
         for file in (self.out, self.errors, self._early):
             file.close()
+        if self._lock is not None:
+            _locks.discard(self._lock)
+            os.close(self._lock)
 
     def log_to(self, path: Path, alone: bool = False) -> None:
         """Append what was written so far to a file, and everything from now on.
 
         Args:
             path: the file.
-            alone: keep it locked for as long as this process or one that it started writes to it.
+            alone: keep it locked for as long as this process lives.
 
         Raises:
             InUse: another process has locked it.
@@ -65,7 +70,7 @@ class CapturedOutput:
         _flush()
         with path.open("ab") as log:
             if alone:
-                _lock(log, path)
+                self._lock = _locked(path)
             self._early.seek(0)
             log.write(self._early.read())
             log.flush()
@@ -98,13 +103,31 @@ def lines_as_written(path: Path, begin: int, ended: threading.Event) -> Iterator
             return
 
 
-def _lock(log, path: Path) -> None:
+# Open files that hold a lock. Forked children close them, as a lock lasts until all have: workers
+# that load data outlive a killed training by some seconds, in which it may be started again.
+_locks: set[int] = set()
+
+
+def _locked(path: Path) -> int:
+    """A descriptor of the file, which holds a lock on it if the file system has locks."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
+        os.close(descriptor)
         raise InUse(f"another training runs in {path.parent}") from None
-    except OSError:  # a file system without locks
-        return
+    except OSError as error:
+        logging.getLogger(__name__).info("%s is not locked: %s", path, error)
+    _locks.add(descriptor)
+    return descriptor
+
+
+def _leave_locks() -> None:
+    while _locks:
+        os.close(_locks.pop())
+
+
+os.register_at_fork(after_in_child=_leave_locks)
 
 
 def _open_closed_ones() -> None:

@@ -1,6 +1,7 @@
 """Which of several processes speaks and writes the settings."""
 
 import fcntl
+import os
 
 import pytest
 
@@ -38,3 +39,19 @@ def test_another_training_in_the_same_folder_is_refused(tmp_path):
     assert log.read_text() == "theirs\n"
     with CapturedOutput() as screen:  # as soon as it has ended
         screen.log_to(log, alone=True)
+
+
+def test_a_worker_that_outlives_a_training_keeps_no_lock(tmp_path):
+    log = tmp_path / "train.log"
+    reader, writer = os.pipe()
+    with CapturedOutput() as screen:
+        screen.log_to(log, alone=True)
+        worker = os.fork()
+        if not worker:
+            os.close(writer)
+            os.read(reader, 1)  # until the test has ended
+            os._exit(0)
+    with CapturedOutput() as screen:
+        screen.log_to(log, alone=True)
+    os.close(writer)
+    assert os.waitpid(worker, 0)[1] == 0
