@@ -43,15 +43,19 @@ def test_another_training_in_the_same_folder_is_refused(tmp_path):
 
 def test_a_worker_that_outlives_a_training_keeps_no_lock(tmp_path):
     log = tmp_path / "train.log"
-    reader, writer = os.pipe()
+    (begun, begins), (ended, ends) = os.pipe(), os.pipe()
     with CapturedOutput() as screen:
         screen.log_to(log, alone=True)
         worker = os.fork()
         if not worker:
-            os.close(writer)
-            os.read(reader, 1)  # until the test has ended
+            os.close(ends)
+            os.write(begins, b"1")
+            os.read(ended, 1)  # until the test has ended
             os._exit(0)
+        os.read(begun, 1)
     with CapturedOutput() as screen:
         screen.log_to(log, alone=True)
-    os.close(writer)
+    os.close(ends)
     assert os.waitpid(worker, 0)[1] == 0
+    for one in (begun, begins, ended):
+        os.close(one)
