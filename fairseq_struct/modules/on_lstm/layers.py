@@ -228,9 +228,8 @@ class ONLSTM(nn.Module):
         starts = self._starts(state, batch)
         inside = None
         if lengths is not None:
-            lengths = torch.as_tensor(
-                lengths, device=None if isinstance(lengths, Tensor) else given.device
-            )
+            if not isinstance(lengths, Tensor):
+                lengths = torch.tensor(lengths, device=given.device)
             whole = not (lengths.is_floating_point() or lengths.dtype == torch.bool)
             fits = whole and lengths.shape == (batch,)
             if not fits or lengths.min() < 0 or lengths.max() > steps:
