@@ -111,6 +111,7 @@ def raising(error):
         (InputError("no such thing"), "no such thing"),
         (PermissionError(errno.EACCES, "Permission denied", "/x/y"), "/x/y: Permission denied"),
         (FileNotFoundError(errno.ENOENT, "No such file", b"/x/y"), "/x/y: No such file"),
+        (FileNotFoundError(errno.ENOENT, "No such file"), "the current folder no longer exists"),
         (OSError(errno.ENOSPC, "No space left"), "cannot read or write: No space left"),
         (OSError(errno.EFBIG, "File too large"), "cannot read or write: File too large"),
         (MemoryError(), "not enough memory"),
