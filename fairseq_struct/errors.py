@@ -85,12 +85,20 @@ def plain_message(error: BaseException) -> str | None:
     if isinstance(error, OSError) and error.errno is not None:
         if error.filename is not None:
             return f"{os.fsdecode(error.filename)}: {error.strerror}"
-        if isinstance(error, FileNotFoundError):  # of os.getcwd
+        if isinstance(error, FileNotFoundError) and not _is_in_a_folder():
             return "the current folder no longer exists"
         return f"cannot read or write: {error.strerror}" if error.errno in OF_STREAMS else None
     if out_of_memory(error):
         return " ".join(f"not enough memory ({error})".replace("()", "").split())
     return None
+
+
+def _is_in_a_folder() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def out_of_memory(error: BaseException) -> bool:

@@ -84,7 +84,7 @@ def check_run(cfg: Any, program: str = "") -> None:
     Raises:
         InputError: neither ``--batch-size`` nor ``--max-tokens`` in training and validation, no
             ``--path`` where a trained model is needed, a seed out of range, or what
-            :func:`.run_numbers.check` and :func:`.best_checkpoint.check_direction` refuse.
+            :func:`.run_numbers.check` refuses.
     """
     trains = program not in _FOR_TRAINED_MODELS
     if not trains and cfg.common_eval.path is None:
@@ -96,8 +96,6 @@ def check_run(cfg: Any, program: str = "") -> None:
     if cfg.common.seed is not None and not 0 <= cfg.common.seed <= LARGEST_SEED:
         raise InputError(f"--seed must be 0 to {LARGEST_SEED}, not {cfg.common.seed}")
     run_numbers.check(cfg)
-    if trains and not cfg.dataset.disable_validation:
-        best_checkpoint.check_direction(cfg.checkpoint)
 
 
 def settle_bfloat16(cfg: Any) -> None:

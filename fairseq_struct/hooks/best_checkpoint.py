@@ -25,6 +25,7 @@ HIGHER = frozenset(
     )
 )  # fmt: skip
 _ENDINGS = re.compile(r"_(argmax|argmax_root|tolerance_1|tolerance_1_threshold|inner)$")
+EVERYWHERE = re.compile(r"(^|_)(loss|accuracy)$|^(bleu|ppl)$")
 # Statistics of the trainer, which nobody means.
 _OF_THE_TRAINER = frozenset(("bsz", "num_updates", "ups", "wpb", "wps"))
 
@@ -42,17 +43,19 @@ def is_higher_better(metric: str) -> bool | None:
     return False if name in LOWER or last == "loss" else None
 
 
-def check_direction(checkpoint) -> None:
+def check_direction(checkpoint, ours: bool = True) -> None:
     """Refuse to keep the worst checkpoint as the best.
 
     Args:
         checkpoint: fairseq's option group.
+        ours: whether the criterion is one of this package. Of others only the names that mean the
+            same everywhere are known.
 
     Raises:
         InputError: ``--maximize-best-checkpoint-metric`` is given for a loss, or not for a score.
     """
     metric, highest = checkpoint.best_checkpoint_metric, checkpoint.maximize_best_checkpoint_metric
-    higher = is_higher_better(metric)
+    higher = is_higher_better(metric) if ours or EVERYWHERE.search(metric) else None
     if higher is None or higher == highest:
         return
     if higher:
@@ -73,18 +76,19 @@ def watch(task: Any, criterion: Any, checkpoint) -> None:
         checkpoint: fairseq's option group.
 
     Raises:
-        InputError: the task says so (``check_metric(metric)``), a translation is not to be scored
-            by BLEU, or the name is not one of this package's but similar to one.
+        InputError: as for :func:`check_direction`; the task says so (``check_metric(metric)``), a
+            translation is not to be scored by BLEU, or the criterion is one of this package and
+            the name is only similar to one of its metrics.
     """
     metric = checkpoint.best_checkpoint_metric
+    ours = type(criterion).__module__.startswith("fairseq_struct.")
+    check_direction(checkpoint, ours)
     if metric == "bleu" and not getattr(getattr(task, "cfg", None), "eval_bleu", True):
         raise InputError(f"{OPTION} bleu needs --eval-bleu")
     if hasattr(task, "check_metric"):
         task.check_metric(metric)
     meant = suggestion(metric.lower(), HIGHER | LOWER)
-    ours = type(criterion).__module__.startswith("fairseq_struct.")
-    sure = ours or is_higher_better(metric.lower()) is not None
-    if is_higher_better(metric) is None and sure and meant:
+    if ours and is_higher_better(metric) is None and meant:
         raise InputError(f"{OPTION} {metric}: validation has no such value{meant}")
     before = getattr(task, "post_validate", None)
     found = False

@@ -19,14 +19,16 @@ from fairseq_struct.option_checks import option_name
 LEAST = {
     "common": {"log_interval": 1},
     "dataset": {
-        "batch_size": 1, "batch_size_valid": 1, "max_tokens": 1, "max_tokens_valid": 1,
-        "num_workers": 0, "validate_interval": 1, "validate_interval_updates": 0,
+        "batch_size": 0, "batch_size_valid": 0, "max_tokens": 0, "max_tokens_valid": 0,
+        "num_workers": 0, "validate_interval": 1,
     },
-    "optimization": {"clip_norm": 0, "max_epoch": 0, "max_update": 0, "update_freq": 1},
-    "checkpoint": {"save_interval": 1, "save_interval_updates": 0},
+    "optimization": {"max_epoch": 0, "max_update": 0, "update_freq": 1},
+    "checkpoint": {"save_interval": 1},
     "lr_scheduler": {"warmup_updates": 0},
     "optimizer": {"weight_decay": 0},
 }  # fmt: skip
+# Pairs of limits of a batch, one of which there has to be.
+SIZES = (("batch_size", "max_tokens"), ("batch_size_valid", "max_tokens_valid"))
 JSON_OPTIONS = ("eval_bleu_args", "eval_bleu_detok_args")
 
 
@@ -45,6 +47,11 @@ def check(cfg: Any) -> None:
             for value in _numbers(getattr(getattr(cfg, group, None), name, None)):
                 if not least <= value < math.inf:
                     raise InputError(f"{option_name(name)} must be {least} or more, not {value:g}")
+    for names in SIZES:
+        sizes = [getattr(getattr(cfg, "dataset", None), name, None) for name in names]
+        if not any(sizes) and 0 in sizes:  # 0 is no limit
+            name = option_name(names[sizes.index(0)])
+            raise InputError(f"{name} must be 1 or more, not 0, where nothing else limits batches")
     _check_rates(getattr(cfg, "optimization", None))
     _check_betas(getattr(getattr(cfg, "optimizer", None), "adam_betas", None))
     task = getattr(cfg, "task", None)
@@ -60,11 +67,16 @@ def _numbers(value: Any) -> list[float]:
 
 
 def _check_rates(optimization: Any) -> None:
-    """Refuse learning rates at which fairseq would stop before the first update."""
+    """Refuse a first learning rate at which fairseq would stop before the first update."""
     stop = getattr(optimization, "stop_min_lr", -1.0)
-    for rate in _numbers(getattr(optimization, "lr", None)):
-        if not stop < rate < math.inf:
+    rates = _numbers(getattr(optimization, "lr", None))
+    for number, rate in enumerate(rates):
+        if not math.isfinite(rate):
+            raise InputError(f"--lr must be finite, not {rate:g}")
+        if number == 0 and rate <= stop:
             raise InputError(f"--lr must be above --stop-min-lr, {stop:g}, not {rate:g}")
+    if math.isnan(getattr(optimization, "clip_norm", 0.0)):
+        raise InputError("--clip-norm must be a number, not nan")
 
 
 def _check_betas(betas: Any) -> None:

@@ -150,8 +150,8 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
                 raise
             raise InputError(
                 f"{cfg.restore_file}: it stopped in the middle of an epoch, which now has too few "
-                "batches (of another size, or for more processes); --reset-dataloader begins "
-                "the epoch again"
+                "batches (of another size, or for more processes); --reset-dataloader counts "
+                "epochs from 1 again, and keeps the weights and the optimizer"
             ) from error
         finally:
             _replaceable.reset(token)

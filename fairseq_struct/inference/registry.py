@@ -87,7 +87,8 @@ class Option:
             InputError: the value is too small, not a switch or a whole number where one is due, or
                 not one of the choices.
         """
-        if self.type is bool and not isinstance(value, bool):  # "no" would be taken for yes
+        # "no" would be taken for yes; numpy's booleans are some, too.
+        if self.type is bool and type(value).__name__ not in ("bool", "bool_"):
             raise InputError(f"{self.on_command_line} must be True or False, not {value!r}")
         if self.type is int and value is not self.default and not _is_whole(value):
             raise InputError(f"{self.on_command_line} must be a whole number, not {value!r}")

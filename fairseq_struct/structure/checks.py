@@ -92,22 +92,27 @@ def above_zero(name: str, value: float) -> float:
     return value
 
 
-def sentence_lengths(lengths: Tensor | None, scores: Tensor, what: str = "sentence") -> Tensor:
+def sentence_lengths(
+    lengths: Tensor | None, scores: Tensor, what: str = "sentence",
+    device: torch.device | str | None = None,
+) -> Tensor:  # fmt: skip
     """Lengths (batch,) of sentences with scores (batch, n, ...); n if not given.
 
     Args:
         lengths: integers, as a tensor or a list.
         scores: of all words, padding included.
         what: what a sentence is called in messages.
+        device: where they are checked and given; that of the scores by default.
 
     Raises:
         ValueError: wrong shape, not integers, or a length below 1 or above n.
     """
     batch, n = scores.shape[:2]
+    device = scores.device if device is None else device
     if lengths is None:
-        return torch.full((batch,), n, device=scores.device)
+        return torch.full((batch,), n, device=device)
     try:
-        lengths = torch.as_tensor(lengths, device=scores.device)
+        lengths = torch.as_tensor(lengths, device=device)
     except (RuntimeError, TypeError, ValueError):
         raise ValueError(f"lengths must be {batch} integers, not {lengths!r}") from None
     if lengths.shape != (batch,) or not is_integral(lengths):

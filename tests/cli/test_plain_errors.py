@@ -111,7 +111,6 @@ def raising(error):
         (InputError("no such thing"), "no such thing"),
         (PermissionError(errno.EACCES, "Permission denied", "/x/y"), "/x/y: Permission denied"),
         (FileNotFoundError(errno.ENOENT, "No such file", b"/x/y"), "/x/y: No such file"),
-        (FileNotFoundError(errno.ENOENT, "No such file"), "the current folder no longer exists"),
         (OSError(errno.ENOSPC, "No space left"), "cannot read or write: No space left"),
         (OSError(errno.EFBIG, "File too large"), "cannot read or write: File too large"),
         (MemoryError(), "not enough memory"),
@@ -121,6 +120,17 @@ def raising(error):
 def test_what_the_user_can_put_right_is_one_line(capsys, error, told):
     assert run_plainly(raising(error)) == 2
     assert capsys.readouterr().err == f"error: {told}\n"
+
+
+def test_a_current_folder_that_was_removed_is_one_line(tmp_path, monkeypatch, capsys):
+    error = FileNotFoundError(errno.ENOENT, "No such file")  # os.getcwd's, but others' as well
+    with pytest.raises(FileNotFoundError):
+        run_plainly(raising(error))
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert run_plainly(raising(error)) == 2
+    assert capsys.readouterr().err == "error: the current folder no longer exists\n"
 
 
 def test_too_large_a_tensor_is_one_line(capsys):

@@ -8,7 +8,12 @@ from small_masked_models import logged, train
 
 from fairseq_struct import presets
 from fairseq_struct.errors import InputError
-from fairseq_struct.hooks.best_checkpoint import check_direction, check_metric, is_higher_better
+from fairseq_struct.hooks.best_checkpoint import (
+    check_direction,
+    check_metric,
+    is_higher_better,
+    watch,
+)
 
 SWITCH = "--maximize-best-checkpoint-metric"
 TRANSLATION = ["--arch=transformer_tiny", "--max-tokens=200", "--max-update=1", "--no-save"]
@@ -57,15 +62,27 @@ def test_a_wrong_metric_is_refused_before_training(language_folder, tmp_path, op
     assert not list(tmp_path.iterdir())
 
 
+def test_names_of_other_criterions_are_theirs():
+    """Another criterion may log an energy that is to be high, or UAS in capitals."""
+    for metric in ("energy", "UAS"):
+        checkpoint = argparse.Namespace(
+            best_checkpoint_metric=metric, maximize_best_checkpoint_metric=True
+        )
+        task = argparse.Namespace()
+        watch(task, argparse.Namespace(), checkpoint)
+        task.post_validate(None, {metric: 1.0}, None)
+    checkpoint.best_checkpoint_metric = "nll_loss"  # means the same everywhere
+    with pytest.raises(InputError, match="nll_loss is better the lower it is"):
+        watch(task, argparse.Namespace(), checkpoint)
+
+
 def test_bleu_needs_to_be_computed(tmp_path):
     data = write_data_bin(tmp_path)
-    for metric, message in (("bleu", "bleu needs --eval-bleu"), ("BLEU", "did you mean 'bleu'")):
-        with pytest.raises(InputError, match=message):
-            run(
-                "train", data, *TRANSLATION, f"--best-checkpoint-metric={metric}", SWITCH,
-                "--optimizer=adam", "--source-lang=src", "--target-lang=tgt",
-                f"--user-dir={USER_DIR}",
-            )  # fmt: skip
+    with pytest.raises(InputError, match="bleu needs --eval-bleu"):
+        run(
+            "train", data, *TRANSLATION, "--best-checkpoint-metric=bleu", SWITCH,
+            "--optimizer=adam", "--source-lang=src", "--target-lang=tgt", f"--user-dir={USER_DIR}",
+        )  # fmt: skip
 
 
 def test_another_name_is_missed_after_the_first_validation(language_folder, tmp_path):

@@ -124,3 +124,15 @@ def test_bad_input_is_one_line_in_place_of_a_traceback(tmp_path):
     output, _ = process.communicate()
     assert process.returncode == 2 and "Traceback" not in output
     assert output.splitlines()[-1].startswith(f"error: {tmp_path}/none/dict.txt: no such file")
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [("optimization.max_updat=3", "max_updat"), ("optimization.max_update=abc", "abc")],
+)
+def test_an_override_that_does_not_fit_is_one_line(override, told):
+    process = start("fairseq-struct", "hydra-train", "task=structured_masked_lm", override)
+    output, _ = process.communicate()
+    last = output.splitlines()[-1]
+    assert process.returncode == 2 and "Traceback" not in output
+    assert last.startswith("error: ") and told in last

@@ -39,7 +39,7 @@ def test_numbers_have_a_least_value(group, name, least):
         changed = SimpleNamespace(task=None, **{group: SimpleNamespace(**{name: wrong})})
         with pytest.raises(InputError, match=f"^{option} must be {least} or more, not"):
             check(changed)
-    for right in (least, least + 1, [least, least + 1], None):
+    for right in (least or 1, least + 1, [least or 1, least + 1], None):  # 0: see fairseq's own
         check(SimpleNamespace(task=None, **{group: SimpleNamespace(**{name: right})}))
 
 
@@ -76,11 +76,30 @@ def test_programs_check_them(language_folder, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("rates", "right"), [([0.0], True), ([1, -0.5], True), ([1, -1], False)])
-def test_learning_rates_are_above_that_at_which_training_stops(rates, right):
+@pytest.mark.parametrize(
+    ("rates", "told"),
+    [
+        ([0.0], ""), ([1, -0.5], ""), ([1, -1], ""), ([-1, 1], "above --stop-min-lr, -1, not -1"),
+        ([1, float("nan")], "finite, not nan"), ([float("inf")], "finite, not inf"),
+    ],
+)  # fmt: skip
+def test_the_first_learning_rate_is_above_that_at_which_training_stops(rates, told):
     cfg = configuration()
     cfg.optimization.lr = rates
-    if right:
+    if not told:
         return check(cfg)
-    with pytest.raises(InputError, match="--lr must be above --stop-min-lr, -1, not -1"):
+    with pytest.raises(InputError, match=f"--lr must be {told}"):
+        check(cfg)
+
+
+def test_what_fairseq_takes_for_no_limit_is_one():
+    cfg = configuration()
+    cfg.dataset.batch_size, cfg.dataset.max_tokens = 0, 100
+    cfg.optimization.clip_norm = float("inf")
+    check(cfg)
+    cfg.dataset.max_tokens = None
+    with pytest.raises(InputError, match="--batch-size must be 1 or more, not 0, where nothing"):
+        check(cfg)
+    cfg.dataset.batch_size, cfg.optimization.clip_norm = 1, float("nan")
+    with pytest.raises(InputError, match="--clip-norm must be a number, not nan"):
         check(cfg)

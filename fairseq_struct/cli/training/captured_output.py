@@ -62,7 +62,7 @@ class CapturedOutput:
 
         Args:
             path: the file.
-            alone: keep it locked for as long as this process lives.
+            alone: keep it locked until the end of the block.
 
         Raises:
             InUse: another process has locked it.

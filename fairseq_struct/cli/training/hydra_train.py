@@ -6,6 +6,8 @@ import argparse
 import os
 import sys
 
+from fairseq_struct.errors import InputError
+
 NAME = "hydra-train"
 HELP = "fairseq-hydra-train, with this package's models, tasks and criterions as config groups"
 
@@ -36,13 +38,14 @@ def run(args: argparse.Namespace) -> int:
 
     Raises:
         DependencyError: fairseq is missing or broken.
-        InputError: the training cannot begin.
+        InputError: the training cannot begin, or the configuration has no such part.
     """
     from fairseq_struct import plugin
     from fairseq_struct.user_dir import FOLDER
 
     plugin.load()
     from fairseq_cli.hydra_train import cli_main
+    from hydra.errors import CompactHydraException
 
     # Worker processes of the training load the package through this folder.
     overrides = args.overrides
@@ -51,5 +54,9 @@ def run(args: argparse.Namespace) -> int:
     # hydra then raises errors; by default it prints its own traceback of bad input, too.
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")
     sys.argv[:] = ["fairseq-hydra-train", *overrides]
-    cli_main()
+    try:
+        cli_main()
+    except CompactHydraException as error:  # an override that does not fit the configuration
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise InputError(" ".join(lines[:2])) from error
     return 0

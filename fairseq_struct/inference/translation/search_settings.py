@@ -55,7 +55,7 @@ class SearchSettings:
         ):  # fmt: skip
             _check(name, getattr(self, name), kind, least)
         for name in ("sample", "truncate"):
-            if not isinstance(getattr(self, name), bool):
+            if type(getattr(self, name)).__name__ not in ("bool", "bool_"):  # numpy's, too
                 raise InputError(
                     f"{option_name(name)} must be True or False, not {getattr(self, name)!r}"
                 )

@@ -229,7 +229,7 @@ class ONLSTM(nn.Module):
         inside = None
         if lengths is not None:
             if not isinstance(lengths, Tensor):
-                lengths = torch.tensor(lengths, device=given.device)
+                lengths = torch.tensor(lengths, device="cpu")
             whole = not (lengths.is_floating_point() or lengths.dtype == torch.bool)
             fits = whole and lengths.shape == (batch,)
             if not fits or lengths.min() < 0 or lengths.max() > steps:

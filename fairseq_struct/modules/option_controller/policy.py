@@ -109,7 +109,7 @@ class OptionPolicy(nn.Module):
 
     def _initial(self, count: int) -> Tensor:
         device = self.controller.initial.weight.device
-        return self.controller.begin(torch.zeros(count, dtype=torch.long, device=device))
+        return self.controller.initial(torch.zeros(count, dtype=torch.long, device=device))
 
 
 class ActingPolicy:

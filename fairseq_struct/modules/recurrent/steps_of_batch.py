@@ -31,7 +31,7 @@ class StepsOfBatch:
     def __init__(self, given: Tensor, lengths: Tensor):
         if not len(given):
             raise ValueError("the batch is empty; it needs 1 row or more")
-        lengths = sentence_lengths(lengths, given, "row").cpu()
+        lengths = sentence_lengths(lengths, given, "row", device="cpu")
         packed = pack_padded_sequence(given, lengths, batch_first=True, enforce_sorted=False)
         self._packed, self._steps = packed, given.size(1)
         self.given = packed.data

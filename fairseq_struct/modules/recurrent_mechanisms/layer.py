@@ -124,9 +124,9 @@ class RecurrentMechanisms(nn.Module):
 
         Args:
             inputs: (batch, T, n, size), or (batch, T, size) for one element in each step.
-            mask: booleans shaped as inputs without their last dimension, true for elements; None if
-                all are. A step without elements leaves only the null vector to read. What inputs
-                hold elsewhere does not matter, NaN neither.
+            mask: booleans shaped as inputs without their last dimension, or (batch, T, 1), true for
+                elements; None if all are. A step without elements leaves only the null vector to
+                read. What inputs hold elsewhere does not matter, NaN neither.
             states: before the first step; zeros if not given.
 
         Returns:
@@ -141,6 +141,8 @@ class RecurrentMechanisms(nn.Module):
                 f"inputs must be (batch, T, n, {size}) or (batch, T, {size}), of a step or more, "
                 f"not of the shape {tuple(inputs.shape)}"
             )
+        if mask is not None and mask.shape == (*inputs.shape[:2], 1):  # of all elements of a step
+            mask = mask[..., 0] if inputs.dim() == 3 else mask.expand(inputs.shape[:-1])
         if mask is None:
             mask = torch.ones(inputs.shape[:-1], dtype=torch.bool, device=inputs.device)
         elif mask.shape != inputs.shape[:-1] or mask.dtype != torch.bool:

@@ -113,11 +113,12 @@ class BeamTree(nn.Module):
         """
         if not len(words):
             raise ValueError("the batch is empty; it needs 1 sentence or more")
-        lengths = sentence_lengths(lengths, words)
+        on_cpu = sentence_lengths(lengths, words, device="cpu")
+        order = on_cpu.argsort(descending=True, stable=True)
+        sizes = on_cpu[order].tolist()
+        lengths, order = on_cpu.to(words.device), order.to(words.device)
         # Gradients of the cell's weights would read what is beyond a sentence's end.
         words = words.masked_fill(~within(lengths, words.size(1))[..., None], 0.0)
-        order = lengths.argsort(descending=True, stable=True)
-        sizes = lengths[order].tolist()
         start = self._start(words[order, : sizes[0]])
         joining, joined, states, history = Counter(sizes), 0, None, []
         for width in range(sizes[0], 0, -1):
