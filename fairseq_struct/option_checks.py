@@ -22,11 +22,22 @@ def require_at_least(cfg: Any, least: float, *names: str):
     Raises:
         InputError: with the option and its value.
     """
-    for name in names:
-        if not least <= getattr(cfg, name) < math.inf:  # NaN, too
-            raise InputError(
-                f"{option_name(name)} must be {least} or more, not {getattr(cfg, name)}"
-            )
+    values_at_least(least, **{name: getattr(cfg, name) for name in names})
+
+
+def values_at_least(least: float, **values: float):
+    """As :func:`require_at_least`, of what fairseq gives one by one, as to a criterion.
+
+    Args:
+        least: the smallest number that is allowed.
+        values: the values by field.
+
+    Raises:
+        InputError: with the option and its value.
+    """
+    for name, value in values.items():
+        if not least <= value < math.inf:  # NaN, too
+            raise InputError(f"{option_name(name)} must be {least} or more, not {value}")
 
 
 def require_share(cfg: Any, *names: str):

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from fairseq_struct.criterions.own_task import OwnTask
 from fairseq_struct.errors import InputError
+from fairseq_struct.option_checks import values_at_least
 
 # Shown as means over decisions.
 OF_DECISIONS = ("policy_loss", "value_loss", "entropy", "clipped", "divergence", "option_length")
@@ -108,9 +109,7 @@ class CraftReinforcementCriterion(OwnTask, FairseqCriterion):
         super().__init__(task)
         if not 0 < clip < 1:
             raise InputError(f"--clip must be between 0 and 1, not {clip}")
-        for name, value in (("value", value_weight), ("entropy", entropy_weight)):
-            if not 0 <= value < float("inf"):
-                raise InputError(f"--{name}-weight must be 0 or more, not {value}")
+        values_at_least(0, value_weight=value_weight, entropy_weight=entropy_weight)
         self.clip, self.value_weight, self.entropy_weight = clip, value_weight, entropy_weight
 
     def forward(self, model, sample: dict, reduce: bool = True):

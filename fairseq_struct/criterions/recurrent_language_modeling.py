@@ -10,6 +10,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.option_checks import values_at_least
 
 
 @dataclass
@@ -41,7 +42,7 @@ class RecurrentLanguageModelingCriterion(FairseqCriterion):
     Logged are ``loss`` and ``nll_loss`` (in bits) and ``ppl``, the perplexity without these terms.
 
     Raises:
-        InputError: a weight is negative.
+        InputError: a weight is negative or not finite.
     """
 
     scores_targets = True  # it needs no scores of other words
@@ -49,8 +50,11 @@ class RecurrentLanguageModelingCriterion(FairseqCriterion):
     def __init__(self, task, activation_regularization, temporal_regularization,
                  regularize_before_dropout):  # fmt: skip
         super().__init__(task)
-        if min(activation_regularization, temporal_regularization) < 0:
-            raise InputError("the weights of AR and TAR must be 0 or more")
+        values_at_least(
+            0,
+            activation_regularization=activation_regularization,
+            temporal_regularization=temporal_regularization,
+        )
         self.alpha, self.beta = activation_regularization, temporal_regularization
         self.before_dropout = regularize_before_dropout
 

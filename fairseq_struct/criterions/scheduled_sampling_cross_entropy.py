@@ -9,6 +9,7 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
 )
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.option_checks import values_at_least
 
 
 @dataclass
@@ -44,8 +45,7 @@ class ScheduledSamplingCrossEntropyCriterion(LabelSmoothedCrossEntropyCriterion)
         first_pass_weight=1.0,
     ):  # fmt: skip
         super().__init__(task, sentence_avg, label_smoothing, ignore_prefix_size, report_accuracy)
-        if not 0 <= first_pass_weight < float("inf"):
-            raise InputError(f"--first-pass-weight must be 0 or more, not {first_pass_weight}")
+        values_at_least(0, first_pass_weight=first_pass_weight)
         self.first_pass_weight = first_pass_weight
 
     @staticmethod
