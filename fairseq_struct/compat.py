@@ -28,7 +28,6 @@ from typing import Any
 
 from fairseq_struct.errors import DependencyError, InputError
 from fairseq_struct.files import checkpoint_file
-from fairseq_struct.hooks import trainer_checkpoints
 
 TORCH_MINIMUM = (2, 6)
 # All builds of fairseq are imported as ``fairseq``. Two builds work. One has wheels, but only for
@@ -94,7 +93,6 @@ def prepare() -> None:
     checkpoint_utils.load_checkpoint_to_cpu = _with_clear_messages(
         checkpoint_utils.load_checkpoint_to_cpu
     )
-    trainer_checkpoints.install(checkpoint_utils, load_state)
     workers = importlib.import_module("fairseq.distributed.utils")
     workers.broadcast_object = _as_safe_as_files(workers)
     _quieten_numba()

@@ -17,9 +17,28 @@ from fairseq_struct.hooks import (
     save_folder,
     several_processes,
     trained_words,
+    trainer_checkpoints,
 )
 
 ROOMS = ("models", "tasks", "criterions", "optim")
+# What is installed before anything registers. Several wrap the same functions of fairseq, and of
+# these the later ones are outside.
+HOOKS = (
+    # Wraps the loading of ``compat``; so it sees the file that was read, also if
+    # ``trainer_checkpoints`` has chosen another one than it was asked for.
+    trained_words,
+    # Tries another file if ``compat`` says that one is damaged.
+    trainer_checkpoints,
+    # Makes the folder when ``trainer_checkpoints`` has refused nothing.
+    save_folder,
+    # The rest may have any order.
+    before_training,
+    one_tracked_run,
+    diverged_training,
+    ended_epochs,
+    several_processes,
+    help_of_parts,
+)
 
 
 def load() -> list[str]:
@@ -36,18 +55,12 @@ def load() -> list[str]:
         Exception: any error of an imported module; no error is suppressed.
     """
     compat.prepare()
-    before_training.install()
-    save_folder.install()
-    one_tracked_run.install()
-    diverged_training.install()
-    ended_epochs.install()
-    several_processes.install()
-    trained_words.install()
-    help_of_parts.install(importlib.import_module("fairseq.options"))
+    for hook in HOOKS:
+        hook.install()
     names = registering_modules()
     for name in names:
         importlib.import_module(name)
-    hydra_configs.register()
+    hydra_configs.install()  # of what is registered by now
     return names
 
 

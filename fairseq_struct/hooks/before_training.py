@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.hooks import best_checkpoint, run_numbers
+from fairseq_struct.hooks import best_checkpoint
+from fairseq_struct.hooks.run_numbers import check_numbers
 
 LARGEST_SEED = 2**32 - 1
 # fairseq's programs for trained models that meet processes as training does, by their files. All
@@ -29,11 +30,13 @@ _FOR_TRAINED_MODELS = (_VALIDATION, "eval_lm", "interactive")
 def install() -> None:
     """Install the checks in fairseq; calling it again has no effect.
 
-    A program first calls :func:`check_run`. The trainer first calls :func:`check`. Then it calls,
+    A program first calls :func:`settle_bfloat16` and :func:`check_run`. The trainer first calls
+    :func:`settle_bfloat16`, :func:`check_number_format` and :func:`check_trackers`. Then it calls,
     if they exist, the criterion's ``check_model(model)``, the model's
     ``check_criterion(criterion)`` and ``check_format(common)``, and the optimizer's
     ``check_task(task, common)``. fairseq builds these objects independently, so this is the first
-    place where they can check each other.
+    place where they can check each other. Last, if it will validate, it calls
+    :func:`.best_checkpoint.watch`.
     """
     from fairseq.optim import OPTIMIZER_REGISTRY
 
@@ -45,7 +48,7 @@ def install() -> None:
         common = getattr(cfg, "common", cfg)  # Python callers may pass a namespace
         if common is not cfg:
             settle_bfloat16(cfg)
-        check(common)
+        check_number_format(common)
         check_trackers(common)
         if hasattr(criterion, "check_model"):
             criterion.check_model(model)
@@ -84,7 +87,7 @@ def check_run(cfg: Any, program: str = "") -> None:
     Raises:
         InputError: neither ``--batch-size`` nor ``--max-tokens`` in training and validation, no
             ``--path`` where a trained model is needed, a seed out of range, or what
-            :func:`.run_numbers.check` refuses.
+            :func:`.check_numbers` refuses.
     """
     trains = program not in _FOR_TRAINED_MODELS
     if not trains and cfg.common_eval.path is None:
@@ -95,7 +98,7 @@ def check_run(cfg: Any, program: str = "") -> None:
         raise InputError(f"{purpose} needs a size of batches: give --batch-size or --max-tokens")
     if cfg.common.seed is not None and not 0 <= cfg.common.seed <= LARGEST_SEED:
         raise InputError(f"--seed must be 0 to {LARGEST_SEED}, not {cfg.common.seed}")
-    run_numbers.check(cfg)
+    check_numbers(cfg)
 
 
 def settle_bfloat16(cfg: Any) -> None:
@@ -135,7 +138,7 @@ def check_trackers(common) -> None:
             )
 
 
-def check(common) -> None:
+def check_number_format(common) -> None:
     """Refuse number formats that this machine cannot train in.
 
     ``--fp16`` and ``--bf16`` keep their float32 weights on a CUDA device.

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib
 import sys
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any
 
 HELP = ("-h", "--help")
 OF_MODELS = "Model-specific configuration"  # fairseq's title of the group
 
 
-def install(options: ModuleType) -> None:
-    """Replace fairseq's function that parses command lines; calling it again has no effect.
-
-    Args:
-        options: ``fairseq.options``.
-    """
-    if not hasattr(options.parse_args_and_arch, "helps_with_parts"):
-        options.parse_args_and_arch = _helping(options.parse_args_and_arch)
+@functools.cache
+def install() -> None:
+    """Replace fairseq's function that parses command lines; calling it again has no effect."""
+    options = importlib.import_module("fairseq.options")
+    options.parse_args_and_arch = _helping(options.parse_args_and_arch)
 
 
 def _helping(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,7 +48,6 @@ def _helping(original: Callable[..., Any]) -> Callable[..., Any]:
         parser.print_help()  # of a build of fairseq that calls it only once
         parser.exit()
 
-    parse_args_and_arch.helps_with_parts = True
     return parse_args_and_arch
 
 

@@ -14,11 +14,12 @@ from typing import Any
 from fairseq_struct.errors import InputError
 
 
-def register() -> None:
+@functools.cache
+def install() -> None:
     """Apply this package's architectures in configs, and allow ``model=ARCHITECTURE`` there.
 
-    Model families without a config class have options only on the command line. Their
-    architectures refuse configs. Calling this again has no effect.
+    They must be registered. Model families without a config class have options only on the
+    command line. Their architectures refuse configs. Calling this again has no effect.
     """
     from fairseq.dataclass import utils
     from fairseq.models import ARCH_CONFIG_REGISTRY
@@ -29,11 +30,9 @@ def register() -> None:
     for name, node in _nodes().items():
         store.store(name=name, group="model", node=node, provider="fairseq_struct")
     for name, family in _ours().items():
-        function = ARCH_CONFIG_REGISTRY[name]
-        if family not in FAMILIES and not hasattr(function, "refuses_configs"):
-            ARCH_CONFIG_REGISTRY[name] = _refusing_configs(name, function)
-    if not hasattr(utils.merge_with_parent, "applies_architectures"):
-        utils.merge_with_parent = _applying_architectures(utils.merge_with_parent)
+        if family not in FAMILIES:
+            ARCH_CONFIG_REGISTRY[name] = _refusing_configs(name, ARCH_CONFIG_REGISTRY[name])
+    utils.merge_with_parent = _applying_architectures(utils.merge_with_parent)
 
 
 def _ours() -> dict[str, str]:
@@ -92,7 +91,6 @@ def _applying_architectures(merge_with_parent):
             ARCH_CONFIG_REGISTRY[name](cfg)
         return merge_with_parent(dataclass, cfg, *args, **kwargs)
 
-    merge.applies_architectures = True
     return merge
 
 
@@ -117,5 +115,4 @@ def _refusing_configs(name, architecture):
             )
         architecture(options)
 
-    apply.refuses_configs = True
     return apply

@@ -32,7 +32,7 @@ SIZES = (("batch_size", "max_tokens"), ("batch_size_valid", "max_tokens_valid"))
 JSON_OPTIONS = ("eval_bleu_args", "eval_bleu_detok_args")
 
 
-def check(cfg: Any) -> None:
+def check_numbers(cfg: Any) -> None:
     """Refuse values with which a run cannot work.
 
     Args:

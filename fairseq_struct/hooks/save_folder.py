@@ -6,13 +6,14 @@ Here it is made for that look alone, and once more when the training begins.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from fairseq_struct.files.new_folders import missing_folders, remove_empty
 
 
 @functools.cache
@@ -26,12 +27,9 @@ def install() -> None:
 def _only_looking(original: Callable[[str], None]) -> Callable[[str], None]:
     @functools.wraps(original)
     def verify_checkpoint_directory(save_dir: str) -> None:
-        folder = Path(save_dir)
-        new = [one for one in (folder, *folder.parents) if not one.exists()]
+        new = missing_folders(Path(save_dir))
         original(save_dir)
-        with contextlib.suppress(OSError):  # something else is in it by now
-            for one in new:
-                one.rmdir()
+        remove_empty(new)
 
     return verify_checkpoint_directory
 

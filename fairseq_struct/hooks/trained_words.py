@@ -14,7 +14,8 @@ from typing import Any
 
 from fairseq_struct.files.trained_words import KEY, SIDES, check_words, digests_of
 
-# The trainer that is loading a checkpoint, and the checkpoint that was read last.
+# The trainer that is loading a checkpoint, and the checkpoint that was read last: fairseq hands a
+# state to a task right after it has read it.
 _loading: ContextVar[Any] = ContextVar("loading", default=None)
 _read: ContextVar[str] = ContextVar("read", default="the checkpoint")
 

@@ -9,6 +9,7 @@ disk. Then training resumes from the newest intact checkpoint in the same folder
 from __future__ import annotations
 
 import functools
+import importlib
 import logging
 import os
 import re
@@ -17,9 +18,9 @@ import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from fairseq_struct import compat
 from fairseq_struct.errors import DamagedCheckpoint, InputError
 from fairseq_struct.files.trained_data import with_whole_paths
 from fairseq_struct.files.whole_files import whole_file
@@ -37,35 +38,24 @@ TASK = "task"
 _replaceable: ContextVar[str | None] = ContextVar("replaceable", default=None)
 
 
-def install(checkpoint_utils: ModuleType, load_state: Callable[[Path], dict[str, Any]]) -> None:
-    """Replace fairseq's functions by the functions of this file.
-
-    Args:
-        checkpoint_utils: ``fairseq.checkpoint_utils``; its loading raises ``DamagedCheckpoint``.
-        load_state: reads a checkpoint; it also raises ``DamagedCheckpoint``.
-    """
-    manager = checkpoint_utils.PathManager
-    checkpoint_utils.torch_persistent_save = _saving_whole(
-        checkpoint_utils.torch_persistent_save, manager
-    )
+@functools.cache
+def install() -> None:
+    """Replace fairseq's functions by those of this file; calling it again has no effect."""
+    task = importlib.import_module("fairseq.tasks").FairseqTask
+    utils = importlib.import_module("fairseq.checkpoint_utils")
+    manager = utils.PathManager
+    utils.torch_persistent_save = _saving_whole(utils.torch_persistent_save, manager)
     manager.copy = staticmethod(_copying_whole(manager.copy, manager))
-    checkpoint_utils.load_checkpoint_to_cpu = _stepping_back(
-        checkpoint_utils.load_checkpoint_to_cpu, load_state
-    )
-    checkpoint_utils.load_checkpoint = _resuming(checkpoint_utils.load_checkpoint, manager)
-    from fairseq.tasks import FairseqTask
-
-    FairseqTask.get_batch_iterator = _same_batches(FairseqTask.get_batch_iterator)
+    utils.load_checkpoint_to_cpu = _stepping_back(utils.load_checkpoint_to_cpu)
+    utils.load_checkpoint = _resuming(utils.load_checkpoint, manager)
+    task.get_batch_iterator = _same_batches(task.get_batch_iterator)
 
 
-def newest_intact(
-    folder: Path, load_state: Callable[[Path], dict[str, Any]], but: str = ""
-) -> Path | None:
+def newest_intact(folder: Path, but: str = "") -> Path | None:
     """The readable checkpoint of a training with the most updates; None if there is none.
 
     Args:
         folder: the ``--save-dir`` of the training.
-        load_state: reads a checkpoint; raises ``InputError`` if it cannot.
         but: name of a file to leave out.
     """
     found = []
@@ -73,7 +63,7 @@ def newest_intact(
         if path.name == but or not NAMES.fullmatch(path.name):
             continue
         try:
-            state = load_state(path)
+            state = compat.load_state(path)
             found.append((int(state["optimizer_history"][-1]["num_updates"]), path))
         except (LookupError, TypeError, ValueError):  # InputError is a ValueError
             continue
@@ -107,7 +97,7 @@ def _copying_whole(original: Callable[..., Any], manager: type) -> Callable[...,
     return copy
 
 
-def _stepping_back(original: Callable[..., Any], load_state) -> Callable[..., Any]:
+def _stepping_back(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -116,7 +106,7 @@ def _stepping_back(original: Callable[..., Any], load_state) -> Callable[..., An
             if path != _replaceable.get():
                 raise
             folder = Path(path).parent
-            other = newest_intact(folder, load_state, but=Path(path).name)
+            other = newest_intact(folder, but=Path(path).name)
             if other is None:
                 raise InputError(
                     f"{error}; {folder} has no other intact checkpoint (move this one away"

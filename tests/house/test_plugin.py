@@ -1,5 +1,6 @@
 """The plugin registers everything: in a fresh interpreter, loaded twice, in spawned workers."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -81,6 +82,28 @@ def test_names_are_registered_under_our_modules():
     assert "transformer" not in names["architectures"]  # fairseq's own entry is not ours
     for name in names["architectures"]:
         assert ARCH_MODEL_REGISTRY[name].__module__.startswith("fairseq_struct.models.")
+
+
+def test_hooks_wrap_the_same_function_in_an_order_that_works():
+    """See the comments of ``HOOKS``."""
+    plugin.load()
+    checkpoints = importlib.import_module("fairseq.checkpoint_utils")
+    workers = importlib.import_module("fairseq.distributed.utils")
+    task = importlib.import_module("fairseq.tasks").FairseqTask
+    reading = wrappers(checkpoints.load_checkpoint_to_cpu)
+    assert reading == ["trainer_checkpoints", "trained_words", "compat"]
+    assert wrappers(checkpoints.load_checkpoint) == ["save_folder", "trainer_checkpoints"]
+    assert wrappers(workers.call_main) == ["several_processes", "before_training"]
+    assert wrappers(task.get_batch_iterator) == ["ended_epochs", "trainer_checkpoints"]
+
+
+def wrappers(function):
+    """The files of this package that wrap a function of fairseq, outermost first."""
+    found = []
+    while hasattr(function, "__wrapped__"):
+        found.append(Path(function.__code__.co_filename).stem)
+        function = function.__wrapped__
+    return found
 
 
 def test_absent_room_is_skipped(monkeypatch):

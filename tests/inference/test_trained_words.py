@@ -1,5 +1,7 @@
 """A checkpoint is refused where a dictionary has other words than that of its training."""
 
+import shutil
+
 import pytest
 import torch
 from fairseq_commands import run
@@ -65,6 +67,14 @@ def test_other_words_are_refused(places, capsys, name, side):
     with pytest.raises(InputError, match=message):
         run("validate", places / name / "data-bin", "--path", checkpoint, "--batch-size=4", "--cpu",
             "--task=structured_classification", f"--user-dir={FOLDER}")  # fmt: skip
+
+
+def test_the_message_names_the_file_that_stands_in_for_a_damaged_one(places, tmp_path):
+    last, other = tmp_path / "checkpoint_last.pt", tmp_path / "checkpoint1.pt"
+    shutil.copy(places / "run" / last.name, other)
+    last.write_bytes(other.read_bytes()[:5000])
+    with pytest.raises(InputError, match=f"^{other}: the source dictionary in .*/words/data-bin "):
+        train(places, "words", 2, save=tmp_path)
 
 
 def test_the_same_words_of_other_data_are_accepted(places, capsys):

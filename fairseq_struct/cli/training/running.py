@@ -18,6 +18,7 @@ from fairseq_struct import presets
 from fairseq_struct.cli.training import kept_settings
 from fairseq_struct.cli.training.captured_output import CapturedOutput, InUse, lines_as_written
 from fairseq_struct.errors import InputError, plain_message, suggestion
+from fairseq_struct.files.new_folders import missing_folders, remove_empty
 from fairseq_struct.presets import Preset
 from fairseq_struct.records.training_progress import LoggedProgress, duration, show_progress
 
@@ -60,7 +61,7 @@ class Training:
             print(presets.command("fairseq-train", self.arguments), file=screen.out, flush=True)
             if self.goes_on:
                 print(f"going on from {self.folder / LAST}", file=screen.out, flush=True)
-            new = _missing(self.folder)
+            new = missing_folders(self.folder)
             try:
                 with _ctrl_c_whatever_comes_of_it(), self._shown(screen):
                     status = self._train(screen)
@@ -284,17 +285,11 @@ def _refuse(message: str, known: Iterable[str], preset: Preset) -> None:
     raise InputError(f"fairseq-train: {message}")
 
 
-def _missing(folder: Path) -> list[Path]:
-    """The folder and those above it that do not exist, the folder first."""
-    return [one for one in (folder, *folder.parents) if not one.exists()]
-
-
 def _take_away(files: Sequence[Path], folders: Sequence[Path]) -> None:
     """Remove what was made for a training that did not begin."""
     if not folders:
         return
-    with contextlib.suppress(OSError):  # something else is in it
+    with contextlib.suppress(OSError):  # a file is where the folder would be
         for file in files:
             file.unlink(missing_ok=True)
-        for folder in folders:
-            folder.rmdir()
+    remove_empty(folders)

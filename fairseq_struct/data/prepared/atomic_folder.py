@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fairseq_struct.data.prepared.manifest import foreign_files, own_files, remove_files
 from fairseq_struct.errors import OF_STREAMS, InputError, Interrupted
+from fairseq_struct.files.new_folders import missing_folders, remove_empty
 
 # Names of a folder's own files; the last one lists the others. None: it is a folder of others.
 OwnFiles = Callable[[Path], list[str] | None]
@@ -40,7 +41,7 @@ def staging_folder(
             is full.
     """
     staging, old = (out.with_name(f".{out.name}.{state}") for state in ("partial", "old"))
-    new_parents = [folder for folder in out.parents if not folder.exists()]
+    new_parents = missing_folders(out.parent)
     above = out.parents[len(new_parents)]
     if not above.is_dir():
         raise InputError(f"{above}: is a file, not a folder")
@@ -65,9 +66,7 @@ def staging_folder(
             raise
         raise InputError(f"{out}: cannot be written ({error.strerror})") from None
     finally:
-        for folder in new_parents:  # the innermost comes first
-            with suppress(OSError):  # the folder is not empty
-                folder.rmdir()
+        remove_empty(new_parents)
 
 
 def _from_outside(error: BaseException) -> bool:

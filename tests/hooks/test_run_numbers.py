@@ -13,7 +13,7 @@ plugin.load()
 from fairseq.dataclass.configs import FairseqConfig  # noqa: E402
 from fairseq.dataclass.initialize import add_defaults  # noqa: E402
 
-from fairseq_struct.hooks.run_numbers import LEAST, check  # noqa: E402
+from fairseq_struct.hooks.run_numbers import LEAST, check_numbers  # noqa: E402
 
 
 def configuration():
@@ -33,14 +33,14 @@ OPTIONS = [(group, name, least) for group, names in LEAST.items() for name, leas
 def test_numbers_have_a_least_value(group, name, least):
     cfg = configuration()
     assert hasattr(cfg[group], name)  # fairseq has this option
-    check(cfg)
+    check_numbers(cfg)
     option = f"--{name.replace('_', '-')}"
     for wrong in (least - 1, float("nan"), float("inf"), [least, least - 1]):
         changed = SimpleNamespace(task=None, **{group: SimpleNamespace(**{name: wrong})})
         with pytest.raises(InputError, match=f"^{option} must be {least} or more, not"):
-            check(changed)
+            check_numbers(changed)
     for right in (least or 1, least + 1, [least or 1, least + 1], None):  # 0: see fairseq's own
-        check(SimpleNamespace(task=None, **{group: SimpleNamespace(**{name: right})}))
+        check_numbers(SimpleNamespace(task=None, **{group: SimpleNamespace(**{name: right})}))
 
 
 @pytest.mark.parametrize("betas", ["(0.9)", "abc", "(0.9, 1)", "(0.9, 0.98", "('a', 'b')", "()"])
@@ -48,9 +48,9 @@ def test_decays_of_adam_are_two(betas):
     cfg = configuration()
     cfg.optimizer.adam_betas = betas
     with pytest.raises(InputError, match="--adam-betas must be two numbers"):
-        check(cfg)
+        check_numbers(cfg)
     cfg.optimizer.adam_betas = "[0.9, 0.5]"
-    check(cfg)
+    check_numbers(cfg)
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ def test_decays_of_adam_are_two(betas):
 def test_bleu_of_validation(name, value, message):
     cfg = configuration()
     cfg.task[name] = value
-    check(cfg)  # nothing reads it
+    check_numbers(cfg)  # nothing reads it
     cfg.task.eval_bleu = True
     with pytest.raises(InputError, match=message):
-        check(cfg)
+        check_numbers(cfg)
 
 
 def test_programs_check_them(language_folder, tmp_path):
@@ -87,19 +87,19 @@ def test_the_first_learning_rate_is_above_that_at_which_training_stops(rates, to
     cfg = configuration()
     cfg.optimization.lr = rates
     if not told:
-        return check(cfg)
+        return check_numbers(cfg)
     with pytest.raises(InputError, match=f"--lr must be {told}"):
-        check(cfg)
+        check_numbers(cfg)
 
 
 def test_what_fairseq_takes_for_no_limit_is_one():
     cfg = configuration()
     cfg.dataset.batch_size, cfg.dataset.max_tokens = 0, 100
     cfg.optimization.clip_norm = float("inf")
-    check(cfg)
+    check_numbers(cfg)
     cfg.dataset.max_tokens = None
     with pytest.raises(InputError, match="--batch-size must be 1 or more, not 0, where nothing"):
-        check(cfg)
+        check_numbers(cfg)
     cfg.dataset.batch_size, cfg.optimization.clip_norm = 1, float("nan")
     with pytest.raises(InputError, match="--clip-norm must be a number, not nan"):
-        check(cfg)
+        check_numbers(cfg)

@@ -10,7 +10,7 @@ from fairseq_commands import in_this_process
 from killed_trainings import difference, in_child, state_of
 from small_language_models import train
 
-from fairseq_struct import compat
+from fairseq_struct import compat, plugin
 from fairseq_struct.errors import DamagedCheckpoint, InputError
 from fairseq_struct.files.whole_files import whole_file
 from fairseq_struct.hooks.trainer_checkpoints import newest_intact
@@ -78,10 +78,8 @@ def test_the_newest_has_the_most_updates(trained, copied):
     torch.save({"model": {}}, copied / "checkpoint9.pt")
     torch.save([1], copied / "checkpoint10.pt")
     (copied / "notes.pt").write_text("mine")
-    assert newest_intact(copied, compat.load_state) == copied / "checkpoint7.pt"
-    assert (
-        newest_intact(copied, compat.load_state, but="checkpoint7.pt").name == "checkpoint_1_4.pt"
-    )
+    assert newest_intact(copied) == copied / "checkpoint7.pt"
+    assert newest_intact(copied, but="checkpoint7.pt").name == "checkpoint_1_4.pt"
 
 
 @pytest.mark.parametrize("old_format", [False, True], ids=["zip", "before-zip"])
@@ -189,7 +187,7 @@ def test_ctrl_c_while_a_checkpoint_is_written(number, tmp_path):
 
 
 def test_no_room_for_the_copy(language_folder, copied, monkeypatch):
-    compat.prepare()
+    plugin.load()
     from fairseq import checkpoint_utils
 
     def fail(source, target):

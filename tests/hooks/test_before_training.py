@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 from small_masked_models import OF_MODEL, SMALL
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.hooks.before_training import check, settle_bfloat16
+from fairseq_struct.hooks.before_training import check_number_format, settle_bfloat16
 
 
 def train(folder, save_dir, *options):
@@ -88,18 +88,18 @@ def run_in_bfloat16():
 
 def test_what_devices_can_do(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    check(SimpleNamespace(fp16=True))
-    check(SimpleNamespace(bf16=True, tpu=False))  # hydra's, which does not mean a TPU
+    check_number_format(SimpleNamespace(fp16=True))
+    check_number_format(SimpleNamespace(bf16=True, tpu=False))  # hydra's, which does not mean a TPU
     cfg = run_in_bfloat16()  # fairseq-train's, which does
     settle_bfloat16(cfg)
-    check(cfg.common)
+    check_number_format(cfg.common)
     assert cfg.common.bf16 and not any(group.get("tpu") for group in cfg.values())
     with pytest.raises(InputError, match="--fp16 needs a CUDA device, but --cpu is given"):
-        check(SimpleNamespace(fp16=True, cpu=True))
+        check_number_format(SimpleNamespace(fp16=True, cpu=True))
     with pytest.raises(InputError, match="--tpu is for TPUs"):
-        check(SimpleNamespace(tpu=True))
+        check_number_format(SimpleNamespace(tpu=True))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     cfg = run_in_bfloat16()
     settle_bfloat16(cfg)
-    check(cfg.common)
+    check_number_format(cfg.common)
     assert cfg.common.tpu and cfg.distributed_training.tpu
