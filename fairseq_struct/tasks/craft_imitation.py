@@ -45,7 +45,7 @@ class CraftImitationTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "craft_imitation"
-    needs, models = "imitates", "policies such as option_controller"
+    kind_of_models = "policies such as option_controller"
 
     def __init__(self, cfg: CraftImitationConfig):
         super().__init__(cfg)

@@ -105,7 +105,7 @@ class CraftReinforcementTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "craft_reinforcement"
-    needs, models = "chooses_options", "controllers of options such as option_policy"
+    kind_of_models = "controllers of options such as option_policy"
 
     def __init__(self, cfg: CraftReinforcementConfig):
         super().__init__(cfg)

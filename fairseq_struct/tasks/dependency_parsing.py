@@ -58,7 +58,7 @@ class DependencyParsingTask(SentenceTask):
     """
 
     own_criterion = "dependency_parsing"
-    needs, models = "read_words", "dependency parsers such as undirected_parser"
+    kind_of_models = "dependency parsers such as undirected_parser"
 
     def __init__(self, cfg: DependencyParsingConfig, words: Dictionary):
         super().__init__(cfg, words)

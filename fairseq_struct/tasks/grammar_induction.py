@@ -52,7 +52,7 @@ class GrammarInductionTask(SentenceTask):
     """
 
     own_criterion = "grammar_induction"
-    needs, models = "composes", "composers such as rim_composer"
+    kind_of_models = "composers such as rim_composer"
 
     def __init__(
         self, cfg: GrammarInductionConfig, words: Dictionary, categories: Sequence[str], lower: bool

@@ -65,7 +65,7 @@ class ImageClassificationTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "image_classification"
-    needs, models = "classifies_images", "networks of images such as undirected_convnet"
+    kind_of_models = "networks of images such as undirected_convnet"
 
     def __init__(self, cfg: ImageClassificationConfig):
         super().__init__(cfg)

@@ -55,7 +55,7 @@ class LatentClustersTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "latent_clusters"
-    needs, models = "classifies_clusters", "latent_clusters"
+    kind_of_models = "latent_clusters"
 
     def __init__(self, cfg: LatentClustersConfig):
         super().__init__(cfg)

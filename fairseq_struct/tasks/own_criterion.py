@@ -12,13 +12,12 @@ class OwnCriterion:
 
     Attributes:
         own_criterion: name of the criterion.
-        needs: attribute that the model classes of this task have and other classes lack.
-        models: examples of these models, for the error message.
+        kind_of_models: its models as error messages name them. Their classes have the name of the
+            task, which is that of the criterion, in ``for_tasks``.
     """
 
     own_criterion = ""
-    needs = ""
-    models = ""
+    kind_of_models = ""
 
     def trains_on(self, split: str) -> bool:
         """Whether a split is the one to train on: ``--train-subset``, or else ``train``."""
@@ -45,8 +44,8 @@ class OwnCriterion:
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         family = ARCH_MODEL_REGISTRY.get(name)
-        if family is not None and not hasattr(family, self.needs):
-            raise InputError(f"this task is for {self.models}, not for {family.__name__}")
+        if family is not None and self.own_criterion not in getattr(family, "for_tasks", ()):
+            raise InputError(f"this task is for {self.kind_of_models}, not for {family.__name__}")
         for option in getattr(family, "ONLY_FOR_TRAINING", ()) if from_checkpoint else ():
             if getattr(cfg, option, None):
                 setattr(cfg, option, False if getattr(cfg, option) is True else None)

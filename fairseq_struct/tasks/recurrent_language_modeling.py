@@ -55,7 +55,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
 
     own_criterion = "recurrent_language_modeling"
     averages = True  # this task starts the averaging of an optimizer that averages weights
-    needs, models = "distances", "on_lstm_lm and awd_lstm_lm"
+    kind_of_models = "on_lstm_lm and awd_lstm_lm"
 
     def __init__(self, args, dictionary, output_dictionary=None, targets=None):
         super().__init__(args, dictionary, output_dictionary, targets)

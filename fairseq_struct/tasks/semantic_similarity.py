@@ -48,7 +48,7 @@ class SemanticSimilarityTask(SentenceTask):
     """
 
     own_criterion = "semantic_similarity"
-    needs, models = "sentence_vectors", "masked language models such as udgn"
+    kind_of_models = "masked language models such as udgn"
 
     def __init__(self, cfg: SemanticSimilarityConfig, words: Dictionary):
         super().__init__(cfg, words)

@@ -40,7 +40,7 @@ class SequenceCompletionTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "sequence_completion"
-    needs, models = "completes", "undirected_attention"
+    kind_of_models = "undirected_attention"
 
     def __init__(self, cfg: SequenceCompletionConfig, dictionary: Dictionary):
         super().__init__(cfg)

@@ -95,7 +95,7 @@ class StructuredClassificationTask(SentenceTask):
 
     own_criterion = "structured_classification"
     ONLY_FOR_TRAINING = ("heads_path",)
-    needs, models = "sides", "classifiers of this package such as latent_tree_classifier"
+    kind_of_models = "classifiers of this package such as latent_tree_classifier"
 
     def __init__(
         self, cfg: StructuredClassificationConfig, words: Dictionary, labels: Dictionary

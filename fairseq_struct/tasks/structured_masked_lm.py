@@ -81,7 +81,7 @@ class StructuredMaskedLMTask(SentenceTask):
 
     own_criterion = "structured_masked_lm"
     ONLY_FOR_TRAINING = ("treebank",)
-    needs, models = "check_length", "masked language models such as udgn"
+    kind_of_models = "masked language models such as udgn"
 
     def __init__(self, cfg: StructuredMaskedLMConfig, words: Dictionary):
         super().__init__(cfg, words)

@@ -13,7 +13,12 @@ from torch import Tensor, nn
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.masked_lm.language_model import Encoding, MaskedLanguageModel
 from fairseq_struct.modules.masks import within
-from fairseq_struct.option_checks import option_name, require_at_least, require_share
+from fairseq_struct.option_checks import (
+    option_name,
+    require_at_least,
+    require_share,
+    require_task,
+)
 
 
 @dataclass
@@ -38,6 +43,7 @@ class MaskedModel(BaseFairseqModel):
         longest: most words of a sentence, 0 for any number.
     """
 
+    for_tasks = ("structured_masked_lm", "semantic_similarity")
     # Options with a range: 1 or more; 0 or more; 0 or more and below 1. A subclass adds its own.
     SIZES: tuple[str, ...] = ("embed_dim", "layers")
     COUNTS: tuple[str, ...] = ()
@@ -124,12 +130,9 @@ class MaskedModel(BaseFairseqModel):
         """Build the model for the task's dictionary.
 
         Raises:
-            InputError: a task of fairseq, whose batches differ; or an option out of range.
+            InputError: another task, whose batches differ; or an option out of range.
         """
-        if type(task).__module__.startswith("fairseq."):
-            raise InputError(
-                f"{cls.__name__} is for --task structured_masked_lm or semantic_similarity"
-            )
+        require_task(cls, task)
         require_at_least(cfg, 1, *cls.SIZES)
         require_at_least(cfg, 0, *cls.COUNTS)
         require_share(cfg, *cls.SHARES)
