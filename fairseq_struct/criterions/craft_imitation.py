@@ -6,7 +6,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
 from fairseq_struct.metrics.boundaries import (
     aligned_steps,
     boundaries_above,
@@ -20,7 +20,7 @@ F1, F1_THRESHOLD, F1_INNER = "f1_tolerance_1", "f1_tolerance_1_threshold", "f1_i
 
 
 @register_criterion("craft_imitation", dataclass=FairseqDataclass)
-class CraftImitationCriterion(OwnTask, FairseqCriterion):
+class CraftImitationCriterion(StrictCriterion, FairseqCriterion):
     """The mean over steps of -log p_t^a(a_t) (Shen's thesis, eq. 5.2.18).
 
     Losses are summed over steps, and fairseq divides by their number. A loss of the model's own

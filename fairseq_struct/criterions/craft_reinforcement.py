@@ -10,7 +10,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
 from fairseq_struct.errors import InputError
 from fairseq_struct.option_checks import values_at_least
 
@@ -85,7 +85,7 @@ class CraftReinforcementConfig(FairseqDataclass):
 
 
 @register_criterion("craft_reinforcement", dataclass=CraftReinforcementConfig)
-class CraftReinforcementCriterion(OwnTask, FairseqCriterion):
+class CraftReinforcementCriterion(StrictCriterion, FairseqCriterion):
     """PPO's loss of decisions: policy + w_v value - w_e entropy, summed; fairseq takes the mean.
 
     Source: algorithm 4, line 12 (Shen's thesis, chapter 5), and :func:`clipped_losses`. Logged

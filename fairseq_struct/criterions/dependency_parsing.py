@@ -7,14 +7,14 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
 from fairseq_struct.metrics.attachment import AttachmentScores
 
 SCORES = ("uas", "modifier_list", "modifier_count", "exact_match")
 
 
 @register_criterion("dependency_parsing", dataclass=FairseqDataclass)
-class DependencyParsingCriterion(OwnTask, FairseqCriterion):
+class DependencyParsingCriterion(StrictCriterion, FairseqCriterion):
     """-log p of the gold trees, summed over sentences; fairseq divides by their number.
 
     Logged is ``loss`` (in nats for each sentence). Validations log the scores of the best trees

@@ -6,7 +6,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
 from fairseq_struct.metrics.window_accuracy import (
     TABLES,
     sentence_sums,
@@ -16,7 +16,7 @@ from fairseq_struct.metrics.window_accuracy import (
 
 
 @register_criterion("grammar_induction", dataclass=FairseqDataclass)
-class GrammarInductionCriterion(OwnTask, FairseqCriterion):
+class GrammarInductionCriterion(StrictCriterion, FairseqCriterion):
     """The mean over steps of Loss^t = BCE(attn_combined, span) (thesis on RIMs, section 3.2.3.2).
 
     BCE is the mean over the symbols of the current sequence. A model that predicts categories adds

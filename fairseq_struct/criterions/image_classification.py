@@ -5,14 +5,14 @@ from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
 
 # Shown as means over images, where they are known.
 MEANS = ("label_loss", "image_loss", "passes_mean", "energy")
 
 
 @register_criterion("image_classification", dataclass=FairseqDataclass)
-class ImageClassificationCriterion(OwnTask, FairseqCriterion):
+class ImageClassificationCriterion(StrictCriterion, FairseqCriterion):
     """l_f(y, y') + gamma l_b(X, X'), summed over images; fairseq divides by their number.
 
     Source: Mihaylova's thesis, section 5.3. Logged are ``loss``, the cross-entropy ``label_loss``

@@ -5,12 +5,12 @@ from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
 from fairseq_struct.metrics.v_measure import contingency_table, v_measure
 
 
 @register_criterion("latent_clusters", dataclass=FairseqDataclass)
-class LatentClustersCriterion(OwnTask, FairseqCriterion):
+class LatentClustersCriterion(StrictCriterion, FairseqCriterion):
     """Binary cross-entropy, summed over instances; fairseq divides by their number.
 
     Logged are ``loss`` (in nats) and ``accuracy`` (in %) and, while validating, ``v_measure``

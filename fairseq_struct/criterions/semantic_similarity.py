@@ -7,7 +7,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch.nn.functional import cosine_similarity, mse_loss
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
 from fairseq_struct.metrics.gathering import present_rows, rows_among_workers
 from fairseq_struct.metrics.rank_correlation import PAIRS, rank_correlation
 
@@ -16,7 +16,7 @@ DIGITS = 6
 
 
 @register_criterion("semantic_similarity", dataclass=FairseqDataclass)
-class SemanticSimilarityCriterion(OwnTask, FairseqCriterion):
+class SemanticSimilarityCriterion(StrictCriterion, FairseqCriterion):
     """Sum of (cos(u, v) - score)^2 over pairs; u and v are mean word vectors, scores from 0 to 1.
 
     Shen's thesis (section 4.3.5) averages the words' vectors and does not give its loss; this is

@@ -6,11 +6,11 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch.nn import functional
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
 
 
 @register_criterion("sequence_completion", dataclass=FairseqDataclass)
-class SequenceCompletionCriterion(OwnTask, FairseqCriterion):
+class SequenceCompletionCriterion(StrictCriterion, FairseqCriterion):
     """Cross-entropy, summed over hidden symbols; fairseq divides by their number.
 
     Logged are ``loss`` (in nats), ``accuracy``, the share of hidden symbols that are right, and

@@ -7,14 +7,14 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
 from fairseq_struct.metrics.bracketing import bracket_counts, f1_of_counts
 from fairseq_struct.metrics.confusion import accuracy, macro_f1
 from fairseq_struct.metrics.v_measure import contingency_table
 
 
 @register_criterion("structured_classification", dataclass=FairseqDataclass)
-class StructuredClassificationCriterion(OwnTask, FairseqCriterion):
+class StructuredClassificationCriterion(StrictCriterion, FairseqCriterion):
     """Cross-entropy, summed over instances; fairseq divides by their number.
 
     Logged are ``loss`` (in nats; while training it includes the loss of gold trees), ``accuracy``

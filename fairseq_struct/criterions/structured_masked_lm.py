@@ -8,11 +8,11 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch.nn.functional import cross_entropy
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
 
 
 @register_criterion("structured_masked_lm", dataclass=FairseqDataclass)
-class StructuredMaskedLMCriterion(OwnTask, FairseqCriterion):
+class StructuredMaskedLMCriterion(StrictCriterion, FairseqCriterion):
     """-log p of the hidden words, summed; fairseq divides by their number.
 
     Logged are ``loss`` (in bits) and ``ppl``, 2 to the power of ``loss``. A batch without a hidden

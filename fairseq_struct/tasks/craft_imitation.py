@@ -10,7 +10,7 @@ from omegaconf import II
 from fairseq_struct.data.datasets.demonstrations import Demonstrations
 from fairseq_struct.data.prepared.demonstration_folder import read_part, read_tasks
 from fairseq_struct.errors import InputError
-from fairseq_struct.tasks.own_criterion import OwnCriterion
+from fairseq_struct.tasks.shared.strict_task import StrictTask
 
 
 @dataclass
@@ -26,7 +26,7 @@ class CraftImitationConfig(FairseqDataclass):
 
 
 @register_task("craft_imitation", dataclass=CraftImitationConfig)
-class CraftImitationTask(OwnCriterion, FairseqTask):
+class CraftImitationTask(StrictTask, FairseqTask):
     """Imitation of demonstrations of several tasks, whose subtasks are only known for scores.
 
     Use it with the criterion of the same name.

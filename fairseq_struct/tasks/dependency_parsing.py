@@ -19,7 +19,7 @@ from fairseq_struct.data.readers.dependency_treebank import read_treebank
 from fairseq_struct.data.readers.treebank_files import DICTIONARY, treebank_file
 from fairseq_struct.errors import InputError
 from fairseq_struct.option_checks import require_at_least
-from fairseq_struct.tasks.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.sentence_task import SentenceTask
 
 
 @dataclass

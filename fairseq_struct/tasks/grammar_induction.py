@@ -19,7 +19,7 @@ from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_diction
 from fairseq_struct.data.readers.transformation_lists import tag_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.window_accuracy import TABLES, WINDOWS, WindowAccuracy
-from fairseq_struct.tasks.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.sentence_task import SentenceTask
 
 # The tags of table TC4.1.
 TAGS = ("NP", "VP", "PP", "SBAR", "ADJP", "ADVP")

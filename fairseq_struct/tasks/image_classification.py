@@ -15,7 +15,7 @@ from fairseq_struct.data.readers.idx import image_size, read_images, read_labels
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.files.text_files import read_text
 from fairseq_struct.option_checks import require_at_least
-from fairseq_struct.tasks.own_criterion import OwnCriterion
+from fairseq_struct.tasks.shared.strict_task import StrictTask
 
 SPLITS = ("train", "valid", "test")
 # The file of an exported model that replaces the training images.
@@ -47,7 +47,7 @@ class ImageClassificationConfig(FairseqDataclass):
 
 
 @register_task("image_classification", dataclass=ImageClassificationConfig)
-class ImageClassificationTask(OwnCriterion, FairseqTask):
+class ImageClassificationTask(StrictTask, FairseqTask):
     """Classification of grey images, as of MNIST, and images of the labels.
 
     Use it with the criterion of the same name. Subsets are ``train``, ``valid``, which is held out

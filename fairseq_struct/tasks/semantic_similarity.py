@@ -17,7 +17,7 @@ from fairseq_struct.data.prepared.vocabulary.reserved_words import MASK, index_o
 from fairseq_struct.data.readers.scored_pairs import HIGHEST, read_pairs
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.rank_correlation import PAIRS
-from fairseq_struct.tasks.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.sentence_task import SentenceTask
 
 
 @dataclass

@@ -13,7 +13,7 @@ from fairseq_struct.data.datasets.hidden_symbols import HiddenSymbols
 from fairseq_struct.data.prepared.completion_folder import read_part
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.errors import InputError
-from fairseq_struct.tasks.own_criterion import OwnCriterion
+from fairseq_struct.tasks.shared.strict_task import StrictTask
 
 
 @dataclass
@@ -29,7 +29,7 @@ class SequenceCompletionConfig(FairseqDataclass):
 
 
 @register_task("sequence_completion", dataclass=SequenceCompletionConfig)
-class SequenceCompletionTask(OwnCriterion, FairseqTask):
+class SequenceCompletionTask(StrictTask, FairseqTask):
     """Prediction of the hidden symbols of sequences.
 
     Use it with the criterion of the same name, which logs ``accuracy`` and ``exact_match``.

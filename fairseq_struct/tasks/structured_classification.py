@@ -33,7 +33,7 @@ from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.files.text_files import read_text
 from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS, DEPENDENCIES
-from fairseq_struct.tasks.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.sentence_task import SentenceTask
 
 DICTIONARIES = ("dict.txt", "dict.label.txt")
 

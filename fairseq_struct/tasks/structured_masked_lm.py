@@ -23,7 +23,7 @@ from fairseq_struct.data.readers.dependency_treebank import (
 from fairseq_struct.errors import InputError
 from fairseq_struct.evaluation.dependencies import score_parser
 from fairseq_struct.option_checks import require_at_least
-from fairseq_struct.tasks.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.sentence_task import SentenceTask
 
 
 @dataclass

@@ -12,7 +12,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.models.latent_clusters import LatentClustersModel
 from fairseq_struct.option_checks import require_task
 from fairseq_struct.tasks.latent_clusters import LatentClustersConfig, LatentClustersTask
-from fairseq_struct.tasks.own_criterion import OwnCriterion
+from fairseq_struct.tasks.shared.strict_task import StrictTask
 
 plugin.load()
 
@@ -96,7 +96,7 @@ def test_models_of_other_packages_join_by_what_they_declare_or_inherit(monkeypat
 
 
 def test_every_task_has_models_and_no_model_names_another_task():
-    own = {name for name, one in TASK_REGISTRY.items() if issubclass(one, OwnCriterion)}
+    own = {name for name, one in TASK_REGISTRY.items() if issubclass(one, StrictTask)}
     named = [getattr(one, "for_tasks", ()) for one in ARCH_MODEL_REGISTRY.values()]
     assert own and own == {name for names in named for name in names}
     assert all(TASK_REGISTRY[name].own_criterion == name for name in own)

@@ -1,9 +1,9 @@
-"""Criterions that accept only one task."""
+"""Base of the criterions that accept only one task."""
 
 from fairseq_struct.errors import InputError
 
 
-class OwnTask:
+class StrictCriterion:
     """Mixin for a criterion that accepts only the task of the same name, and logs only numbers.
 
     It precedes ``FairseqCriterion`` among the base classes.

@@ -1,14 +1,15 @@
-"""Tasks that accept only one criterion and only one kind of model."""
+"""Base of the tasks of this package, which accept only their criterion and their models."""
 
 from fairseq.models import ARCH_MODEL_REGISTRY
 
 from fairseq_struct.errors import InputError
 
 
-class OwnCriterion:
-    """Mixin for a task that accepts only the criterion of the same name.
+class StrictTask:
+    """Mixin for a task that accepts only the criterion of the same name, and models made for it.
 
-    It precedes ``FairseqTask`` among the base classes.
+    It knows the split that is trained on, and builds models of checkpoints without the files that
+    only training reads. It precedes ``FairseqTask`` among the base classes.
 
     Attributes:
         own_criterion: name of the criterion.
