@@ -22,8 +22,8 @@ class SemanticSimilarityCriterion(StrictCriterion, FairseqCriterion):
     Shen's thesis (section 4.3.5) averages the words' vectors and does not give its loss; this is
     the loss of Reimers and Gurevych, "Sentence-BERT" (2019). Validations log ``spearman``, the rank
     correlation of all pairs of the split ("all") in percent. Rounding errors would change ranks.
-    Outside training, cosines are therefore computed in float64 and rounded to six places. They are
-    then the same in every batch, and pairs of equal sentences tie.
+    Outside training, the task therefore gives a copy of the model in float64, whose cosines are
+    rounded to six places. They are then the same in every batch, and pairs of equal sentences tie.
     """
 
     own_task = "semantic_similarity"
@@ -33,13 +33,9 @@ class SemanticSimilarityCriterion(StrictCriterion, FairseqCriterion):
         given = sample["net_input"]
         tokens, lengths = (given[name].transpose(0, 1).flatten(0, 1)
                            for name in ("tokens", "lengths"))  # fmt: skip
-        exact = not model.training
-        if exact:
-            first, second = model.sentence_vectors(tokens, lengths, exact).chunk(2)
-        else:
-            first, second = model(tokens, lengths).chunk(2)
+        first, second = model(tokens, lengths).chunk(2)
         similarity = cosine_similarity(first, second)
-        if exact:
+        if not model.training:
             similarity = similarity.round(decimals=DIGITS)
         targets = given["targets"].to(similarity)
         loss = mse_loss(similarity, targets, reduction="sum" if reduce else "none")

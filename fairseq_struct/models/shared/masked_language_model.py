@@ -95,18 +95,13 @@ class MaskedModel(BaseFairseqModel):
             raise ValueError(f"{type(self).__name__} infers no trees")
         return self.network.encoder.arc_scores(tokens, lengths)
 
-    def sentence_vectors(self, tokens: Tensor, lengths: Tensor, exact: bool = False) -> Tensor:
+    def sentence_vectors(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Mean vectors (batch, size) of the words in context (Shen's thesis, section 4.3.5).
 
         Args:
             tokens: (batch, n) integers.
             lengths: (batch,) words per sentence, at least 1.
-            exact: compute :meth:`in_float64`, without gradient, because rounding differs from batch
-                to batch.
         """
-        if exact:
-            with torch.no_grad():
-                return self.in_float64().sentence_vectors(tokens, lengths)
         words = self.encode(tokens, lengths).words
         words = words.to(torch.promote_types(words.dtype, torch.float32))
         inside = within(lengths, words.size(1))[..., None]
