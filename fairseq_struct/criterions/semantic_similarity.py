@@ -1,13 +1,13 @@
 """Squared error between sentence similarities and human scores, and their rank correlation."""
 
 import torch
-from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch.nn.functional import cosine_similarity, mse_loss
 
 from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
+from fairseq_struct.criterions.shared.sums import log_mean, total
 from fairseq_struct.metrics.gathering import present_rows, rows_among_workers
 from fairseq_struct.metrics.rank_correlation import PAIRS, rank_correlation
 
@@ -52,9 +52,7 @@ class SemanticSimilarityCriterion(StrictCriterion, FairseqCriterion):
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
         """Log the mean loss over all pairs, and their rank correlation."""
-        count = sum(log["sample_size"] for log in logging_outputs)
-        loss = utils.item(sum(log["loss"] for log in logging_outputs))
-        metrics.log_scalar("loss", loss / count, count, round=4)
+        log_mean(logging_outputs, "loss", total(logging_outputs, "sample_size"))
         for log in logging_outputs:
             if "scores" in log:
                 metrics.log_concat_tensor(PAIRS, present_rows(log["scores"]).cpu())
