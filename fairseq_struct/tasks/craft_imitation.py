@@ -3,26 +3,22 @@
 from dataclasses import dataclass, field
 from typing import Optional  # fairseq cannot read "str | None"
 
-from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import FairseqTask, register_task
-from omegaconf import II
 
 from fairseq_struct.data.datasets.demonstrations import Demonstrations
 from fairseq_struct.data.prepared.demonstration_folder import read_part, read_tasks
 from fairseq_struct.errors import InputError
-from fairseq_struct.tasks.shared.strict_task import StrictTask
+from fairseq_struct.tasks.shared.strict_task import StrictTask, TrainedConfig
 
 
 @dataclass
-class CraftImitationConfig(FairseqDataclass):
+class CraftImitationConfig(TrainedConfig):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
         default=None,
         metadata={"help": "folder data-bin made by fairseq-struct prepare craft_demonstrations"},
     )
-    seed: int = II("common.seed")
-    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("craft_imitation", dataclass=CraftImitationConfig)

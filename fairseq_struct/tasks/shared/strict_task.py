@@ -1,8 +1,20 @@
 """Base of the tasks of this package, which accept only their criterion and their models."""
 
+from dataclasses import dataclass
+
+from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY
+from omegaconf import II
 
 from fairseq_struct.errors import InputError
+
+
+@dataclass
+class TrainedConfig(FairseqDataclass):
+    """What tasks take over from fairseq's options: the seed, and the split that is trained on."""
+
+    seed: int = II("common.seed")
+    train_subset: str = II("dataset.train_subset")
 
 
 class StrictTask:
