@@ -1,4 +1,4 @@
-"""Checks of options that are numbers: sizes, weights and shares."""
+"""Checks of options: numbers, which are sizes, weights and shares; and of models by ``--task``."""
 
 import math
 from typing import Any
@@ -55,3 +55,17 @@ def require_share(cfg: Any, *names: str):
             raise InputError(
                 f"{option_name(name)} must be 0 or more and below 1, not {getattr(cfg, name)}"
             )
+
+
+def require_task(model: type, task: Any):
+    """Refuse a task that a model is not for.
+
+    Args:
+        model: class of the model, with the names of its tasks, ``for_tasks``.
+        task: the task, which is known by its ``own_criterion``.
+
+    Raises:
+        InputError: it is none of these tasks.
+    """
+    if getattr(task, "own_criterion", None) not in model.for_tasks:
+        raise InputError(f"{model.__name__} is for --task {' or '.join(model.for_tasks)}")

@@ -87,7 +87,7 @@ def _files(package: str, folders) -> list[str]:
         name = f"{package}.{module.name}"
         if not module.ispkg:
             found.append(name)
-        elif module.name != "shared":  # what several models share registers nothing
+        elif module.name != "shared":  # what files of a room share registers nothing
             below += _files(name, [f"{folder}/{module.name}" for folder in folders])
     return found + below
 

@@ -6,7 +6,8 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
+from fairseq_struct.criterions.shared.sums import log_mean, log_percentage, total
 from fairseq_struct.metrics.boundaries import (
     aligned_steps,
     boundaries_above,
@@ -20,7 +21,7 @@ F1, F1_THRESHOLD, F1_INNER = "f1_tolerance_1", "f1_tolerance_1_threshold", "f1_i
 
 
 @register_criterion("craft_imitation", dataclass=FairseqDataclass)
-class CraftImitationCriterion(OwnTask, FairseqCriterion):
+class CraftImitationCriterion(StrictCriterion, FairseqCriterion):
     """The mean over steps of -log p_t^a(a_t) (Shen's thesis, eq. 5.2.18).
 
     Losses are summed over steps, and fairseq divides by their number. A loss of the model's own
@@ -74,25 +75,18 @@ class CraftImitationCriterion(OwnTask, FairseqCriterion):
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
         """Log sums over the batches, so that the shown values are those of all demonstrations."""
-        sums = {
-            name: sum(log.get(name, 0) for log in logging_outputs) for name in logging_outputs[0]
-        }
-        table = sums.pop("subtasks_options", None)
-        sums = {name: utils.item(value) for name, value in sums.items()}
-        steps, count = sums["ntokens"], sums["nsentences"]
+        names = "ntokens", "nsentences", "with_inner"
+        steps, count, several = (utils.item(total(logging_outputs, name)) for name in names)
         for name in ("loss", "nll_loss"):
-            if name in sums:
-                metrics.log_scalar(name, sums[name] / steps, steps, round=4)
-        metrics.log_scalar("action_accuracy", 100 * sums["right"] / steps, steps, round=2)
+            log_mean(logging_outputs, name, steps)
+        log_percentage(logging_outputs, "action_accuracy", steps, of="right")
         for name in (F1, F1_THRESHOLD):
-            if name in sums:
-                metrics.log_scalar(name, 100 * sums[name] / count, count, round=2)
-        if several := sums.get("with_inner"):
-            metrics.log_scalar(F1_INNER, 100 * sums[F1_INNER] / several, several, round=2)
-        if "aligned" in sums:
-            metrics.log_scalar("alignment", 100 * sums["aligned"] / steps, steps, round=2)
-        if table is not None:
-            metrics.log_scalar("_subtasks_options", table)
+            log_percentage(logging_outputs, name, count)
+        if several:
+            log_percentage(logging_outputs, F1_INNER, several)
+        log_percentage(logging_outputs, "alignment", steps, of="aligned")
+        if "subtasks_options" in logging_outputs[0]:
+            metrics.log_scalar("_subtasks_options", total(logging_outputs, "subtasks_options"))
             metrics.log_derived(
                 "nmi", lambda meters: round(v_measure(meters["_subtasks_options"].sum), 2)
             )

@@ -10,7 +10,8 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
+from fairseq_struct.criterions.shared.sums import log_mean, total
 from fairseq_struct.errors import InputError
 from fairseq_struct.option_checks import values_at_least
 
@@ -85,7 +86,7 @@ class CraftReinforcementConfig(FairseqDataclass):
 
 
 @register_criterion("craft_reinforcement", dataclass=CraftReinforcementConfig)
-class CraftReinforcementCriterion(OwnTask, FairseqCriterion):
+class CraftReinforcementCriterion(StrictCriterion, FairseqCriterion):
     """PPO's loss of decisions: policy + w_v value - w_e entropy, summed; fairseq takes the mean.
 
     Source: algorithm 4, line 12 (Shen's thesis, chapter 5), and :func:`clipped_losses`. Logged
@@ -136,17 +137,13 @@ class CraftReinforcementCriterion(OwnTask, FairseqCriterion):
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
         """Log means over all decisions, and over all episodes."""
-
-        def total(name: str) -> float:
-            return utils.item(sum(log.get(name, 0) for log in logging_outputs))
-
-        count, episodes, rollouts = (total(n) for n in ("sample_size", "episodes", "rollouts"))
+        names = "sample_size", "episodes", "rollouts"
+        count, episodes, rollouts = (utils.item(total(logging_outputs, name)) for name in names)
         for name in ("loss", *OF_DECISIONS):
-            if name in logging_outputs[0]:
-                metrics.log_scalar(name, total(name) / count, count, round=4)
+            log_mean(logging_outputs, name, count)
         if episodes:
             for name in OF_EPISODES:
-                metrics.log_scalar(name, total(name) / episodes, episodes, round=4)
+                log_mean(logging_outputs, name, episodes)
         if rollouts:  # all workers know the same number
-            steps = total("environment_steps") / rollouts
+            steps = utils.item(total(logging_outputs, "environment_steps")) / rollouts
             metrics.log_scalar("environment_steps", steps, weight=0, round=0)

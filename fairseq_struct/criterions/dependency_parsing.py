@@ -1,20 +1,20 @@
 """Negative log-likelihood of gold dependency trees, and attachment scores."""
 
 import torch
-from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
+from fairseq_struct.criterions.shared.sums import log_mean, total
 from fairseq_struct.metrics.attachment import AttachmentScores
 
 SCORES = ("uas", "modifier_list", "modifier_count", "exact_match")
 
 
 @register_criterion("dependency_parsing", dataclass=FairseqDataclass)
-class DependencyParsingCriterion(OwnTask, FairseqCriterion):
+class DependencyParsingCriterion(StrictCriterion, FairseqCriterion):
     """-log p of the gold trees, summed over sentences; fairseq divides by their number.
 
     Logged is ``loss`` (in nats for each sentence). Validations log the scores of the best trees
@@ -44,19 +44,14 @@ class DependencyParsingCriterion(OwnTask, FairseqCriterion):
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
         """Log sums over the batches, so that the shown values are those of all sentences."""
-
-        def total(name: str):
-            return sum(log[name] for log in logging_outputs)
-
-        count = total("sample_size")
-        metrics.log_scalar("loss", utils.item(total("loss")) / count, count, round=4)
+        count = total(logging_outputs, "sample_size")
+        log_mean(logging_outputs, "loss", count)
         if "attachment" in logging_outputs[0]:
-            metrics.log_scalar("_attachment", total("attachment"))
+            metrics.log_scalar("_attachment", total(logging_outputs, "attachment"))
             for name in SCORES:
                 metrics.log_derived(name, lambda meters, name=name: _score(meters, name))
-        if "passes" in logging_outputs[0]:
-            metrics.log_scalar("passes_mean", utils.item(total("passes")) / count, count, round=3)
-            metrics.log_scalar("energy", utils.item(total("energy")) / count, count, round=4)
+        log_mean(logging_outputs, "passes_mean", count, of="passes", round=3)
+        log_mean(logging_outputs, "energy", count)
 
 
 def scores_of(heads: Tensor, gold: Tensor, lengths: Tensor) -> Tensor:

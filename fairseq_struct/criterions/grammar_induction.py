@@ -6,7 +6,8 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
+from fairseq_struct.criterions.shared.sums import log_mean, log_percentage, total
 from fairseq_struct.metrics.window_accuracy import (
     TABLES,
     sentence_sums,
@@ -16,7 +17,7 @@ from fairseq_struct.metrics.window_accuracy import (
 
 
 @register_criterion("grammar_induction", dataclass=FairseqDataclass)
-class GrammarInductionCriterion(OwnTask, FairseqCriterion):
+class GrammarInductionCriterion(StrictCriterion, FairseqCriterion):
     """The mean over steps of Loss^t = BCE(attn_combined, span) (thesis on RIMs, section 3.2.3.2).
 
     BCE is the mean over the symbols of the current sequence. A model that predicts categories adds
@@ -67,16 +68,13 @@ class GrammarInductionCriterion(OwnTask, FairseqCriterion):
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
         """Log sums over the batches, so that the shown values are those of all sentences."""
-        sums = {name: sum(log[name] for log in logging_outputs) for name in logging_outputs[0]}
         # The task knows the tags, and makes percentages of these.
         for name in TABLES:
-            if name in sums:
-                metrics.log_scalar(f"_{name}", sums.pop(name))
-        sums = {name: utils.item(value) for name, value in sums.items()}
-        steps = sums["ntokens"]
-        for name in ("loss", "span_loss", "category_loss"):
-            if name in sums and (name != "span_loss" or "category_loss" in sums):
-                metrics.log_scalar(name, sums[name] / steps, steps, round=4)
-        if "right_categories" in sums:
-            right = 100 * sums["right_categories"] / steps
-            metrics.log_scalar("category_accuracy", right, steps, round=2)
+            if name in logging_outputs[0]:
+                metrics.log_scalar(f"_{name}", total(logging_outputs, name))
+        steps = utils.item(total(logging_outputs, "ntokens"))
+        log_mean(logging_outputs, "loss", steps)
+        if "category_loss" in logging_outputs[0]:
+            for name in ("span_loss", "category_loss"):
+                log_mean(logging_outputs, name, steps)
+        log_percentage(logging_outputs, "category_accuracy", steps, of="right_categories")

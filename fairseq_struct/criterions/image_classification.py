@@ -1,18 +1,17 @@
 """Losses of an undirected network of images, its accuracy, passes and energy."""
 
-from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
-from fairseq.logging import metrics
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
+from fairseq_struct.criterions.shared.sums import log_mean, log_percentage, total
 
 # Shown as means over images, where they are known.
 MEANS = ("label_loss", "image_loss", "passes_mean", "energy")
 
 
 @register_criterion("image_classification", dataclass=FairseqDataclass)
-class ImageClassificationCriterion(OwnTask, FairseqCriterion):
+class ImageClassificationCriterion(StrictCriterion, FairseqCriterion):
     """l_f(y, y') + gamma l_b(X, X'), summed over images; fairseq divides by their number.
 
     Source: Mihaylova's thesis, section 5.3. Logged are ``loss``, the cross-entropy ``label_loss``
@@ -46,10 +45,7 @@ class ImageClassificationCriterion(OwnTask, FairseqCriterion):
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
         """Log sums over the batches, so that the shown values are those of all images."""
-        count = sum(log["sample_size"] for log in logging_outputs)
+        count = total(logging_outputs, "sample_size")
         for name in ("loss", *MEANS):
-            if name in logging_outputs[0]:
-                value = utils.item(sum(log[name] for log in logging_outputs))
-                metrics.log_scalar(name, value / count, count, round=4)
-        correct = utils.item(sum(log["correct"] for log in logging_outputs))
-        metrics.log_scalar("accuracy", 100 * correct / count, count, round=2)
+            log_mean(logging_outputs, name, count)
+        log_percentage(logging_outputs, "accuracy", count, of="correct")

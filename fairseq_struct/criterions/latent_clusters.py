@@ -1,16 +1,16 @@
 """Binary cross-entropy of a classifier with a latent cluster, and scores of its clusters."""
 
-from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
+from fairseq_struct.criterions.shared.sums import log_mean, log_percentage, total
 from fairseq_struct.metrics.v_measure import contingency_table, v_measure
 
 
 @register_criterion("latent_clusters", dataclass=FairseqDataclass)
-class LatentClustersCriterion(OwnTask, FairseqCriterion):
+class LatentClustersCriterion(StrictCriterion, FairseqCriterion):
     """Binary cross-entropy, summed over instances; fairseq divides by their number.
 
     Logged are ``loss`` (in nats) and ``accuracy`` (in %) and, while validating, ``v_measure``
@@ -43,13 +43,11 @@ class LatentClustersCriterion(OwnTask, FairseqCriterion):
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
         """Log sums over the batches, so that the shown values are those of all instances."""
-        count = sum(log["sample_size"] for log in logging_outputs)
-        loss = utils.item(sum(log["loss"] for log in logging_outputs))
-        correct = utils.item(sum(log["correct"] for log in logging_outputs))
-        metrics.log_scalar("loss", loss / count, count, round=4)
-        metrics.log_scalar("accuracy", 100 * correct / count, count, round=2)
+        count = total(logging_outputs, "sample_size")
+        log_mean(logging_outputs, "loss", count)
+        log_percentage(logging_outputs, "accuracy", count, of="correct")
         if all("contingency" in log for log in logging_outputs):
-            metrics.log_scalar("_contingency", sum(log["contingency"] for log in logging_outputs))
+            metrics.log_scalar("_contingency", total(logging_outputs, "contingency"))
             metrics.log_derived(
                 "v_measure", lambda meters: round(v_measure(meters["_contingency"].sum), 2)
             )

@@ -9,6 +9,7 @@ from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 
+from fairseq_struct.criterions.shared.sums import LogsSums, total
 from fairseq_struct.errors import InputError
 from fairseq_struct.option_checks import values_at_least
 
@@ -35,7 +36,7 @@ class RecurrentLanguageModelingCriterionConfig(FairseqDataclass):
 @register_criterion(
     "recurrent_language_modeling", dataclass=RecurrentLanguageModelingCriterionConfig
 )
-class RecurrentLanguageModelingCriterion(FairseqCriterion):
+class RecurrentLanguageModelingCriterion(LogsSums, FairseqCriterion):
     """-log p(x_{t+1}) + alpha mean (m h_t)^2 + beta mean (h_{t+1} - h_t)^2 (Merity et al., 2018).
 
     The means are over the units and words of a window. Validation has neither of the two terms.
@@ -111,13 +112,8 @@ class RecurrentLanguageModelingCriterion(FairseqCriterion):
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
         """Log the means over words."""
-        size = sum(log["sample_size"] for log in logging_outputs)
+        size = total(logging_outputs, "sample_size")
         for name in ("loss", "nll_loss"):
-            total = utils.item(sum(log[name] for log in logging_outputs))
-            metrics.log_scalar(name, total / size / math.log(2), size, round=3)
+            value = utils.item(total(logging_outputs, name))
+            metrics.log_scalar(name, value / size / math.log(2), size, round=3)
         metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["nll_loss"].avg))
-
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """True: all logged values are sums."""
-        return True

@@ -1,13 +1,13 @@
 """Squared error between sentence similarities and human scores, and their rank correlation."""
 
 import torch
-from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch.nn.functional import cosine_similarity, mse_loss
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
+from fairseq_struct.criterions.shared.sums import log_mean, total
 from fairseq_struct.metrics.gathering import present_rows, rows_among_workers
 from fairseq_struct.metrics.rank_correlation import PAIRS, rank_correlation
 
@@ -16,14 +16,14 @@ DIGITS = 6
 
 
 @register_criterion("semantic_similarity", dataclass=FairseqDataclass)
-class SemanticSimilarityCriterion(OwnTask, FairseqCriterion):
+class SemanticSimilarityCriterion(StrictCriterion, FairseqCriterion):
     """Sum of (cos(u, v) - score)^2 over pairs; u and v are mean word vectors, scores from 0 to 1.
 
     Shen's thesis (section 4.3.5) averages the words' vectors and does not give its loss; this is
     the loss of Reimers and Gurevych, "Sentence-BERT" (2019). Validations log ``spearman``, the rank
     correlation of all pairs of the split ("all") in percent. Rounding errors would change ranks.
-    Outside training, cosines are therefore computed in float64 and rounded to six places. They are
-    then the same in every batch, and pairs of equal sentences tie.
+    Outside training, the task therefore gives a copy of the model in float64, whose cosines are
+    rounded to six places. They are then the same in every batch, and pairs of equal sentences tie.
     """
 
     own_task = "semantic_similarity"
@@ -33,13 +33,9 @@ class SemanticSimilarityCriterion(OwnTask, FairseqCriterion):
         given = sample["net_input"]
         tokens, lengths = (given[name].transpose(0, 1).flatten(0, 1)
                            for name in ("tokens", "lengths"))  # fmt: skip
-        exact = not model.training
-        if exact:
-            first, second = model.sentence_vectors(tokens, lengths, exact).chunk(2)
-        else:
-            first, second = model(tokens, lengths).chunk(2)
+        first, second = model(tokens, lengths).chunk(2)
         similarity = cosine_similarity(first, second)
-        if exact:
+        if not model.training:
             similarity = similarity.round(decimals=DIGITS)
         targets = given["targets"].to(similarity)
         loss = mse_loss(similarity, targets, reduction="sum" if reduce else "none")
@@ -56,9 +52,7 @@ class SemanticSimilarityCriterion(OwnTask, FairseqCriterion):
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
         """Log the mean loss over all pairs, and their rank correlation."""
-        count = sum(log["sample_size"] for log in logging_outputs)
-        loss = utils.item(sum(log["loss"] for log in logging_outputs))
-        metrics.log_scalar("loss", loss / count, count, round=4)
+        log_mean(logging_outputs, "loss", total(logging_outputs, "sample_size"))
         for log in logging_outputs:
             if "scores" in log:
                 metrics.log_concat_tensor(PAIRS, present_rows(log["scores"]).cpu())

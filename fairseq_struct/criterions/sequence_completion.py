@@ -3,14 +3,14 @@
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
-from fairseq.logging import metrics
 from torch.nn import functional
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
+from fairseq_struct.criterions.shared.sums import log_mean, log_percentage, total
 
 
 @register_criterion("sequence_completion", dataclass=FairseqDataclass)
-class SequenceCompletionCriterion(OwnTask, FairseqCriterion):
+class SequenceCompletionCriterion(StrictCriterion, FairseqCriterion):
     """Cross-entropy, summed over hidden symbols; fairseq divides by their number.
 
     Logged are ``loss`` (in nats), ``accuracy``, the share of hidden symbols that are right, and
@@ -47,14 +47,10 @@ class SequenceCompletionCriterion(OwnTask, FairseqCriterion):
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
         """Log sums over the batches, so that the shown values are those of all sequences."""
-        sums = {
-            name: utils.item(sum(log.get(name, 0) for log in logging_outputs))
-            for name in logging_outputs[0]
-        }
-        count, sequences = sums["sample_size"], sums["nsentences"]
-        metrics.log_scalar("loss", sums["loss"] / count, count, round=4)
-        metrics.log_scalar("accuracy", 100 * sums["correct"] / count, count, round=2)
-        metrics.log_scalar("exact_match", 100 * sums["complete"] / sequences, sequences, round=2)
-        metrics.log_scalar("passes_mean", sums["passes"] / sequences, sequences, round=3)
-        if "energy" in sums:
-            metrics.log_scalar("energy", sums["energy"] / sequences, sequences, round=3)
+        names = "sample_size", "nsentences"
+        count, sequences = (utils.item(total(logging_outputs, name)) for name in names)
+        log_mean(logging_outputs, "loss", count)
+        log_percentage(logging_outputs, "accuracy", count, of="correct")
+        log_percentage(logging_outputs, "exact_match", sequences, of="complete")
+        log_mean(logging_outputs, "passes_mean", sequences, of="passes", round=3)
+        log_mean(logging_outputs, "energy", sequences, round=3)

@@ -1,20 +1,20 @@
 """Cross-entropy of a sentence classifier, its accuracy, and statistics of its trees."""
 
 import torch
-from fairseq import utils
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
+from fairseq_struct.criterions.shared.sums import log_mean, total
 from fairseq_struct.metrics.bracketing import bracket_counts, f1_of_counts
 from fairseq_struct.metrics.confusion import accuracy, macro_f1
 from fairseq_struct.metrics.v_measure import contingency_table
 
 
 @register_criterion("structured_classification", dataclass=FairseqDataclass)
-class StructuredClassificationCriterion(OwnTask, FairseqCriterion):
+class StructuredClassificationCriterion(StrictCriterion, FairseqCriterion):
     """Cross-entropy, summed over instances; fairseq divides by their number.
 
     Logged are ``loss`` (in nats; while training it includes the loss of gold trees), ``accuracy``
@@ -49,24 +49,21 @@ class StructuredClassificationCriterion(OwnTask, FairseqCriterion):
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
         """Log sums over the batches, so that the shown values are those of all instances."""
-        count = sum(log["sample_size"] for log in logging_outputs)
-        loss = utils.item(sum(log["loss"] for log in logging_outputs))
-        metrics.log_scalar("loss", loss / count, count, round=4)
-        metrics.log_scalar("_confusion", sum(log["confusion"] for log in logging_outputs))
+        log_mean(logging_outputs, "loss", total(logging_outputs, "sample_size"))
+        metrics.log_scalar("_confusion", total(logging_outputs, "confusion"))
         for name, score in (("accuracy", accuracy), ("macro_f1", macro_f1)):
             metrics.log_derived(
                 name, lambda meters, score=score: _scored(meters["_confusion"], score)
             )
         if "depth" in logging_outputs[0]:
-            trees = sum(log["trees"] for log in logging_outputs)
-            depth = sum(log["depth"] for log in logging_outputs)
+            depth, trees = total(logging_outputs, "depth"), total(logging_outputs, "trees")
             metrics.log_scalar("tree_depth", depth / trees, trees, round=2)
         if "pointer_entropy" in logging_outputs[0]:
-            known = sum(log["pointed_trees"] for log in logging_outputs)
-            pointer_entropy = sum(log["pointer_entropy"] for log in logging_outputs)
+            known = total(logging_outputs, "pointed_trees")
+            pointer_entropy = total(logging_outputs, "pointer_entropy")
             metrics.log_scalar("pointer_entropy", pointer_entropy / max(known, 1), known, round=4)
         if "brackets" in logging_outputs[0]:
-            metrics.log_scalar("_brackets", sum(log["brackets"] for log in logging_outputs))
+            metrics.log_scalar("_brackets", total(logging_outputs, "brackets"))
             metrics.log_derived(
                 "f1", lambda meters: round(f1_of_counts(*meters["_brackets"].sum.tolist()), 2)
             )

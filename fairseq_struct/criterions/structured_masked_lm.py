@@ -8,11 +8,12 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch.nn.functional import cross_entropy
 
-from fairseq_struct.criterions.own_task import OwnTask
+from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
+from fairseq_struct.criterions.shared.sums import total
 
 
 @register_criterion("structured_masked_lm", dataclass=FairseqDataclass)
-class StructuredMaskedLMCriterion(OwnTask, FairseqCriterion):
+class StructuredMaskedLMCriterion(StrictCriterion, FairseqCriterion):
     """-log p of the hidden words, summed; fairseq divides by their number.
 
     Logged are ``loss`` (in bits) and ``ppl``, 2 to the power of ``loss``. A batch without a hidden
@@ -37,8 +38,8 @@ class StructuredMaskedLMCriterion(OwnTask, FairseqCriterion):
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict]):
         """Log means over all hidden words."""
-        count = sum(log["sample_size"] for log in logging_outputs)
+        count = total(logging_outputs, "sample_size")
         if count:
-            loss = utils.item(sum(log["loss"] for log in logging_outputs))
+            loss = utils.item(total(logging_outputs, "loss"))
             metrics.log_scalar("loss", loss / count / math.log(2), count, round=3)
             metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["loss"].avg))

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor
 
-from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.latent_options import LatentStructureConfig
 from fairseq_struct.modules.latent_clusters import (
     LATENT_METHODS,
     Classified,
     LatentClassifier,
 )
+from fairseq_struct.option_checks import require_task
 
 
 @dataclass
@@ -43,7 +43,7 @@ class LatentClustersModel(BaseFairseqModel):
         network: the classifier.
     """
 
-    classifies_clusters = True
+    for_tasks = ("latent_clusters",)
 
     def __init__(self, network: LatentClassifier):
         super().__init__()
@@ -56,8 +56,7 @@ class LatentClustersModel(BaseFairseqModel):
         Raises:
             InputError: another task, an unknown method, or a number out of range.
         """
-        if not hasattr(task, "clusters"):
-            raise InputError("this model is for --task latent_clusters")
+        require_task(cls, task)
         network = LatentClassifier(
             task.dim,
             task.clusters,

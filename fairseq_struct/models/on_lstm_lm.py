@@ -157,6 +157,7 @@ class RecurrentDecoder(FairseqIncrementalDecoder):
 class RecurrentLM(FairseqLanguageModel):
     """Base class of the recurrent language models. Padding has no effect on the results."""
 
+    for_tasks = ("recurrent_language_modeling",)  # and fairseq's language_modeling
     cell = ""
 
     def __init__(self, decoder: RecurrentDecoder):

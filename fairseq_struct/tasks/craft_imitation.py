@@ -3,30 +3,26 @@
 from dataclasses import dataclass, field
 from typing import Optional  # fairseq cannot read "str | None"
 
-from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import FairseqTask, register_task
-from omegaconf import II
 
 from fairseq_struct.data.datasets.demonstrations import Demonstrations
 from fairseq_struct.data.prepared.demonstration_folder import read_part, read_tasks
 from fairseq_struct.errors import InputError
-from fairseq_struct.tasks.own_criterion import OwnCriterion
+from fairseq_struct.tasks.shared.strict_task import StrictTask, TrainedConfig
 
 
 @dataclass
-class CraftImitationConfig(FairseqDataclass):
+class CraftImitationConfig(TrainedConfig):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
         default=None,
         metadata={"help": "folder data-bin made by fairseq-struct prepare craft_demonstrations"},
     )
-    seed: int = II("common.seed")
-    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("craft_imitation", dataclass=CraftImitationConfig)
-class CraftImitationTask(OwnCriterion, FairseqTask):
+class CraftImitationTask(StrictTask, FairseqTask):
     """Imitation of demonstrations of several tasks, whose subtasks are only known for scores.
 
     Use it with the criterion of the same name.
@@ -45,7 +41,7 @@ class CraftImitationTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "craft_imitation"
-    needs, models = "imitates", "policies such as option_controller"
+    kind_of_models = "policies such as option_controller"
 
     def __init__(self, cfg: CraftImitationConfig):
         super().__init__(cfg)

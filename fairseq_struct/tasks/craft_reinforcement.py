@@ -16,8 +16,8 @@ from fairseq_struct.environments.rollouts.actors import Actors
 from fairseq_struct.environments.rollouts.episodes import play
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.option_checks import option_name, require_at_least
-from fairseq_struct.tasks.own_criterion import OwnCriterion
-from fairseq_struct.tasks.practice import Practice, sums_of, worker
+from fairseq_struct.tasks.shared.practice import Practice, sums_of, worker
+from fairseq_struct.tasks.shared.strict_task import StrictTask
 
 SPLITS = ("train", "valid")
 VALIDATION_SEED = 1_000_003
@@ -80,7 +80,7 @@ class CraftReinforcementConfig(FairseqDataclass):
 
 
 @register_task("craft_reinforcement", dataclass=CraftReinforcementConfig)
-class CraftReinforcementTask(OwnCriterion, FairseqTask):
+class CraftReinforcementTask(StrictTask, FairseqTask):
     """Algorithm 4 of Shen's thesis (chapter 5) on fairseq's trainer.
 
     fairseq's trainer reads batches from a data set; here the data are made by the model that is
@@ -105,7 +105,7 @@ class CraftReinforcementTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "craft_reinforcement"
-    needs, models = "chooses_options", "controllers of options such as option_policy"
+    kind_of_models = "controllers of options such as option_policy"
 
     def __init__(self, cfg: CraftReinforcementConfig):
         super().__init__(cfg)

@@ -6,9 +6,7 @@ from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
 from fairseq.data import Dictionary
-from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import register_task
-from omegaconf import II
 
 from fairseq_struct.data.datasets.packed_tensors import PackedTensors
 from fairseq_struct.data.datasets.parsed_sentences import ParsedSentences
@@ -19,11 +17,12 @@ from fairseq_struct.data.readers.dependency_treebank import read_treebank
 from fairseq_struct.data.readers.treebank_files import DICTIONARY, treebank_file
 from fairseq_struct.errors import InputError
 from fairseq_struct.option_checks import require_at_least
-from fairseq_struct.tasks.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.strict_task import TrainedConfig
 
 
 @dataclass
-class DependencyParsingConfig(FairseqDataclass):
+class DependencyParsingConfig(TrainedConfig):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
@@ -40,8 +39,6 @@ class DependencyParsingConfig(FairseqDataclass):
             "its own dictionary"
         },
     )
-    seed: int = II("common.seed")
-    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("dependency_parsing", dataclass=DependencyParsingConfig)
@@ -58,7 +55,7 @@ class DependencyParsingTask(SentenceTask):
     """
 
     own_criterion = "dependency_parsing"
-    needs, models = "read_words", "dependency parsers such as undirected_parser"
+    kind_of_models = "dependency parsers such as undirected_parser"
 
     def __init__(self, cfg: DependencyParsingConfig, words: Dictionary):
         super().__init__(cfg, words)

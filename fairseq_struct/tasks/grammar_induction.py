@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Optional  # fairseq cannot read "str | None"
 
 from fairseq.data import Dictionary
-from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from fairseq.tasks import register_task
-from omegaconf import II
 from torch import Tensor
 
 from fairseq_struct.data.datasets.transformation_lists import TransformationLists
@@ -19,22 +17,21 @@ from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_diction
 from fairseq_struct.data.readers.transformation_lists import tag_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.window_accuracy import TABLES, WINDOWS, WindowAccuracy
-from fairseq_struct.tasks.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.strict_task import TrainedConfig
 
 # The tags of table TC4.1.
 TAGS = ("NP", "VP", "PP", "SBAR", "ADJP", "ADVP")
 
 
 @dataclass
-class GrammarInductionConfig(FairseqDataclass):
+class GrammarInductionConfig(TrainedConfig):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
         default=None,
         metadata={"help": "folder data-bin made by fairseq-struct prepare transformation_lists"},
     )
-    seed: int = II("common.seed")
-    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("grammar_induction", dataclass=GrammarInductionConfig)
@@ -52,7 +49,7 @@ class GrammarInductionTask(SentenceTask):
     """
 
     own_criterion = "grammar_induction"
-    needs, models = "composes", "composers such as rim_composer"
+    kind_of_models = "composers such as rim_composer"
 
     def __init__(
         self, cfg: GrammarInductionConfig, words: Dictionary, categories: Sequence[str], lower: bool

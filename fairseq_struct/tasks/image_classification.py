@@ -6,16 +6,14 @@ from pathlib import Path
 from typing import Optional  # fairseq cannot read "str | None"
 
 import numpy as np
-from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import FairseqTask, register_task
-from omegaconf import II
 
 from fairseq_struct.data.datasets.labelled_images import LabelledImages
 from fairseq_struct.data.readers.idx import image_size, read_images, read_labels
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.files.text_files import read_text
 from fairseq_struct.option_checks import require_at_least
-from fairseq_struct.tasks.own_criterion import OwnCriterion
+from fairseq_struct.tasks.shared.strict_task import StrictTask, TrainedConfig
 
 SPLITS = ("train", "valid", "test")
 # The file of an exported model that replaces the training images.
@@ -25,7 +23,7 @@ HELD_OUT = 6
 
 
 @dataclass
-class ImageClassificationConfig(FairseqDataclass):
+class ImageClassificationConfig(TrainedConfig):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
@@ -42,12 +40,10 @@ class ImageClassificationConfig(FairseqDataclass):
     split_seed: int = field(
         default=1, metadata={"help": "seed of the choice of these images, apart from --seed"}
     )
-    seed: int = II("common.seed")
-    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("image_classification", dataclass=ImageClassificationConfig)
-class ImageClassificationTask(OwnCriterion, FairseqTask):
+class ImageClassificationTask(StrictTask, FairseqTask):
     """Classification of grey images, as of MNIST, and images of the labels.
 
     Use it with the criterion of the same name. Subsets are ``train``, ``valid``, which is held out
@@ -65,7 +61,7 @@ class ImageClassificationTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "image_classification"
-    needs, models = "classifies_images", "networks of images such as undirected_convnet"
+    kind_of_models = "networks of images such as undirected_convnet"
 
     def __init__(self, cfg: ImageClassificationConfig):
         super().__init__(cfg)

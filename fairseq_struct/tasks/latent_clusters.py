@@ -10,7 +10,7 @@ from fairseq_struct.data.datasets.cluster_instances import ClusterMixtureDataset
 from fairseq_struct.data.generators.cluster_mixture import generate_mixture
 from fairseq_struct.errors import InputError
 from fairseq_struct.option_checks import require_at_least
-from fairseq_struct.tasks.own_criterion import OwnCriterion
+from fairseq_struct.tasks.shared.strict_task import StrictTask
 
 
 @dataclass
@@ -40,7 +40,7 @@ class LatentClustersConfig(FairseqDataclass):
 
 
 @register_task("latent_clusters", dataclass=LatentClustersConfig)
-class LatentClustersTask(OwnCriterion, FairseqTask):
+class LatentClustersTask(StrictTask, FairseqTask):
     """Classification of generated data whose true clusters are known.
 
     The task generates the subsets ``train``, ``valid`` and ``test`` (:func:`.generate_mixture`), so
@@ -55,7 +55,7 @@ class LatentClustersTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "latent_clusters"
-    needs, models = "classifies_clusters", "latent_clusters"
+    kind_of_models = "latent_clusters"
 
     def __init__(self, cfg: LatentClustersConfig):
         super().__init__(cfg)

@@ -17,7 +17,7 @@ from fairseq_struct.data.datasets.token_streams import TokenStreams
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import check_dictionary
 from fairseq_struct.errors import InputError
 from fairseq_struct.option_checks import require_at_least
-from fairseq_struct.tasks.own_criterion import OwnCriterion
+from fairseq_struct.tasks.shared.strict_task import StrictTask
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class RecurrentLanguageModelingConfig(LanguageModelingConfig):
 
 
 @register_task("recurrent_language_modeling", dataclass=RecurrentLanguageModelingConfig)
-class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
+class RecurrentLanguageModelingTask(StrictTask, LanguageModelingTask):
     """Truncated backpropagation through time on the data of ``--task language_modeling``.
 
     The corpus is cut into ``--batch-size`` streams (``--batch-size-valid`` for validation) per
@@ -55,7 +55,7 @@ class RecurrentLanguageModelingTask(OwnCriterion, LanguageModelingTask):
 
     own_criterion = "recurrent_language_modeling"
     averages = True  # this task starts the averaging of an optimizer that averages weights
-    needs, models = "distances", "on_lstm_lm and awd_lstm_lm"
+    kind_of_models = "on_lstm_lm and awd_lstm_lm"
 
     def __init__(self, args, dictionary, output_dictionary=None, targets=None):
         super().__init__(args, dictionary, output_dictionary, targets)

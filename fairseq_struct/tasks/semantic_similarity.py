@@ -6,10 +6,8 @@ from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
 from fairseq.data import Dictionary
-from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from fairseq.tasks import register_task
-from omegaconf import II
 
 from fairseq_struct.data.datasets.labelled_sentences import LabelledSentences
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
@@ -17,11 +15,12 @@ from fairseq_struct.data.prepared.vocabulary.reserved_words import MASK, index_o
 from fairseq_struct.data.readers.scored_pairs import HIGHEST, read_pairs
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.rank_correlation import PAIRS
-from fairseq_struct.tasks.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.strict_task import TrainedConfig
 
 
 @dataclass
-class SemanticSimilarityConfig(FairseqDataclass):
+class SemanticSimilarityConfig(TrainedConfig):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
@@ -30,8 +29,6 @@ class SemanticSimilarityConfig(FairseqDataclass):
     freeze_parser: bool = field(
         default=False, metadata={"help": "do not train the model's parser"}
     )
-    seed: int = II("common.seed")
-    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("semantic_similarity", dataclass=SemanticSimilarityConfig)
@@ -48,7 +45,7 @@ class SemanticSimilarityTask(SentenceTask):
     """
 
     own_criterion = "semantic_similarity"
-    needs, models = "sentence_vectors", "masked language models such as udgn"
+    kind_of_models = "masked language models such as udgn"
 
     def __init__(self, cfg: SemanticSimilarityConfig, words: Dictionary):
         super().__init__(cfg, words)

@@ -5,31 +5,27 @@ from pathlib import Path
 from typing import Optional  # fairseq cannot read "str | None"
 
 from fairseq.data import Dictionary
-from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import FairseqTask, register_task
-from omegaconf import II
 
 from fairseq_struct.data.datasets.hidden_symbols import HiddenSymbols
 from fairseq_struct.data.prepared.completion_folder import read_part
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.errors import InputError
-from fairseq_struct.tasks.own_criterion import OwnCriterion
+from fairseq_struct.tasks.shared.strict_task import StrictTask, TrainedConfig
 
 
 @dataclass
-class SequenceCompletionConfig(FairseqDataclass):
+class SequenceCompletionConfig(TrainedConfig):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
         default=None,
         metadata={"help": "folder data-bin made by fairseq-struct prepare sequence_completion"},
     )
-    seed: int = II("common.seed")
-    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("sequence_completion", dataclass=SequenceCompletionConfig)
-class SequenceCompletionTask(OwnCriterion, FairseqTask):
+class SequenceCompletionTask(StrictTask, FairseqTask):
     """Prediction of the hidden symbols of sequences.
 
     Use it with the criterion of the same name, which logs ``accuracy`` and ``exact_match``.
@@ -40,7 +36,7 @@ class SequenceCompletionTask(OwnCriterion, FairseqTask):
     """
 
     own_criterion = "sequence_completion"
-    needs, models = "completes", "undirected_attention"
+    kind_of_models = "undirected_attention"
 
     def __init__(self, cfg: SequenceCompletionConfig, dictionary: Dictionary):
         super().__init__(cfg)

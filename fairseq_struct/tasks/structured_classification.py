@@ -8,10 +8,8 @@ from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
 from fairseq.data import Dictionary
-from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from fairseq.tasks import register_task
-from omegaconf import II
 
 from fairseq_struct.data.datasets.gold_trees import (
     constituents_of,
@@ -33,13 +31,14 @@ from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.files.text_files import read_text
 from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS, DEPENDENCIES
-from fairseq_struct.tasks.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.strict_task import TrainedConfig
 
 DICTIONARIES = ("dict.txt", "dict.label.txt")
 
 
 @dataclass
-class StructuredClassificationConfig(FairseqDataclass):
+class StructuredClassificationConfig(TrainedConfig):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
@@ -74,8 +73,6 @@ class StructuredClassificationConfig(FairseqDataclass):
             "them; parse and classify have a --truncate of their own"
         },
     )
-    seed: int = II("common.seed")
-    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("structured_classification", dataclass=StructuredClassificationConfig)
@@ -95,7 +92,7 @@ class StructuredClassificationTask(SentenceTask):
 
     own_criterion = "structured_classification"
     ONLY_FOR_TRAINING = ("heads_path",)
-    needs, models = "sides", "classifiers of this package such as latent_tree_classifier"
+    kind_of_models = "classifiers of this package such as latent_tree_classifier"
 
     def __init__(
         self, cfg: StructuredClassificationConfig, words: Dictionary, labels: Dictionary

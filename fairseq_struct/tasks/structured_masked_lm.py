@@ -5,10 +5,8 @@ from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
 from fairseq.data import Dictionary
-from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from fairseq.tasks import register_task
-from omegaconf import II
 
 from fairseq_struct.data.datasets.indexed_lines import load_lines
 from fairseq_struct.data.datasets.mapped.shards import check_shards, shard
@@ -23,11 +21,12 @@ from fairseq_struct.data.readers.dependency_treebank import (
 from fairseq_struct.errors import InputError
 from fairseq_struct.evaluation.dependencies import score_parser
 from fairseq_struct.option_checks import require_at_least
-from fairseq_struct.tasks.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.strict_task import TrainedConfig
 
 
 @dataclass
-class StructuredMaskedLMConfig(FairseqDataclass):
+class StructuredMaskedLMConfig(TrainedConfig):
     """Options of the task."""
 
     data: Optional[str] = field(  # noqa: UP045
@@ -60,8 +59,6 @@ class StructuredMaskedLMConfig(FairseqDataclass):
         metadata={"help": "keep the treebank's words as they are; by default they are written as "
                   "in the Penn Treebank language-model text: lower-cased, numbers as N"},
     )  # fmt: skip
-    seed: int = II("common.seed")
-    train_subset: str = II("dataset.train_subset")
 
 
 @register_task("structured_masked_lm", dataclass=StructuredMaskedLMConfig)
@@ -81,7 +78,7 @@ class StructuredMaskedLMTask(SentenceTask):
 
     own_criterion = "structured_masked_lm"
     ONLY_FOR_TRAINING = ("treebank",)
-    needs, models = "check_length", "masked language models such as udgn"
+    kind_of_models = "masked language models such as udgn"
 
     def __init__(self, cfg: StructuredMaskedLMConfig, words: Dictionary):
         super().__init__(cfg, words)

@@ -163,7 +163,9 @@ def test_one_option_is_repaired(data, trained, tmp_path, controller):
 
 def about(path, **changes):
     task, _ = restored(path)
-    return SimpleNamespace(about=task.about | changes, done_action=None)
+    return SimpleNamespace(
+        about=task.about | changes, done_action=None, own_criterion=task.own_criterion
+    )
 
 
 def test_initial_states_are_taken_for_tasks_of_the_same_name(trained):

@@ -248,7 +248,9 @@ def test_the_tool_refuses_images_of_another_size_or_type(trained):
     ],
 )
 def test_networks_that_cannot_be_built(options, message):
-    task = SimpleNamespace(image_shape=(1, 14, 14), label_count=10)
+    task = SimpleNamespace(
+        image_shape=(1, 14, 14), label_count=10, own_criterion="image_classification"
+    )
     with pytest.raises(InputError, match=re.escape(message)):
         UndirectedConvnetModel.build_model(UndirectedConvnetConfig(**options), task)
 

@@ -195,7 +195,8 @@ def test_other_ways_train(data, tmp_path, options):
 def test_networks_that_cannot_be_built(options, message):
     with pytest.raises(InputError, match=re.escape(message)):
         UndirectedAttentionModel.build_model(
-            UndirectedAttentionConfig(**options), SimpleNamespace(symbols=list("123"))
+            UndirectedAttentionConfig(**options),
+            SimpleNamespace(symbols=list("123"), own_criterion="sequence_completion"),
         )
 
 

@@ -36,7 +36,8 @@ def build(arch, labels=3, **options):
     dictionary = Dictionary()
     for word in WORDS:
         dictionary.add_symbol(word)
-    task = Namespace(words=dictionary, label_names=[str(label) for label in range(labels)])
+    task = Namespace(words=dictionary, label_names=[str(label) for label in range(labels)],
+                     own_criterion="structured_classification")  # fmt: skip
     chosen = Namespace(**options)
     ARCH_CONFIG_REGISTRY[arch](chosen)
     defaults = vars(MODEL_DATACLASS_REGISTRY[ARCH_MODEL_NAME_REGISTRY[arch]]())

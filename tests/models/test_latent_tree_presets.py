@@ -108,7 +108,8 @@ def entailment(without=(), **changes):
     options = {**vars(LatentTreeEntailmentConfig()), "_name": "latent_tree_entailment_snli",
                "embed_dim": 6, "hidden_size": 4, **changes}  # fmt: skip
     options = {name: value for name, value in options.items() if name not in without}
-    task = Namespace(words=Dictionary(), label_names=["a", "b", "c"], gold=(), cfg=None)
+    task = Namespace(words=Dictionary(), label_names=["a", "b", "c"], gold=(), cfg=None,
+                     own_criterion="structured_classification")  # fmt: skip
     return build_model(OmegaConf.create(options), task).network
 
 

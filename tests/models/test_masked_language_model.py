@@ -67,7 +67,8 @@ def built(arch, **options):
 
     cfg = MODEL_DATACLASS_REGISTRY[arch]()
     vars(cfg).update(options)
-    return MODEL_REGISTRY[arch].build_model(cfg, SimpleNamespace(source_dictionary=Dictionary()))
+    task = SimpleNamespace(source_dictionary=Dictionary(), own_criterion="structured_masked_lm")
+    return MODEL_REGISTRY[arch].build_model(cfg, task)
 
 
 @pytest.mark.parametrize("arch", ["udgn", "structformer", "masked_transformer"])

@@ -34,7 +34,7 @@ from fairseq_struct.modules.option_controller.policy import OptionPolicy
 
 ABOUT = {"tasks": ["AC", "CD"], "kinds": "ACD", "observation": "windows", "observation_size": 9,
          "actions": 5}  # fmt: skip
-TASK = SimpleNamespace(about=ABOUT, done_action=None)
+TASK = SimpleNamespace(about=ABOUT, done_action=None, own_criterion="craft_imitation")
 SMALL = {"hidden_size": 4, "mlp_size": 6}
 GIVEN = torch.linspace(-1, 1, 2 * 3 * 9).view(2, 3, 9), torch.tensor([3, 2]), torch.tensor([1, 0])
 
@@ -101,7 +101,7 @@ def test_parameters_of_other_demonstrations_are_refused():
     model, state = build(), build().state_dict()
     model.load_state_dict(state)
     for name, other in (("tasks", ["AC", "DA"]), ("kinds", "ABC"), ("observation", "grid")):
-        task = SimpleNamespace(about=ABOUT | {name: other})
+        task = SimpleNamespace(**vars(TASK) | {"about": ABOUT | {name: other}})
         config = OptionControllerConfig(**SMALL)
         with pytest.raises(InputError, match=f"demonstrations with {name} .*but these have"):
             OptionControllerModel.build_model(config, task).load_state_dict(state)
@@ -162,7 +162,7 @@ def test_a_model_of_another_architecture_is_no_initial_one(tmp_path):
     about = json.loads(bytes(torch.load(given, weights_only=False)["model"]["about"].tolist()))
     config = OptionControllerConfig(**SMALL, initial_model=str(given))
     with pytest.raises(InputError, match=r"policy.pt: it is of another architecture"):
-        OptionControllerModel.build_model(config, SimpleNamespace(about=about))
+        OptionControllerModel.build_model(config, SimpleNamespace(**vars(TASK) | {"about": about}))
 
 
 @pytest.mark.filterwarnings("ignore:for policy")  # a meta tensor copies nothing

@@ -9,7 +9,7 @@ from fairseq_struct.environments.craft_rules import CraftOptions
 from fairseq_struct.environments.craft_worlds import CraftWorlds
 from fairseq_struct.environments.rollouts.actors import Actors
 from fairseq_struct.modules.option_controller.policy import ActingPolicy, OptionPolicy
-from fairseq_struct.tasks.practice import Practice
+from fairseq_struct.tasks.shared.practice import Practice
 
 CRAFT = CraftOptions("A", size=5, kinds="A", time_limit=7)
 

@@ -124,7 +124,7 @@ def test_rounding_changes_no_rank(pretrained, tmp_path, arch):
         found = []
         for start in range(0, len(data), size):
             rows = [data[place] for place in range(start, min(start + size, len(data)))]
-            _, _, logged = criterion(model, data.collater(rows))
+            _, _, logged = task.valid_step(data.collater(rows), model, criterion)
             found += present_rows(logged["scores"])[:, 0].tolist()
         return found
 
@@ -157,14 +157,14 @@ def test_a_validation_copies_the_model_once(pretrained, monkeypatch):
         return found
 
     def validate():
-        """The scores, from batches as the task and as the criterion alone compute them."""
+        """The scores: of the task's copy of the model, and of a new copy for each batch."""
         batches = task.get_batch_iterator(task.datasets["valid"], max_sentences=7)
         samples = list(batches.next_epoch_itr(shuffle=False))
         assert len(samples) == 6
         monkeypatch.setattr(MaskedModel, "in_float64", counted)
         found = [task.valid_step(sample, model, criterion)[2]["scores"] for sample in samples]
         monkeypatch.setattr(MaskedModel, "in_float64", make)
-        alone = [criterion(model, sample)[2]["scores"] for sample in samples]
+        alone = [criterion(model.in_float64(), sample)[2]["scores"] for sample in samples]
         return torch.stack(found), torch.stack(alone)
 
     first, alone = validate()

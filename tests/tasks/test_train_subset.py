@@ -7,7 +7,7 @@ from mapped_splits import drawn_lines, task, write_folder
 from small_runs import OPTIONS, TASKS
 
 from fairseq_struct import plugin
-from fairseq_struct.tasks.own_criterion import OwnCriterion
+from fairseq_struct.tasks.shared.strict_task import StrictTask
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -43,6 +43,6 @@ def test_every_task_knows_the_name():
     plugin.load()
     from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
-    own = {name for name, one in TASK_REGISTRY.items() if issubclass(one, OwnCriterion)}
+    own = {name for name, one in TASK_REGISTRY.items() if issubclass(one, StrictTask)}
     knowing = {name for name in own if hasattr(TASK_DATACLASS_REGISTRY[name], "train_subset")}
     assert own - knowing == {"craft_reinforcement"}  # reads no split

@@ -19,7 +19,7 @@ from fairseq_struct.modules.option_controller.policy import (
     PolicyOutput,
 )
 from fairseq_struct.modules.option_controller.stored_options import has_options, stored_options
-from fairseq_struct.option_checks import require_at_least
+from fairseq_struct.option_checks import require_at_least, require_task
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +59,8 @@ class OptionPolicyModel(BaseFairseqModel):
         policy: the controller, its value network, and the options.
     """
 
+    for_tasks = ("craft_reinforcement",)
     ONLY_FOR_TRAINING = ("options_from",)
-    chooses_options = True
 
     def __init__(self, policy: OptionPolicy):
         super().__init__()
@@ -74,10 +74,7 @@ class OptionPolicyModel(BaseFairseqModel):
             InputError: another task, an option out of range, or a checkpoint without options, or
                 with options that do not fit each other or the task.
         """
-        if not hasattr(task, "craft") or getattr(task, "own_criterion", "") != (
-            "craft_reinforcement"
-        ):
-            raise InputError("this model is for --task craft_reinforcement")
+        require_task(cls, task)
         require_at_least(cfg, 1, "hidden_size", "mlp_size", "mlp_depth")
         if not cfg.temperature > 0:
             raise InputError(f"--temperature must be above 0, not {cfg.temperature}")

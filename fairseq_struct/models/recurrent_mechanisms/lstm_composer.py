@@ -12,6 +12,7 @@ from fairseq_struct.models.shared.composer_model import (
     words_of,
 )
 from fairseq_struct.modules.recurrent_mechanisms import LstmComposer
+from fairseq_struct.option_checks import require_task
 
 
 @dataclass
@@ -30,7 +31,8 @@ class LstmComposerModel(ComposerModel):
         Raises:
             InputError: another task, an option out of range, or word vectors that do not fit.
         """
-        check_options(cfg, task)
+        require_task(cls, task)
+        check_options(cfg)
         words = words_of(cfg, task.source_dictionary)
         categories = len(task.categories) if cfg.predict_category else 0
         try:

@@ -20,7 +20,7 @@ from fairseq_struct.modules.recurrent_mechanisms import (
     SPAN_ATTENTION,
     RimComposer,
 )
-from fairseq_struct.option_checks import require_at_least
+from fairseq_struct.option_checks import require_at_least, require_task
 
 
 @dataclass
@@ -78,7 +78,8 @@ class RimComposerModel(ComposerModel):
         Raises:
             InputError: another task, an option out of range, or word vectors that do not fit.
         """
-        check_options(cfg, task)
+        require_task(cls, task)
+        check_options(cfg)
         if cfg.hidden_size not in (None, cfg.embed_dim):
             raise InputError(
                 f"--hidden-size {cfg.hidden_size} must be that of --embed-dim, {cfg.embed_dim}: "

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.classification import Classification, Classifier
-from fairseq_struct.option_checks import require_at_least, require_share
+from fairseq_struct.option_checks import require_at_least, require_share, require_task
 
 
 class ClassifierModel(BaseFairseqModel):
@@ -19,6 +19,7 @@ class ClassifierModel(BaseFairseqModel):
         network: the classifier.
     """
 
+    for_tasks = ("structured_classification",)
     # Not needed after training: the initial word vectors are part of the checkpoint's weights.
     ONLY_FOR_TRAINING = ("embed_path",)
 
@@ -26,15 +27,14 @@ class ClassifierModel(BaseFairseqModel):
         super().__init__()
         self.network = network
 
-    @staticmethod
-    def check_task(task):
-        """Refuse a task without labels.
+    @classmethod
+    def check_task(cls, task):
+        """Refuse another task.
 
         Raises:
-            InputError: the task has no labels.
+            InputError: the task is none of :attr:`for_tasks`.
         """
-        if not hasattr(task, "label_names"):
-            raise InputError("this model is for --task structured_classification")
+        require_task(cls, task)
 
     @staticmethod
     def check_sizes(cfg, *names: str, dropouts: Sequence[str] = ("dropout",)):

@@ -79,6 +79,7 @@ class ComposerModel(BaseFairseqModel):
         category_weight: weight of the losses of categories.
     """
 
+    for_tasks = ("grammar_induction",)
     ONLY_FOR_TRAINING = ("embed_path",)
     composes = True
 
@@ -138,14 +139,12 @@ def schedule_of(cfg: ComposerConfig):
         raise InputError(f"--own-spans {name}: {error}") from None
 
 
-def check_options(cfg: ComposerConfig, task):
-    """Refuse another task, and options out of range.
+def check_options(cfg: ComposerConfig):
+    """Refuse options out of range.
 
     Raises:
         InputError: with the name of the option.
     """
-    if not hasattr(task, "categories"):
-        raise InputError("this model is for --task grammar_induction")
     require_at_least(cfg, 1, "embed_dim", "layers")
     require_share(cfg, "dropout")
     require_at_least(cfg, 0, "category_weight")

@@ -14,6 +14,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.modules.option_controller import Imitation
 from fairseq_struct.modules.option_controller.imitating import ImitatingPolicy, SingleOption
 from fairseq_struct.modules.option_controller.stored_options import has_options
+from fairseq_struct.option_checks import require_task
 
 ABOUT = "about"
 
@@ -34,7 +35,7 @@ class ImitationModel(BaseFairseqModel):
         reads_actions: whether ``forward`` takes the actions of demonstrations, too.
     """
 
-    imitates = True
+    for_tasks = ("craft_imitation",)
     ends_are_probabilities = True
     reads_actions = False
 
@@ -44,15 +45,14 @@ class ImitationModel(BaseFairseqModel):
         text = json.dumps(self.subject, sort_keys=True).encode()
         self.register_buffer(ABOUT, torch.tensor(list(text), dtype=torch.uint8))
 
-    @staticmethod
-    def check_task(task):
+    @classmethod
+    def check_task(cls, task):
         """Refuse another task.
 
         Raises:
-            InputError: the task has no demonstrations.
+            InputError: the task is none of :attr:`for_tasks`.
         """
-        if not hasattr(task, "about"):
-            raise InputError("this model is for --task craft_imitation")
+        require_task(cls, task)
 
     def forward(self, observations: Tensor, lengths: Tensor, tasks: Tensor, **more) -> Imitation:
         """What the policy says of demonstrations."""

@@ -13,7 +13,12 @@ from torch import Tensor, nn
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.masked_lm.language_model import Encoding, MaskedLanguageModel
 from fairseq_struct.modules.masks import within
-from fairseq_struct.option_checks import option_name, require_at_least, require_share
+from fairseq_struct.option_checks import (
+    option_name,
+    require_at_least,
+    require_share,
+    require_task,
+)
 
 
 @dataclass
@@ -38,6 +43,7 @@ class MaskedModel(BaseFairseqModel):
         longest: most words of a sentence, 0 for any number.
     """
 
+    for_tasks = ("structured_masked_lm", "semantic_similarity")
     # Options with a range: 1 or more; 0 or more; 0 or more and below 1. A subclass adds its own.
     SIZES: tuple[str, ...] = ("embed_dim", "layers")
     COUNTS: tuple[str, ...] = ()
@@ -89,18 +95,13 @@ class MaskedModel(BaseFairseqModel):
             raise ValueError(f"{type(self).__name__} infers no trees")
         return self.network.encoder.arc_scores(tokens, lengths)
 
-    def sentence_vectors(self, tokens: Tensor, lengths: Tensor, exact: bool = False) -> Tensor:
+    def sentence_vectors(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Mean vectors (batch, size) of the words in context (Shen's thesis, section 4.3.5).
 
         Args:
             tokens: (batch, n) integers.
             lengths: (batch,) words per sentence, at least 1.
-            exact: compute :meth:`in_float64`, without gradient, because rounding differs from batch
-                to batch.
         """
-        if exact:
-            with torch.no_grad():
-                return self.in_float64().sentence_vectors(tokens, lengths)
         words = self.encode(tokens, lengths).words
         words = words.to(torch.promote_types(words.dtype, torch.float32))
         inside = within(lengths, words.size(1))[..., None]
@@ -124,12 +125,9 @@ class MaskedModel(BaseFairseqModel):
         """Build the model for the task's dictionary.
 
         Raises:
-            InputError: a task of fairseq, whose batches differ; or an option out of range.
+            InputError: another task, whose batches differ; or an option out of range.
         """
-        if type(task).__module__.startswith("fairseq."):
-            raise InputError(
-                f"{cls.__name__} is for --task structured_masked_lm or semantic_similarity"
-            )
+        require_task(cls, task)
         require_at_least(cfg, 1, *cls.SIZES)
         require_at_least(cfg, 0, *cls.COUNTS)
         require_share(cfg, *cls.SHARES)

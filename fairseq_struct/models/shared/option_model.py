@@ -62,7 +62,6 @@ class OptionModel(ImitationModel):
     """A model with ``network.options`` and ``network.controller``, whose parts can be retrained."""
 
     ONLY_FOR_TRAINING = ("initial_model", "train_options", "reset_options", "freeze_controller")
-    has_options = True
 
     def prepare(self, cfg: OptionConfig):
         """Take over the parameters of ``--initial-model``, and freeze what does not learn.

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.models.shared.undirected_options import UndirectedConfig
 from fairseq_struct.modules.undirected.images import INITIALISATIONS, ClassifiedImages
-from fairseq_struct.option_checks import require_at_least
+from fairseq_struct.option_checks import require_at_least, require_task
 
 
 @dataclass
@@ -42,21 +42,21 @@ class UndirectedImagesModel(BaseFairseqModel):
         network: an :class:`.ImageNetwork` or an :class:`.UntiedConvnet`.
     """
 
+    for_tasks = ("image_classification",)
     classifies_images = True
 
     def __init__(self, network: nn.Module):
         super().__init__()
         self.network = network
 
-    @staticmethod
-    def check(cfg: UndirectedImagesConfig, task):
+    @classmethod
+    def check(cls, cfg: UndirectedImagesConfig, task):
         """Refuse another task, and options that are out of range.
 
         Raises:
             InputError: with the name of the option.
         """
-        if not hasattr(task, "image_shape"):
-            raise InputError("this model is for --task image_classification")
+        require_task(cls, task)
         require_at_least(cfg, 0, "gamma")
         if cfg.initialisation not in INITIALISATIONS:
             raise InputError(

@@ -14,7 +14,7 @@ from fairseq_struct.modules.undirected.attention import (
     SelfAttention,
     UndirectedAttention,
 )
-from fairseq_struct.option_checks import option_name
+from fairseq_struct.option_checks import option_name, require_task
 
 
 @dataclass
@@ -48,6 +48,7 @@ class UndirectedAttentionModel(BaseFairseqModel):
         network: the network.
     """
 
+    for_tasks = ("sequence_completion",)
     completes = True
 
     def __init__(self, network: Completer):
@@ -61,8 +62,7 @@ class UndirectedAttentionModel(BaseFairseqModel):
         Raises:
             InputError: another task, options that exclude each other, or one out of range.
         """
-        if not hasattr(task, "symbols"):
-            raise InputError("this model is for --task sequence_completion")
+        require_task(cls, task)
         passes = passes_of(cfg)
         try:
             if not cfg.self_attention:

@@ -15,7 +15,7 @@ from fairseq_struct.modules.dropouts import UnknownWords
 from fairseq_struct.modules.pretrained_encoder import NO_PIECE, PretrainedEncoder
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder
 from fairseq_struct.modules.undirected.parser import ORDERS, ROOT_HEADS, Parsed, UndirectedParser
-from fairseq_struct.option_checks import require_at_least, require_share
+from fairseq_struct.option_checks import require_at_least, require_share, require_task
 
 ROOTS = ("single", "multiple")
 
@@ -86,6 +86,8 @@ class UndirectedParserModel(BaseFairseqModel):
         single_root: whether the root of the trees of updates and loss has exactly one modifier.
     """
 
+    for_tasks = ("dependency_parsing",)
+
     def __init__(self, network: UndirectedParser, words, unknown_rate: float = 0.0):
         super().__init__()
         self.network, self.words = network, words
@@ -122,8 +124,7 @@ class UndirectedParserModel(BaseFairseqModel):
         Raises:
             InputError: another task, or an option out of range.
         """
-        if getattr(task, "own_criterion", "") != "dependency_parsing":
-            raise InputError(f"{cls.__name__} is for --task dependency_parsing")
+        require_task(cls, task)
         passes, words = passes_of(cfg), task.source_dictionary
         require_at_least(cfg, 1, "hidden_size", "embed_dim", "encoder_size", "encoder_layers")
         if not cfg.encoder_folder and cfg.encoder_size % 2:

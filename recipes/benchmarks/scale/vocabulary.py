@@ -50,7 +50,9 @@ def task_of(vocabulary: int) -> Namespace:
     words = Dictionary()
     for number in range(vocabulary - len(words)):
         words.add_symbol(f"w{number}")
-    return Namespace(source_dictionary=words, target_dictionary=words)
+    return Namespace(
+        source_dictionary=words, target_dictionary=words, own_criterion="structured_masked_lm"
+    )
 
 
 def drawn(vocabulary: int, *shape: int) -> Tensor:

@@ -1,24 +1,36 @@
-"""Tasks that accept only one criterion and only one kind of model."""
+"""Base of the tasks of this package, which accept only their criterion and their models."""
 
+from dataclasses import dataclass
+
+from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY
+from omegaconf import II
 
 from fairseq_struct.errors import InputError
 
 
-class OwnCriterion:
-    """Mixin for a task that accepts only the criterion of the same name.
+@dataclass
+class TrainedConfig(FairseqDataclass):
+    """What tasks take over from fairseq's options: the seed, and the split that is trained on."""
 
-    It precedes ``FairseqTask`` among the base classes.
+    seed: int = II("common.seed")
+    train_subset: str = II("dataset.train_subset")
+
+
+class StrictTask:
+    """Mixin for a task that accepts only the criterion of the same name, and models made for it.
+
+    It knows the split that is trained on, and builds models of checkpoints without the files that
+    only training reads. It precedes ``FairseqTask`` among the base classes.
 
     Attributes:
         own_criterion: name of the criterion.
-        needs: attribute that the model classes of this task have and other classes lack.
-        models: examples of these models, for the error message.
+        kind_of_models: its models as error messages name them. Their classes have the name of the
+            task, which is that of the criterion, in ``for_tasks``.
     """
 
     own_criterion = ""
-    needs = ""
-    models = ""
+    kind_of_models = ""
 
     def trains_on(self, split: str) -> bool:
         """Whether a split is the one to train on: ``--train-subset``, or else ``train``."""
@@ -45,8 +57,8 @@ class OwnCriterion:
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         family = ARCH_MODEL_REGISTRY.get(name)
-        if family is not None and not hasattr(family, self.needs):
-            raise InputError(f"this task is for {self.models}, not for {family.__name__}")
+        if family is not None and self.own_criterion not in getattr(family, "for_tasks", ()):
+            raise InputError(f"this task is for {self.kind_of_models}, not for {family.__name__}")
         for option in getattr(family, "ONLY_FOR_TRAINING", ()) if from_checkpoint else ():
             if getattr(cfg, option, None):
                 setattr(cfg, option, False if getattr(cfg, option) is True else None)

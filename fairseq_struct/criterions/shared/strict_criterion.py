@@ -1,10 +1,11 @@
-"""Criterions that accept only one task."""
+"""Base of the criterions that accept only one task."""
 
+from fairseq_struct.criterions.shared.sums import LogsSums
 from fairseq_struct.errors import InputError
 
 
-class OwnTask:
-    """Mixin for a criterion that accepts only the task of the same name, and logs only numbers.
+class StrictCriterion(LogsSums):
+    """Mixin for a criterion that accepts only the task of the same name, and logs only sums.
 
     It precedes ``FairseqCriterion`` among the base classes.
 
@@ -24,8 +25,3 @@ class OwnTask:
         if getattr(task, "own_criterion", "") != cls.own_task:
             raise InputError(f"--criterion {cls.own_task} is for --task {cls.own_task}")
         return super().build_criterion(cfg, task)
-
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        """True: all logged values are numbers or tables of numbers."""
-        return True

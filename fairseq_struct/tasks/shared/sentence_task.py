@@ -3,10 +3,10 @@
 from fairseq.data import Dictionary
 from fairseq.tasks import FairseqTask
 
-from fairseq_struct.tasks.own_criterion import OwnCriterion
+from fairseq_struct.tasks.shared.strict_task import StrictTask
 
 
-class SentenceTask(OwnCriterion, FairseqTask):
+class SentenceTask(StrictTask, FairseqTask):
     """A task that reads sentences of one dictionary's words.
 
     As in fairseq's base class, sentences may have any length (``max_positions`` is None), and

@@ -1,0 +1,1 @@
+"""What several criterions share; nothing here is registered."""
