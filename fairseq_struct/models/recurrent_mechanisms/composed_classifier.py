@@ -1,15 +1,15 @@
 """Classifiers over the sentence vectors of a trained composer, for fairseq."""
 
-import json
 from dataclasses import dataclass, field
 from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.models import register_model
-from torch import Tensor, nn
+from torch import nn
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.stored_text import as_bytes, content_of
 from fairseq_struct.models.shared.classifier import ClassifierModel
 from fairseq_struct.models.shared.known_vectors import set_known_vectors
 from fairseq_struct.models.shared.trained_composer import read_composer
@@ -81,7 +81,7 @@ class ComposedClassifierModel(ClassifierModel):
         self.complete = complete
         composer = getattr(network, "composer", None)
         about = {} if composer is None else described(composer)
-        self.register_buffer(ABOUT, _bytes_of(about))
+        self.register_buffer(ABOUT, as_bytes(about))
 
     @classmethod
     def build_model(cls, cfg: ComposedClassifierConfig, task) -> "ComposedClassifierModel":
@@ -163,11 +163,6 @@ def _vectors(cfg: ComposedClassifierConfig, words) -> nn.Embedding:
     return nn.Embedding.from_pretrained(weight, padding_idx=words.pad())
 
 
-def _bytes_of(about: dict) -> Tensor:
-    text = json.dumps(about, sort_keys=True).encode()
-    return torch.tensor(list(text), dtype=torch.uint8)
-
-
 def _about_of(parameters) -> dict:
     """What the buffer of a checkpoint says.
 
@@ -175,6 +170,6 @@ def _about_of(parameters) -> dict:
         ValueError: it is missing or damaged.
     """
     try:
-        return dict(json.loads(bytes(parameters[ABOUT].tolist())))
-    except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
+        return content_of(parameters[ABOUT])
+    except (KeyError, ValueError):
         raise ValueError("what it says about its composer is damaged") from None

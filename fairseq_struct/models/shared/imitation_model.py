@@ -1,14 +1,13 @@
 """The base of models that imitate demonstrations, which know what they were trained on."""
 
-import json
 from collections.abc import Mapping
 
 import numpy as np
-import torch
 from fairseq.models import BaseFairseqModel
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.stored_text import as_bytes, content_of
 from fairseq_struct.models.shared.other_checkpoint import read_other
 from fairseq_struct.modules.option_controller import Imitation
 from fairseq_struct.modules.option_controller.imitating import ImitatingPolicy, SingleOption
@@ -40,8 +39,7 @@ class ImitationModel(BaseFairseqModel):
     def __init__(self, network: nn.Module, about: Mapping):
         super().__init__()
         self.network, self.subject = network, dict(about)
-        text = json.dumps(self.subject, sort_keys=True).encode()
-        self.register_buffer(ABOUT, torch.tensor(list(text), dtype=torch.uint8))
+        self.register_buffer(ABOUT, as_bytes(self.subject))
 
     @staticmethod
     def check_task(task):
@@ -99,8 +97,8 @@ def about_of(parameters: Mapping[str, Tensor]) -> dict:
         more = "; name the checkpoints that its options are from" if has_options(parameters) else ""
         raise InputError(f"it is no model that imitates demonstrations{more}")
     try:
-        return dict(json.loads(bytes(parameters[ABOUT].tolist())))
-    except (ValueError, TypeError, AttributeError, RecursionError):
+        return content_of(parameters[ABOUT])
+    except ValueError:
         raise InputError("what it says about its demonstrations is damaged") from None
 
 
