@@ -6,7 +6,7 @@ from fairseq.tasks import setup_task
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.files.trained_data import data_of_training
+from fairseq_struct.files.trained_data import data_of_training, unset_for_training
 from fairseq_struct.files.trained_words import check_words
 from fairseq_struct.models.shared.composer_model import ComposerModel
 from fairseq_struct.models.shared.other_checkpoint import read_other
@@ -46,8 +46,7 @@ def read_composer(
         check_words(state.get("task_state"), task, path)
     except InputError as error:
         raise InputError(f"{option} {path}: it needs its data ({error})") from None
-    for name in ComposerModel.ONLY_FOR_TRAINING:
-        cfg["model"][name] = None
+    unset_for_training(cfg["model"], ComposerModel)
     try:
         model = task.build_model(cfg["model"])
         model.load_state_dict(parameters, strict=True, model_cfg=cfg["model"])
