@@ -6,6 +6,7 @@ from fairseq.tasks import setup_task
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.files.trained_data import data_of_training, unset_for_training
 from fairseq_struct.files.trained_words import check_words
 from fairseq_struct.models.shared.composer_model import ComposerModel
@@ -73,11 +74,8 @@ def rows_of(words: Dictionary, known: Dictionary, lower: bool) -> Tensor:
         known: other words.
         lower: whether ``known`` has lower-cased words.
     """
-    rows = []
-    for word in words.symbols[words.nspecial :]:
-        number = known.index(word.lower() if lower else word)
-        # A word that looks like a symbol of fairseq's is unknown.
-        rows.append(known.unk() if number < known.nspecial else number)
+    own = words.symbols[words.nspecial :]
+    rows = [index_of(known, word.lower() if lower else word) for word in own]
     special = [known.unk()] * words.nspecial
     special[words.pad()] = known.pad()
     return torch.tensor(special + rows)

@@ -10,6 +10,7 @@ from fairseq.models import BaseFairseqModel, register_model, register_model_arch
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.models.shared.undirected_options import UndirectedConfig, passes_of
 from fairseq_struct.modules.dropouts import UnknownWords
 from fairseq_struct.modules.pretrained_encoder import NO_PIECE, PretrainedEncoder
@@ -106,10 +107,7 @@ class UndirectedParserModel(BaseFairseqModel):
         """
         if self.pretrained:
             return self.network.encoder.read_words(words)
-        # A word of fairseq's own symbols is an unknown one.
-        special, unknown = self.words.nspecial, self.words.unk()
-        found = [self.words.index(word) for word in words]
-        return torch.tensor([unknown if place < special else place for place in found])
+        return torch.tensor([index_of(self.words, word) for word in words])
 
     def forward(self, tokens: Tensor, lengths: Tensor, allowed: Tensor | None = None) -> Parsed:
         """Trees of sentences: see :meth:`UndirectedParser.forward`."""
