@@ -7,7 +7,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model, register_model_architecture
 from torch import nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import as_input
 from fairseq_struct.models.shared.classifier import ClassifierModel
 from fairseq_struct.modules.ordered_memory import (
     ATTENTIONS,
@@ -91,10 +91,8 @@ class OrderedMemoryClassifierModel(ClassifierModel):
         """
         cls.check_task(task)
         cls.check_sizes(cfg, "embed_dim", "hidden_size", "slots", dropouts=DROPOUTS)
-        try:
+        with as_input():
             return cls(cls._network(cfg, task))
-        except ValueError as error:
-            raise InputError(str(error)) from None
 
     @staticmethod
     def _network(cfg: OrderedMemoryClassifierConfig, task) -> OrderedMemoryClassifier:

@@ -6,7 +6,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model, register_model_architecture
 from torch import nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import as_input
 from fairseq_struct.models.shared.classifier import ClassifierModel
 from fairseq_struct.modules.recurrent.classifier import RecurrentClassifier
 from fairseq_struct.modules.recurrent.layers import CELLS
@@ -41,13 +41,11 @@ class RecurrentClassifierModel(ClassifierModel):
         cls.check_task(task)
         cls.check_sizes(cfg, "embed_dim", "hidden_size", "layers")
         embedding = nn.Embedding(len(task.words), cfg.embed_dim, task.words.pad())
-        try:
+        with as_input():
             network = RecurrentClassifier(
                 embedding, (cfg.hidden_size,) * cfg.layers, len(task.label_names), cfg.cell,
                 cfg.chunk_size, cfg.dropout, cfg.sides,
             )  # fmt: skip
-        except ValueError as error:
-            raise InputError(str(error)) from None
         return cls(network)
 
 

@@ -6,7 +6,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model, register_model_architecture
 from torch import nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import as_input
 from fairseq_struct.models.shared.classifier import ClassifierModel
 from fairseq_struct.modules.transformer_classifier import TransformerClassifier
 
@@ -51,13 +51,11 @@ class TransformerClassifierModel(ClassifierModel):
         cls.check_task(task)
         cls.check_sizes(cfg, "hidden_size", "layers", "heads", "feedforward_size")
         embedding = nn.Embedding(len(task.words), cfg.hidden_size, task.words.pad())
-        try:
+        with as_input():
             network = TransformerClassifier(
                 embedding, len(task.label_names), cfg.layers, cfg.heads, cfg.feedforward_size,
                 cfg.dropout, cfg.sides, cfg.universal,
             )  # fmt: skip
-        except ValueError as error:
-            raise InputError(str(error)) from None
         return cls(network)
 
 

@@ -6,7 +6,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model, register_model_architecture
 from torch import nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import as_input
 from fairseq_struct.models.shared.classifier import ClassifierModel
 from fairseq_struct.modules.recursive.cells import CELLS
 from fairseq_struct.modules.recursive.classifier import RecursiveClassifier
@@ -43,12 +43,10 @@ class RecursiveClassifierModel(ClassifierModel):
         cls.check_task(task)
         cls.check_sizes(cfg, "embed_dim", "hidden_size")
         embedding = nn.Embedding(len(task.words), cfg.embed_dim, task.words.pad())
-        try:
+        with as_input():
             network = RecursiveClassifier(
                 embedding, cfg.hidden_size, len(task.label_names), cfg.cell, cfg.dropout, cfg.sides
             )
-        except ValueError as error:
-            raise InputError(str(error)) from None
         return cls(network)
 
 

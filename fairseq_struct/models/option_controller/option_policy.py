@@ -9,7 +9,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, as_input
 from fairseq_struct.models.shared.imitation_model import check_same, read_imitation
 from fairseq_struct.modules.option_controller.imitating import SingleOption
 from fairseq_struct.modules.option_controller.options import Pool, merge
@@ -19,7 +19,7 @@ from fairseq_struct.modules.option_controller.policy import (
     PolicyOutput,
 )
 from fairseq_struct.modules.option_controller.stored_options import has_options, stored_options
-from fairseq_struct.option_checks import require_at_least
+from fairseq_struct.option_checks import require_above_zero, require_at_least
 
 logger = logging.getLogger(__name__)
 
@@ -79,8 +79,7 @@ class OptionPolicyModel(BaseFairseqModel):
         ):
             raise InputError("this model is for --task craft_reinforcement")
         require_at_least(cfg, 1, "hidden_size", "mlp_size", "mlp_depth")
-        if not cfg.temperature > 0:
-            raise InputError(f"--temperature must be above 0, not {cfg.temperature}")
+        require_above_zero(cfg, "temperature")
         pool = cls._pool(cfg.options_from, task.craft)
         return cls(
             OptionPolicy(
@@ -95,10 +94,8 @@ class OptionPolicyModel(BaseFairseqModel):
         if paths is None:
             return None
         pools = [_read(path.strip(), craft) for path in paths.split(",")]
-        try:
+        with as_input(f"--options-from {paths}: "):
             return merge(pools)
-        except ValueError as error:
-            raise InputError(f"--options-from {paths}: {error}") from None
 
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
         """Load parameters; options come with them, so the files they are from may be gone."""

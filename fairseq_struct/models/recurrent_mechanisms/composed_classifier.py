@@ -8,7 +8,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.models import register_model
 from torch import nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, as_input
 from fairseq_struct.files.stored_text import as_bytes, content_of
 from fairseq_struct.models.shared.classifier import ClassifierModel
 from fairseq_struct.models.shared.known_vectors import set_known_vectors
@@ -101,14 +101,12 @@ class ComposedClassifierModel(ClassifierModel):
                 "--embed-path is for --sentence-vector mean_of_words without --composer-from"
             )
         composer = _composer(cfg, words) if cfg.composer_from else None
-        try:
+        with as_input():
             if vector == ROOT:
                 network = RootClassifier(composer, cfg.embed_dim, labels, **perceptron)
             else:
                 given = _vectors(cfg, words) if composer is None else composer.words
                 network = MeanClassifier(given, labels, **perceptron)
-        except ValueError as error:
-            raise InputError(str(error)) from None
         return cls(network, complete)
 
     def check_criterion(self, criterion):

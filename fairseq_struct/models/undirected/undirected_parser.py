@@ -9,7 +9,7 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor, nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, as_input
 from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.models.shared.undirected_options import UndirectedConfig, passes_of
 from fairseq_struct.modules.dropouts import UnknownWords
@@ -127,15 +127,11 @@ class UndirectedParserModel(BaseFairseqModel):
         if not cfg.encoder_folder and cfg.encoder_size % 2:
             raise InputError(f"--encoder-size must be even for a BiLSTM, not {cfg.encoder_size}")
         require_share(cfg, "encoder_dropout", "unknown_rate")
-        try:
+        with as_input():
             network = UndirectedParser(
                 encoder_of(cfg, words), cfg.hidden_size, cfg.dropout, passes, str(cfg.order),
                 str(cfg.roots) == "single", str(cfg.decode_roots) == "single", str(cfg.root_head),
             )  # fmt: skip
-        except InputError:
-            raise
-        except ValueError as error:
-            raise InputError(str(error)) from None
         return cls(network, words, cfg.unknown_rate)
 
 
