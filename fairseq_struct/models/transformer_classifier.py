@@ -8,6 +8,7 @@ from torch import nn
 
 from fairseq_struct.errors import as_input
 from fairseq_struct.models.shared.classifier import ClassifierModel
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.transformer_classifier import TransformerClassifier
 
 
@@ -67,7 +68,4 @@ def propositional_logic(args):
 @register_model_architecture("transformer_classifier", "transformer_classifier_listops")
 def listops(args):
     """The baseline of Ordered Memory on ListOps: single sentences, its size and its slots."""
-    args.sides = getattr(args, "sides", 1)
-    args.hidden_size = getattr(args, "hidden_size", 128)
-    args.layers = getattr(args, "layers", 21)
-    args.feedforward_size = getattr(args, "feedforward_size", 512)
+    set_defaults(args, sides=1, hidden_size=128, layers=21, feedforward_size=512)

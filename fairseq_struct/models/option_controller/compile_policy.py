@@ -7,6 +7,7 @@ from fairseq.models import register_model, register_model_architecture
 
 from fairseq_struct.errors import as_input
 from fairseq_struct.models.shared.imitation_model import ImitationModel
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.option_controller.compile_policy import CompilePolicy
 from fairseq_struct.option_checks import require_at_least
 
@@ -80,4 +81,4 @@ def craft(args):
 @register_model_architecture("compile_policy", "compile_policy_craft_cpu")
 def craft_cpu(args):
     """Half the sizes, for one CPU thread."""
-    args.hidden_size = getattr(args, "hidden_size", 64)
+    set_defaults(args, hidden_size=64)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fairseq_struct.errors import InputError, as_input
 from fairseq_struct.models.shared.imitation_model import check_same, read_imitation
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.option_controller.imitating import SingleOption
 from fairseq_struct.modules.option_controller.options import Pool, merge
 from fairseq_struct.modules.option_controller.policy import (
@@ -157,5 +158,4 @@ def craft(args):
 @register_model_architecture("option_policy", "option_policy_craft_cpu")
 def craft_cpu(args):
     """Half the sizes, for one CPU thread."""
-    args.hidden_size = getattr(args, "hidden_size", 64)
-    args.mlp_size = getattr(args, "mlp_size", 64)
+    set_defaults(args, hidden_size=64, mlp_size=64)

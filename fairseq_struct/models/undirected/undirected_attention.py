@@ -6,6 +6,7 @@ from fairseq.models import BaseFairseqModel, register_model, register_model_arch
 from torch import Tensor
 
 from fairseq_struct.errors import InputError, as_input
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.models.shared.undirected_options import UndirectedConfig, passes_of
 from fairseq_struct.modules.undirected.attention import (
     ORDERS,
@@ -114,4 +115,4 @@ def completion(args):
 @register_model_architecture("undirected_attention", "undirected_attention_completion_cpu")
 def completion_cpu(args):
     """A size at which training on a CPU takes minutes."""
-    args.hidden_size = getattr(args, "hidden_size", 64)
+    set_defaults(args, hidden_size=64)

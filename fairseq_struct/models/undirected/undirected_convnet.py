@@ -71,7 +71,4 @@ def _check_untied(cfg: UndirectedConvnetConfig, passes: Passes):
 
 @register_model_architecture("undirected_convnet", "undirected_convnet_mnist")
 def mnist(args):
-    """The thesis's network; small enough for a CPU. Its passes and gamma are options."""
-    args.first_channels = getattr(args, "first_channels", 32)
-    args.second_channels = getattr(args, "second_channels", 64)
-    args.dropout = getattr(args, "dropout", 0.3)
+    """The thesis's network: the defaults. It is small enough for a CPU."""

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError, as_input
 from fairseq_struct.files.reserved_words import index_of
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.models.shared.undirected_options import UndirectedConfig, passes_of
 from fairseq_struct.modules.dropouts import UnknownWords
 from fairseq_struct.modules.pretrained_encoder import NO_PIECE, PretrainedEncoder
@@ -150,16 +151,11 @@ def undirected_parser_ud(args):
     Size and dropout are the published code's, and the head of the root is as in biaffine parsers:
     the thesis gives neither.
     """
-    args.hidden_size = getattr(args, "hidden_size", 400)
-    args.dropout = getattr(args, "dropout", 0.3)
-    args.root_head = getattr(args, "root_head", "learned")
+    set_defaults(args, hidden_size=400, dropout=0.3, root_head="learned")
 
 
 @register_model_architecture("undirected_parser", "undirected_parser_ud_cpu")
 def undirected_parser_ud_cpu(args):
     """A smaller BiLSTM over word vectors from scratch, for one CPU thread."""
-    args.encoder_size = getattr(args, "encoder_size", 256)
-    args.encoder_layers = getattr(args, "encoder_layers", 2)
-    args.encoder_dropout = getattr(args, "encoder_dropout", 0.2)
-    args.unknown_rate = getattr(args, "unknown_rate", 0.1)
+    set_defaults(args, encoder_size=256, encoder_layers=2, encoder_dropout=0.2, unknown_rate=0.1)
     undirected_parser_ud(args)
