@@ -5,7 +5,7 @@ import difflib
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 
 # Errors of reading or writing for which Python does not know the name of the file.
@@ -61,6 +61,24 @@ class NoTree(ValueError):
 
 class DamagedCheckpoint(InputError):
     """A file that is not a checkpoint, or is truncated; it requests no unsafe class or function."""
+
+
+@contextlib.contextmanager
+def as_input(before: str = "") -> Iterator[None]:
+    """Turn a ``ValueError`` of what the block builds from options into an :class:`InputError`.
+
+    Args:
+        before: stands before its message, such as the name of an option.
+
+    Raises:
+        InputError: the block raises a ``ValueError``; one that is an ``InputError`` stays as it is.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{before}{error}") from None
 
 
 def suggestion(word: object, known: Iterable[str], most: int = 1) -> str:

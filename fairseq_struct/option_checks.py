@@ -40,6 +40,21 @@ def values_at_least(least: float, **values: float):
             raise InputError(f"{option_name(name)} must be {least} or more, not {value}")
 
 
+def require_above_zero(cfg: Any, *names: str):
+    """Refuse numbers that are not above 0, such as a temperature of 0.
+
+    Args:
+        cfg: the options.
+        names: the fields to check.
+
+    Raises:
+        InputError: with the option and its value.
+    """
+    for name in names:
+        if not getattr(cfg, name) > 0:  # NaN, too
+            raise InputError(f"{option_name(name)} must be above 0, not {getattr(cfg, name)}")
+
+
 def require_share(cfg: Any, *names: str):
     """Refuse what is no share that leaves something, such as a dropout of 1.
 

@@ -162,6 +162,21 @@ def parameters_of(state: dict[str, Any], path: str | Path) -> dict[str, Tensor]:
     return found
 
 
+def require_finite(parameters: Mapping[str, Tensor], place: str | Path) -> None:
+    """Refuse parameters of a training that has diverged.
+
+    Args:
+        parameters: dense tensors by name.
+        place: the file, for messages.
+
+    Raises:
+        InputError: a value is NaN or infinite.
+    """
+    for name, value in parameters.items():
+        if not value.isfinite().all():
+            raise InputError(f"{place}: {name} is not finite; its training has diverged")
+
+
 def options_of(state: dict[str, Any], path: str | Path, *groups: str) -> Mapping[str, Any]:
     """The training options of a checkpoint, in groups such as ``task`` and ``model``.
 

@@ -1,9 +1,13 @@
-"""Where the data of a checkpoint are, also from another folder, or after both were moved."""
+"""Where the data of a checkpoint are, also from another folder, or after both were moved.
+
+Files that only training reads may be gone.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +56,22 @@ def _places(stored: Path, cfg: Mapping[str, Any], checkpoint: str | Path) -> lis
     moved = Path(os.path.normpath(os.path.join(os.path.abspath(checkpoint), os.pardir, way)))
     places = [stored, moved] if stored.is_absolute() else [moved, stored]
     return list(dict.fromkeys(places))
+
+
+def unset_for_training(
+    options: MutableMapping[str, Any] | Namespace, owner: type | None, also: Iterable[str] = ()
+) -> None:
+    """Unset the options of a checkpoint that only training reads, such as files that may be gone.
+
+    Args:
+        options: of a task or a model; they are changed.
+        owner: its class, which lists these options in ``ONLY_FOR_TRAINING``, if it has any.
+        also: other options.
+    """
+    given = vars(options) if isinstance(options, Namespace) else options
+    for name in (*getattr(owner, "ONLY_FOR_TRAINING", ()), *also):
+        if name in given:  # older checkpoints lack options
+            given[name] = False if isinstance(given[name], bool) else None
 
 
 def with_whole_paths(cfg: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from torch import nn
 
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import check_dictionary
 from fairseq_struct.errors import InputError, suggestion
-from fairseq_struct.files.checkpoint_file import name_in
+from fairseq_struct.files.checkpoint_file import name_in, require_finite
 from fairseq_struct.files.trained_data import data_of_training
 from fairseq_struct.files.without_memory import without_memory
 
@@ -74,9 +74,7 @@ def build_model(cfg: Mapping, task, state: dict, checkpoint: str | Path) -> nn.M
         _fill(model, cfg, state, checkpoint)
     model = task.build_model(cfg["model"])
     _fill(model, cfg, state, checkpoint)
-    for name, weight in model.named_parameters():
-        if not weight.isfinite().all():
-            raise InputError(f"{checkpoint}: {name} is not finite; its training has diverged")
+    require_finite(dict(model.named_parameters()), checkpoint)
     return model
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from torch import nn
 from fairseq_struct import compat, plugin
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.checkpoint_file import name_in, options_of, parameters_of
+from fairseq_struct.files.trained_data import unset_for_training
 from fairseq_struct.files.trained_words import check_words
 from fairseq_struct.inference.building import build_model, build_task, place_of_data
 from fairseq_struct.inference.export.reading import read_export
@@ -97,25 +97,13 @@ def _read_checkpoint(checkpoint: str | Path) -> tuple[Mapping, dict]:
 
 
 def _unset_for_training(cfg: Mapping):
-    """Unset the options of files that only training reads; these files may be missing now.
-
-    Classes of tasks and models list these options in ``ONLY_FOR_TRAINING``.
-    """
+    """Unset the options of the task and the model that only training reads."""
     from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
     from fairseq.tasks import TASK_REGISTRY
 
     for group, known in (("task", TASK_REGISTRY), ("model", MODEL_REGISTRY | ARCH_MODEL_REGISTRY)):
-        options = cfg[group]
-        own = getattr(known.get(name_in(options)), "ONLY_FOR_TRAINING", ())
-        for name in (*own, *OF_FAIRSEQ.get(name_in(options), ())):
-            _unset(options, name)
-
-
-def _unset(options: MutableMapping | Namespace, name: str):
-    if name not in options:
-        return
-    given = vars(options) if isinstance(options, Namespace) else options
-    given[name] = False if isinstance(given[name], bool) else None
+        name = name_in(cfg[group])
+        unset_for_training(cfg[group], known.get(name), OF_FAIRSEQ.get(name, ()))
 
 
 def made_by(checkpoint: str | Path) -> dict:

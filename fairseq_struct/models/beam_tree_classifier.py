@@ -6,8 +6,9 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model, register_model_architecture
 from torch import nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, as_input
 from fairseq_struct.models.shared.classifier import ClassifierModel
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.recursive.beam_tree_classifier import BeamTreeClassifier
 
 
@@ -56,13 +57,11 @@ class BeamTreeClassifierModel(ClassifierModel):
         if not cfg.beam_noise >= 0:
             raise InputError(f"--beam-noise must not be negative: {cfg.beam_noise}")
         embedding = nn.Embedding(len(task.words), cfg.embed_dim, task.words.pad())
-        try:
+        with as_input():
             network = BeamTreeClassifier(
                 embedding, cfg.hidden_size, len(task.label_names), cfg.beam, cfg.dropout,
                 cfg.sides, cfg.beam_noise, cfg.one_soft,
             )  # fmt: skip
-        except ValueError as error:
-            raise InputError(str(error)) from None
         return cls(network)
 
 
@@ -74,7 +73,4 @@ def propositional_logic(args):
 @register_model_architecture("beam_tree_classifier", "beam_tree_classifier_listops")
 def listops(args):
     """The successor of Ordered Memory on ListOps: single sentences, and vectors of its size."""
-    args.sides = getattr(args, "sides", 1)
-    args.embed_dim = getattr(args, "embed_dim", 128)
-    args.hidden_size = getattr(args, "hidden_size", 128)
-    args.dropout = getattr(args, "dropout", 0.1)
+    set_defaults(args, sides=1, embed_dim=128, hidden_size=128, dropout=0.1)

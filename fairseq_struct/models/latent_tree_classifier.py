@@ -6,6 +6,7 @@ from fairseq.models import register_model, register_model_architecture
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.classifier import ClassifierModel
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.models.shared.tree_options import (
     TreeClassifierConfig,
     build_embedding,
@@ -63,9 +64,8 @@ def latent_tree_classifier_sst(args):
     ``ste_identity``; 1 gives the plain straight-through gradient.
     """
     set_thesis_steps(args, 1 if getattr(args, "latent_method", "") == "ste_identity" else 0.1, 32)
-    args.embed_dim = getattr(args, "embed_dim", 300)
     pretrained = getattr(args, "embed_path", None) is not None
-    args.freeze_embeddings = getattr(args, "freeze_embeddings", pretrained)
-    args.hidden_size = getattr(args, "hidden_size", 100)
-    args.lstm_layers = getattr(args, "lstm_layers", 1)
-    args.dropout = getattr(args, "dropout", 0.0)
+    set_defaults(
+        args, embed_dim=300, freeze_embeddings=pretrained, hidden_size=100, lstm_layers=1,
+        dropout=0.0,
+    )  # fmt: skip

@@ -6,6 +6,7 @@ from fairseq.models import register_model, register_model_architecture
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.classifier import ClassifierModel
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.models.shared.tree_options import (
     TreeClassifierConfig,
     build_embedding,
@@ -66,10 +67,9 @@ def latent_tree_entailment_snli(args):
     """The model for SNLI in Mihaylova's thesis: pretrained embeddings of size 300, not trained."""
     method = getattr(args, "latent_method", "")
     if not of_checkpoint(args):
-        args.entailment_form = getattr(args, "entailment_form", "thesis")
+        set_defaults(args, entailment_form="thesis")
     set_thesis_steps(args, ETA.get(method, 1), BATCH)
-    args.embed_dim = getattr(args, "embed_dim", 300)
     pretrained = getattr(args, "embed_path", None) is not None
-    args.freeze_embeddings = getattr(args, "freeze_embeddings", pretrained)
-    args.hidden_size = getattr(args, "hidden_size", 200)
-    args.dropout = getattr(args, "dropout", 0.2)
+    set_defaults(
+        args, embed_dim=300, freeze_embeddings=pretrained, hidden_size=200, dropout=0.2
+    )  # fmt: skip

@@ -169,7 +169,9 @@ class LatentTreeTransformer(TransformerModel):
         InputError: an impossible combination of options (:meth:`build_model`).
     """
 
-    # Not needed after training: the vectors are in the checkpoint.
+    # Not needed after training: the vectors are in the checkpoint. fairseq-generate still reads the
+    # files: fairseq's translation task does not unset these options, as our tasks do, and
+    # build_model cannot tell a checkpoint from a new model.
     ONLY_FOR_TRAINING = ("encoder_embed_path", "decoder_embed_path")
 
     @classmethod

@@ -13,7 +13,7 @@ from fairseq.models import (
 )
 from torch import Tensor
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, as_input
 from fairseq_struct.modules.recurrent.language_model import RecurrentLanguageModel
 from fairseq_struct.option_checks import require_at_least
 
@@ -188,7 +188,7 @@ class RecurrentLM(FairseqLanguageModel):
         require_at_least(cfg, 1, "layers", "embed_dim", "hidden_size")
         last = cfg.hidden_size if cfg.untied else cfg.embed_dim
         cutoffs = adaptive_cutoffs(cfg)
-        try:
+        with as_input():
             network = RecurrentLanguageModel(
                 len(task.source_dictionary), task.source_dictionary.pad(), cfg.embed_dim,
                 (*[cfg.hidden_size] * (cfg.layers - 1), last), cls.cell,
@@ -196,8 +196,6 @@ class RecurrentLM(FairseqLanguageModel):
                 cfg.dropout_embedding, cfg.dropout_between, cfg.dropout_output, cfg.dropout_weights,
                 cutoffs, getattr(cfg, "adaptive_softmax_factor", 4.0),
             )  # fmt: skip
-        except ValueError as error:
-            raise InputError(str(error)) from None
         return cls(RecurrentDecoder(task.source_dictionary, network))
 
     @property

@@ -7,8 +7,9 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model, register_model_architecture
 from torch import nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import as_input
 from fairseq_struct.models.shared.classifier import ClassifierModel
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.ordered_memory import (
     ATTENTIONS,
     OrderedMemory,
@@ -91,10 +92,8 @@ class OrderedMemoryClassifierModel(ClassifierModel):
         """
         cls.check_task(task)
         cls.check_sizes(cfg, "embed_dim", "hidden_size", "slots", dropouts=DROPOUTS)
-        try:
+        with as_input():
             return cls(cls._network(cfg, task))
-        except ValueError as error:
-            raise InputError(str(error)) from None
 
     @staticmethod
     def _network(cfg: OrderedMemoryClassifierConfig, task) -> OrderedMemoryClassifier:
@@ -109,21 +108,16 @@ class OrderedMemoryClassifierModel(ClassifierModel):
         )  # fmt: skip
 
 
-def _set(args, **values):
-    for name, value in values.items():
-        setattr(args, name, getattr(args, name, value))
-
-
 @register_model_architecture("ordered_memory_classifier", "ordered_memory_classifier_proplogic")
 def propositional_logic(args):
     """The published model for logical inference; tested with twice as many slots."""
-    _set(args, test_slots=24)
+    set_defaults(args, test_slots=24)
 
 
 @register_model_architecture("ordered_memory_classifier", "ordered_memory_classifier_listops")
 def listops(args):
     """The published model for ListOps."""
-    _set(
+    set_defaults(
         args, sides=1, embed_dim=128, hidden_size=128, slots=21, cell_dropout=0.1,
         input_dropout=0.1, output_dropout=0.2, memory_dropout=0.3,
     )  # fmt: skip
@@ -132,4 +126,4 @@ def listops(args):
 @register_model_architecture("ordered_memory_classifier", "ordered_memory_classifier_cpu")
 def cpu(args):
     """A small model for trials on a CPU."""
-    _set(args, embed_dim=64, hidden_size=64)
+    set_defaults(args, embed_dim=64, hidden_size=64)

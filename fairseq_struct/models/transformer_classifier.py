@@ -6,8 +6,9 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model, register_model_architecture
 from torch import nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import as_input
 from fairseq_struct.models.shared.classifier import ClassifierModel
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.transformer_classifier import TransformerClassifier
 
 
@@ -51,13 +52,11 @@ class TransformerClassifierModel(ClassifierModel):
         cls.check_task(task)
         cls.check_sizes(cfg, "hidden_size", "layers", "heads", "feedforward_size")
         embedding = nn.Embedding(len(task.words), cfg.hidden_size, task.words.pad())
-        try:
+        with as_input():
             network = TransformerClassifier(
                 embedding, len(task.label_names), cfg.layers, cfg.heads, cfg.feedforward_size,
                 cfg.dropout, cfg.sides, cfg.universal,
             )  # fmt: skip
-        except ValueError as error:
-            raise InputError(str(error)) from None
         return cls(network)
 
 
@@ -69,7 +68,4 @@ def propositional_logic(args):
 @register_model_architecture("transformer_classifier", "transformer_classifier_listops")
 def listops(args):
     """The baseline of Ordered Memory on ListOps: single sentences, its size and its slots."""
-    args.sides = getattr(args, "sides", 1)
-    args.hidden_size = getattr(args, "hidden_size", 128)
-    args.layers = getattr(args, "layers", 21)
-    args.feedforward_size = getattr(args, "feedforward_size", 512)
+    set_defaults(args, sides=1, hidden_size=128, layers=21, feedforward_size=512)

@@ -6,8 +6,9 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model, register_model_architecture
 from torch import nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import as_input
 from fairseq_struct.models.shared.classifier import ClassifierModel
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.recursive.cells import CELLS
 from fairseq_struct.modules.recursive.classifier import RecursiveClassifier
 
@@ -43,12 +44,10 @@ class RecursiveClassifierModel(ClassifierModel):
         cls.check_task(task)
         cls.check_sizes(cfg, "embed_dim", "hidden_size")
         embedding = nn.Embedding(len(task.words), cfg.embed_dim, task.words.pad())
-        try:
+        with as_input():
             network = RecursiveClassifier(
                 embedding, cfg.hidden_size, len(task.label_names), cfg.cell, cfg.dropout, cfg.sides
             )
-        except ValueError as error:
-            raise InputError(str(error)) from None
         return cls(network)
 
 
@@ -60,7 +59,4 @@ def propositional_logic(args):
 @register_model_architecture("tree_classifier", "tree_classifier_listops")
 def listops(args):
     """The baseline of Ordered Memory on ListOps: single sentences, and vectors of its size."""
-    args.sides = getattr(args, "sides", 1)
-    args.embed_dim = getattr(args, "embed_dim", 128)
-    args.hidden_size = getattr(args, "hidden_size", 128)
-    args.dropout = getattr(args, "dropout", 0.1)
+    set_defaults(args, sides=1, embed_dim=128, hidden_size=128, dropout=0.1)

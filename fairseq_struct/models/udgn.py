@@ -6,6 +6,7 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.models import register_model, register_model_architecture
 
 from fairseq_struct.models.shared.masked_language_model import MaskedModel, MaskedModelConfig
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.masked_lm.dependency_graph import (
     COMPETITIONS,
     NONLINEARITIES,
@@ -87,27 +88,17 @@ class UDGNModel(MaskedModel):
 @register_model_architecture("udgn", "udgn_ptb")
 def udgn_ptb(args):
     """The published code's settings for the Penn Treebank (the thesis has none): the defaults."""
-    args.embed_dim = getattr(args, "embed_dim", 512)
-    args.layers = getattr(args, "layers", 8)
-    args.channels = getattr(args, "channels", 8)
-    args.channel_size = getattr(args, "channel_size", 128)
 
 
 @register_model_architecture("udgn", "udgn_bllip")
 def udgn_bllip(args):
-    """Model for BLLIP, same sizes as ``udgn_ptb``: Shen's thesis does not give the tuned values."""
-    udgn_ptb(args)
+    """Model for BLLIP, the defaults, too: Shen's thesis does not give the tuned values."""
 
 
 @register_model_architecture("udgn", "udgn_tiny")
 def udgn_tiny(args):
     """Small model for toy corpora and tests."""
-    args.embed_dim = getattr(args, "embed_dim", 64)
-    args.layers = getattr(args, "layers", 3)
-    args.channels = getattr(args, "channels", 4)
-    args.channel_size = getattr(args, "channel_size", 32)
-    args.parser_size = getattr(args, "parser_size", 128)
-    args.parser_layers = getattr(args, "parser_layers", 2)
-    args.parser_tags = getattr(args, "parser_tags", 20)
-    args.dropout = getattr(args, "dropout", 0.1)
-    args.parser_dropout = getattr(args, "parser_dropout", 0.1)
+    set_defaults(
+        args, embed_dim=64, layers=3, channels=4, channel_size=32, parser_size=128, parser_layers=2,
+        parser_tags=20, dropout=0.1, parser_dropout=0.1,
+    )  # fmt: skip

@@ -11,11 +11,11 @@ from fairseq.tasks import register_task
 from fairseq_struct.data.datasets.packed_tensors import PackedTensors
 from fairseq_struct.data.datasets.parsed_sentences import ParsedSentences
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
-from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of, refuse_reserved
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
 from fairseq_struct.data.readers.treebank_files import DICTIONARY, treebank_file
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import index_of, refuse_reserved
 from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.tasks.shared.sentence_task import SentenceTask
 from fairseq_struct.tasks.shared.strict_task import TrainedConfig

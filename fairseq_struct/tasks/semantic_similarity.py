@@ -11,9 +11,9 @@ from fairseq.tasks import register_task
 
 from fairseq_struct.data.datasets.labelled_sentences import LabelledSentences
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
-from fairseq_struct.data.prepared.vocabulary.reserved_words import MASK, index_of, refuse_reserved
 from fairseq_struct.data.readers.scored_pairs import HIGHEST, read_pairs
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import MASK, index_of, refuse_reserved
 from fairseq_struct.metrics.rank_correlation import PAIRS
 from fairseq_struct.tasks.shared.sentence_task import SentenceTask
 from fairseq_struct.tasks.shared.strict_task import TrainedConfig

@@ -12,7 +12,6 @@ from fairseq_struct.data.datasets.indexed_lines import load_lines
 from fairseq_struct.data.datasets.mapped.shards import check_shards, shard
 from fairseq_struct.data.datasets.masked_sentences import MaskedSentences
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
-from fairseq_struct.data.prepared.vocabulary.reserved_words import MASK, index_of
 from fairseq_struct.data.readers.dependency_treebank import (
     as_language_model_text,
     read_treebank,
@@ -20,6 +19,7 @@ from fairseq_struct.data.readers.dependency_treebank import (
 )
 from fairseq_struct.errors import InputError
 from fairseq_struct.evaluation.dependencies import score_parser
+from fairseq_struct.files.reserved_words import MASK, index_of
 from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.tasks.shared.sentence_task import SentenceTask
 from fairseq_struct.tasks.shared.strict_task import TrainedConfig

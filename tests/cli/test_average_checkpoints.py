@@ -132,10 +132,10 @@ def test_other_dictionaries_are_told(tmp_path):
         average_checkpoints(paths[:2])
 
 
-def test_other_tasks_of_demonstrations_are_told(tmp_path):
+def test_models_that_say_other_things_about_themselves_are_told(tmp_path):
     texts = [torch.tensor(list(text), dtype=torch.uint8) for text in (b"AB, BA", b"BA, AB")]
     paths = [save(tmp_path / f"{n}.pt", about=text) for n, text in enumerate(texts)]
-    with pytest.raises(InputError, match=r"1\.pt: trained on other tasks than .*0\.pt"):
+    with pytest.raises(InputError, match=r"1\.pt: has another 'about' than .*0\.pt"):
         average_checkpoints(paths)
     average_checkpoints([paths[0], save(tmp_path / "2.pt", about=texts[0])])
 

@@ -24,7 +24,7 @@ from fairseq_struct.data.readers import (
     scored_pairs,
     syntactic_evaluation,
 )
-from fairseq_struct.errors import InputError, run_plainly
+from fairseq_struct.errors import DependencyError, InputError, as_input, run_plainly
 from fairseq_struct.evaluation import predictions
 from fairseq_struct.files import text_files
 from fairseq_struct.files.text_lines import TextLines
@@ -146,6 +146,17 @@ def test_too_large_a_tensor_is_one_line(capsys):
 def test_what_is_our_fault_keeps_its_traceback(error):
     with pytest.raises(type(error)):
         run_plainly(raising(error))
+
+
+def test_what_cannot_be_built_from_options_is_one_line():
+    with pytest.raises(InputError, match=r"^--mix x: no mix$"), as_input("--mix x: "):
+        raise ValueError("no mix")
+    for left in (DependencyError("torch is missing"), InputError("x.pt: no such file")):
+        with pytest.raises(InputError) as kept, as_input("--mix x: "):
+            raise left
+        assert kept.value is left
+    with pytest.raises(KeyError), as_input():
+        raise KeyError("a bug")
 
 
 def test_other_ends_of_commands():

@@ -6,7 +6,12 @@ from types import SimpleNamespace
 import pytest
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.option_checks import option_name, require_at_least, require_share
+from fairseq_struct.option_checks import (
+    option_name,
+    require_above_zero,
+    require_at_least,
+    require_share,
+)
 
 
 def test_a_field_is_named_as_on_the_command_line():
@@ -18,6 +23,7 @@ def test_numbers_in_range_are_allowed():
     require_at_least(cfg, 1, "embed_dim", "most_words")
     require_at_least(cfg, 0, "embed_dim", "dropout")
     require_share(cfg, "dropout", "gae_decay")
+    require_above_zero(cfg, "embed_dim", "gae_decay")
 
 
 @pytest.mark.parametrize(
@@ -35,3 +41,10 @@ def test_a_share_is_below_one(value):
     wrong = f"^--parser-dropout must be 0 or more and below 1, not {value}$"
     with pytest.raises(InputError, match=wrong):
         require_share(cfg, "dropout", "parser_dropout")
+
+
+@pytest.mark.parametrize("value", [0, 0.0, -1e-9, math.nan, -math.inf])
+def test_a_temperature_is_above_zero(value):
+    cfg = SimpleNamespace(temperature=1e-9, own_temperature=value)
+    with pytest.raises(InputError, match=f"^--own-temperature must be above 0, not {value}$"):
+        require_above_zero(cfg, "temperature", "own_temperature")

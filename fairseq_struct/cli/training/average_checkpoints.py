@@ -103,8 +103,8 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
 
     Raises:
         InputError: there are no paths; a file is unreadable, unsafe or not a checkpoint; or the
-            models differ in the name or shape of a parameter, in their dictionaries, or in their
-            tasks of demonstrations.
+            models differ in the name or shape of a parameter, in their dictionaries, or in what
+            they say about themselves.
     """
     import torch
     from tqdm import tqdm
@@ -121,9 +121,9 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
             words = state.get("task_state")
             texts = {name: value for name, value in model.items() if value.dtype == torch.uint8}
         _check_same(model, path, shapes, paths[0])
-        for name, value in texts.items():  # what the demonstrations were of
+        for name, value in texts.items():  # facts, such as what demonstrations were of
             if not torch.equal(model[name], value):
-                raise InputError(f"{path}: trained on other tasks than {paths[0]}")
+                raise InputError(f"{path}: has another {name!r} than {paths[0]}")
         if not same_words(state.get("task_state"), words):
             raise InputError(f"{path}: trained with other dictionaries than {paths[0]}")
         for name, value in model.items():

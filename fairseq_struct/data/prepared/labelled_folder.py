@@ -25,10 +25,10 @@ from fairseq_struct import compat
 from fairseq_struct.data.prepared.manifest import digest
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import require_words
-from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of, refuse_reserved
 from fairseq_struct.data.readers.labelled_brackets import line_of
 from fairseq_struct.data.readers.labelled_text import SPLITS, Instance, LabelledCorpus
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import index_of, refuse_reserved
 
 OPTIONS = "options.json"
 TREES = "trees"  # followed by the sentence's number; one line of labelled brackets per instance

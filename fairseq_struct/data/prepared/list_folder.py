@@ -37,7 +37,6 @@ from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.manifest import digest
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import require_words
-from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of, refuse_reserved
 from fairseq_struct.data.readers.bracket_trees import nodes_of, to_line
 from fairseq_struct.data.readers.transformation_lists import (
     JOINED,
@@ -48,6 +47,7 @@ from fairseq_struct.data.readers.transformation_lists import (
     tag_of,
 )
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import index_of, refuse_reserved
 
 OPTIONS = "lists.json"
 WORDS, CATEGORIES = "dict.txt", "dict.categories.txt"

@@ -18,13 +18,13 @@ from typing import Any
 from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.language_folder import write_language_folder
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import require_words
-from fairseq_struct.data.prepared.vocabulary.reserved_words import refuse_reserved
 from fairseq_struct.data.readers.conllu import Sentence, to_conllu
 from fairseq_struct.data.readers.dependency_treebank import (
     as_language_model_text,
     without_punctuation,
 )
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import refuse_reserved
 
 UNKNOWN = "<unk>"
 

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from fairseq_struct.data.datasets.gold_trees import formula_tree
 from fairseq_struct.data.datasets.labelled_sentences import side_by_side
-from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.inference.analysis import Analysis
 from fairseq_struct.inference.parsers.constituency import Constituents
 from fairseq_struct.inference.reading import (

@@ -10,9 +10,9 @@ from functools import partial
 import torch
 from tqdm import tqdm
 
-from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of
 from fairseq_struct.data.readers.penn_treebank import is_number
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.inference.reading import BATCH_WORDS, by_length, words_of
 from fairseq_struct.inference.results.sentence_score import SentenceScore, perplexity
 from fairseq_struct.inference.results.sequence_of_results import Results

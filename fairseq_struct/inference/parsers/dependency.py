@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of
+from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.inference.analysis import Analysis
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
 from fairseq_struct.inference.results.arc_marginals import ArcMarginalsOfBatch

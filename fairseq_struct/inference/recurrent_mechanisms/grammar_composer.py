@@ -12,7 +12,6 @@ from nltk import Tree
 from torch import Tensor
 
 from fairseq_struct.data.datasets.parsed_sentences import padded
-from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of
 from fairseq_struct.data.readers.bracket_trees import JOINED, leaves_of, taken_apart
 from fairseq_struct.data.readers.transformation_lists import (
     NOT_JOINED,
@@ -24,6 +23,7 @@ from fairseq_struct.data.readers.transformation_lists import (
     word_spans,
 )
 from fairseq_struct.errors import InputError, unknown_name
+from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.inference.parsers.constituency import Constituents
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,

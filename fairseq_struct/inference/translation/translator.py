@@ -13,8 +13,8 @@ from fairseq.data.data_utils import collate_tokens
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
-from fairseq_struct.data.prepared.vocabulary.reserved_words import index_of
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.inference.reading import BATCH_WORDS, by_length, text_of
 from fairseq_struct.inference.results.sequence_of_results import Results
 from fairseq_struct.inference.results.translation import Translation

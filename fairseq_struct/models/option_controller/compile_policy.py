@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model, register_model_architecture
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import as_input
 from fairseq_struct.models.shared.imitation_model import ImitationModel
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.option_controller.compile_policy import CompilePolicy
 from fairseq_struct.option_checks import require_at_least
 
@@ -63,14 +64,12 @@ class CompilePolicyModel(ImitationModel):
         require_at_least(cfg, 1, "options", "hidden_size", "mlp_depth")
         require_at_least(cfg, 0, "boundary_weight", "latent_weight")
         about = task.about
-        try:
+        with as_input():
             network = CompilePolicy(
                 about["observation_size"], about["actions"], len(about["tasks"]), cfg.options,
                 cfg.segments, cfg.hidden_size, cfg.mlp_depth, cfg.relaxation, cfg.boundary_weight,
                 cfg.latent_weight, cfg.segment_length,
             )  # fmt: skip
-        except ValueError as error:
-            raise InputError(str(error)) from None
         return cls(network, about)
 
 
@@ -82,4 +81,4 @@ def craft(args):
 @register_model_architecture("compile_policy", "compile_policy_craft_cpu")
 def craft_cpu(args):
     """Half the sizes, for one CPU thread."""
-    args.hidden_size = getattr(args, "hidden_size", 64)
+    set_defaults(args, hidden_size=64)

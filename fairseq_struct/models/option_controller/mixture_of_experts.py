@@ -11,6 +11,7 @@ from fairseq_struct.models.shared.option_model import (
     check_sizes,
     highest_controller,
 )
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.option_controller import MixtureOfExperts, OptionPool
 
 
@@ -43,5 +44,4 @@ def craft(args):
 @register_model_architecture("mixture_of_experts", "mixture_of_experts_craft_cpu")
 def craft_cpu(args):
     """Half the sizes, for one CPU thread."""
-    args.hidden_size = getattr(args, "hidden_size", 64)
-    args.mlp_size = getattr(args, "mlp_size", 64)
+    set_defaults(args, hidden_size=64, mlp_size=64)

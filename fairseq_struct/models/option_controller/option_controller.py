@@ -13,6 +13,7 @@ from fairseq_struct.models.shared.option_model import (
     check_sizes,
     highest_controller,
 )
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.option_controller import OptionController, OptionPool
 from fairseq_struct.option_checks import require_at_least
 
@@ -78,5 +79,4 @@ def craft(args):
 @register_model_architecture("option_controller", "option_controller_craft_cpu")
 def craft_cpu(args):
     """Half the sizes, for one CPU thread."""
-    args.hidden_size = getattr(args, "hidden_size", 64)
-    args.mlp_size = getattr(args, "mlp_size", 64)
+    set_defaults(args, hidden_size=64, mlp_size=64)

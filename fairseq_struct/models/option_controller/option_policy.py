@@ -9,8 +9,9 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, as_input
 from fairseq_struct.models.shared.imitation_model import check_same, read_imitation
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.option_controller.imitating import SingleOption
 from fairseq_struct.modules.option_controller.options import Pool, merge
 from fairseq_struct.modules.option_controller.policy import (
@@ -19,7 +20,7 @@ from fairseq_struct.modules.option_controller.policy import (
     PolicyOutput,
 )
 from fairseq_struct.modules.option_controller.stored_options import has_options, stored_options
-from fairseq_struct.option_checks import require_at_least, require_task
+from fairseq_struct.option_checks import require_above_zero, require_at_least, require_task
 
 logger = logging.getLogger(__name__)
 
@@ -76,8 +77,7 @@ class OptionPolicyModel(BaseFairseqModel):
         """
         require_task(cls, task)
         require_at_least(cfg, 1, "hidden_size", "mlp_size", "mlp_depth")
-        if not cfg.temperature > 0:
-            raise InputError(f"--temperature must be above 0, not {cfg.temperature}")
+        require_above_zero(cfg, "temperature")
         pool = cls._pool(cfg.options_from, task.craft)
         return cls(
             OptionPolicy(
@@ -92,10 +92,8 @@ class OptionPolicyModel(BaseFairseqModel):
         if paths is None:
             return None
         pools = [_read(path.strip(), craft) for path in paths.split(",")]
-        try:
+        with as_input(f"--options-from {paths}: "):
             return merge(pools)
-        except ValueError as error:
-            raise InputError(f"--options-from {paths}: {error}") from None
 
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
         """Load parameters; options come with them, so the files they are from may be gone."""
@@ -157,5 +155,4 @@ def craft(args):
 @register_model_architecture("option_policy", "option_policy_craft_cpu")
 def craft_cpu(args):
     """Half the sizes, for one CPU thread."""
-    args.hidden_size = getattr(args, "hidden_size", 64)
-    args.mlp_size = getattr(args, "mlp_size", 64)
+    set_defaults(args, hidden_size=64, mlp_size=64)

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model, register_model_architecture
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import as_input
 from fairseq_struct.models.shared.imitation_model import ImitationModel
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.option_controller.ordered_memory_policy import OrderedMemoryPolicy
 from fairseq_struct.option_checks import require_at_least, require_share
 
@@ -37,13 +38,11 @@ class OrderedMemoryPolicyModel(ImitationModel):
         require_at_least(cfg, 1, "hidden_size")
         require_share(cfg, "dropout")
         about = task.about
-        try:
+        with as_input():
             network = OrderedMemoryPolicy(
                 about["observation_size"], about["actions"], len(about["tasks"]), cfg.hidden_size,
                 cfg.slots, cfg.dropout, task.done_action,
             )  # fmt: skip
-        except ValueError as error:
-            raise InputError(str(error)) from None
         return cls(network, about)
 
 
@@ -55,4 +54,4 @@ def craft(args):
 @register_model_architecture("ordered_memory_policy", "ordered_memory_policy_craft_cpu")
 def craft_cpu(args):
     """Half the sizes, for one CPU thread."""
-    args.hidden_size = getattr(args, "hidden_size", 64)
+    set_defaults(args, hidden_size=64)

@@ -1,15 +1,15 @@
 """Classifiers over the sentence vectors of a trained composer, for fairseq."""
 
-import json
 from dataclasses import dataclass, field
 from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.models import register_model
-from torch import Tensor, nn
+from torch import nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, as_input
+from fairseq_struct.files.stored_text import as_bytes, content_of
 from fairseq_struct.models.shared.classifier import ClassifierModel
 from fairseq_struct.models.shared.known_vectors import set_known_vectors
 from fairseq_struct.models.shared.trained_composer import read_composer
@@ -81,7 +81,7 @@ class ComposedClassifierModel(ClassifierModel):
         self.complete = complete
         composer = getattr(network, "composer", None)
         about = {} if composer is None else described(composer)
-        self.register_buffer(ABOUT, _bytes_of(about))
+        self.register_buffer(ABOUT, as_bytes(about))
 
     @classmethod
     def build_model(cls, cfg: ComposedClassifierConfig, task) -> "ComposedClassifierModel":
@@ -101,14 +101,12 @@ class ComposedClassifierModel(ClassifierModel):
                 "--embed-path is for --sentence-vector mean_of_words without --composer-from"
             )
         composer = _composer(cfg, words) if cfg.composer_from else None
-        try:
+        with as_input():
             if vector == ROOT:
                 network = RootClassifier(composer, cfg.embed_dim, labels, **perceptron)
             else:
                 given = _vectors(cfg, words) if composer is None else composer.words
                 network = MeanClassifier(given, labels, **perceptron)
-        except ValueError as error:
-            raise InputError(str(error)) from None
         return cls(network, complete)
 
     def check_criterion(self, criterion):
@@ -163,11 +161,6 @@ def _vectors(cfg: ComposedClassifierConfig, words) -> nn.Embedding:
     return nn.Embedding.from_pretrained(weight, padding_idx=words.pad())
 
 
-def _bytes_of(about: dict) -> Tensor:
-    text = json.dumps(about, sort_keys=True).encode()
-    return torch.tensor(list(text), dtype=torch.uint8)
-
-
 def _about_of(parameters) -> dict:
     """What the buffer of a checkpoint says.
 
@@ -175,6 +168,6 @@ def _about_of(parameters) -> dict:
         ValueError: it is missing or damaged.
     """
     try:
-        return dict(json.loads(bytes(parameters[ABOUT].tolist())))
-    except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
+        return content_of(parameters[ABOUT])
+    except (KeyError, ValueError):
         raise ValueError("what it says about its composer is damaged") from None

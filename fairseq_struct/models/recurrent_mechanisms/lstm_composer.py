@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from fairseq.models import register_model
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import as_input
 from fairseq_struct.models.shared.composer_model import (
     ComposerConfig,
     ComposerModel,
@@ -35,8 +35,6 @@ class LstmComposerModel(ComposerModel):
         check_options(cfg)
         words = words_of(cfg, task.source_dictionary)
         categories = len(task.categories) if cfg.predict_category else 0
-        try:
+        with as_input("--embed-dim: "):
             network = LstmComposer(words, cfg.layers, categories, cfg.dropout)
-        except ValueError as error:
-            raise InputError(f"--embed-dim: {error}") from None
         return cls(network, cfg)

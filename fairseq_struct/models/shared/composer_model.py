@@ -7,7 +7,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.models import BaseFairseqModel
 from torch import Tensor, nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, as_input
 from fairseq_struct.models.shared.known_vectors import set_known_vectors
 from fairseq_struct.modules.recurrent_mechanisms import (
     Composer,
@@ -132,11 +132,9 @@ def schedule_of(cfg: ComposerConfig):
         return None
     if name == "linear" and cfg.own_spans_end_update is None:
         raise InputError("--own-spans linear needs --own-spans-end-update")
-    try:
+    with as_input(f"--own-spans {name}: "):
         return make_schedule(name, cfg.own_spans_k, None, cfg.own_spans_end_update,
                              cfg.own_spans_floor)  # fmt: skip
-    except ValueError as error:
-        raise InputError(f"--own-spans {name}: {error}") from None
 
 
 def check_options(cfg: ComposerConfig):

@@ -1,16 +1,14 @@
 """The base of models that imitate demonstrations, which know what they were trained on."""
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
-import torch
-from fairseq import checkpoint_utils
 from fairseq.models import BaseFairseqModel
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.stored_text import as_bytes, content_of
+from fairseq_struct.models.shared.other_checkpoint import read_other
 from fairseq_struct.modules.option_controller import Imitation
 from fairseq_struct.modules.option_controller.imitating import ImitatingPolicy, SingleOption
 from fairseq_struct.modules.option_controller.stored_options import has_options
@@ -42,8 +40,7 @@ class ImitationModel(BaseFairseqModel):
     def __init__(self, network: nn.Module, about: Mapping):
         super().__init__()
         self.network, self.subject = network, dict(about)
-        text = json.dumps(self.subject, sort_keys=True).encode()
-        self.register_buffer(ABOUT, torch.tensor(list(text), dtype=torch.uint8))
+        self.register_buffer(ABOUT, as_bytes(self.subject))
 
     @classmethod
     def check_task(cls, task):
@@ -100,8 +97,8 @@ def about_of(parameters: Mapping[str, Tensor]) -> dict:
         more = "; name the checkpoints that its options are from" if has_options(parameters) else ""
         raise InputError(f"it is no model that imitates demonstrations{more}")
     try:
-        return dict(json.loads(bytes(parameters[ABOUT].tolist())))
-    except (ValueError, TypeError, AttributeError, RecursionError):
+        return content_of(parameters[ABOUT])
+    except ValueError:
         raise InputError("what it says about its demonstrations is damaged") from None
 
 
@@ -113,24 +110,13 @@ def read_imitation(path: str, option: str) -> tuple[Mapping[str, Tensor], dict]:
         option: that names it, for messages.
 
     Raises:
-        InputError: it does not exist, is not of a model that imitates, or has diverged.
+        InputError: it cannot be read (:func:`.read_other`), or is not of a model that imitates.
     """
-    if Path(path).is_dir():
-        raise InputError(f"{path}: is a folder, not a file ({option})")
-    if not Path(path).is_file():
-        raise InputError(f"{path or repr(path)}: no such file ({option})")
+    _, parameters = read_other(path, option)
     try:
-        parameters = checkpoint_utils.load_checkpoint_to_cpu(path)["model"]
-    except KeyError:
-        raise InputError(f"{option} {path}: it is no checkpoint of a model") from None
-    try:
-        about = about_of(parameters)
+        return parameters, about_of(parameters)
     except InputError as error:
         raise InputError(f"{option} {path}: {error}") from None
-    for name, value in parameters.items():
-        if not torch.as_tensor(value).isfinite().all():
-            raise InputError(f"{option} {path}: {name} is not finite; its training has diverged")
-    return parameters, about
 
 
 def check_same(ours: Mapping, theirs: Mapping, who: str, but: tuple[str, ...] = ()):

@@ -10,7 +10,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel
 from torch import Tensor, nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, as_input
 from fairseq_struct.modules.masked_lm.language_model import Encoding, MaskedLanguageModel
 from fairseq_struct.modules.masks import within
 from fairseq_struct.option_checks import (
@@ -137,10 +137,8 @@ class MaskedModel(BaseFairseqModel):
             return nn.Embedding(len(words), size, words.pad())
 
         embedding = vectors(cfg.embed_dim)
-        try:
+        with as_input():
             encoder = cls.build_encoder(cfg, embedding, vectors)
-        except ValueError as error:
-            raise InputError(str(error)) from None
         longest = getattr(cfg, cls.LONGEST_OPTION) if cls.LONGEST_OPTION else 0
         return cls(MaskedLanguageModel(encoder, embedding), longest)
 

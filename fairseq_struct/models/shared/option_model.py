@@ -16,7 +16,7 @@ from fairseq_struct.models.shared.imitation_model import (
     read_imitation,
 )
 from fairseq_struct.modules.option_controller import CellSizes, Controller
-from fairseq_struct.option_checks import option_name, require_at_least
+from fairseq_struct.option_checks import option_name, require_above_zero, require_at_least
 
 ALL = "all"
 INITIAL_STATES = "network.controller.initial.weight"
@@ -109,8 +109,7 @@ def check_sizes(cfg: OptionConfig):
         InputError: one is.
     """
     require_at_least(cfg, 1, "options", "hidden_size", "mlp_size", "mlp_depth")
-    if not cfg.temperature > 0:
-        raise InputError(f"--temperature must be above 0, not {cfg.temperature}")
+    require_above_zero(cfg, "temperature")
 
 
 def cell_sizes(cfg: OptionConfig, about: Mapping, outputs: int, ends: bool = True) -> CellSizes:

@@ -7,7 +7,7 @@ from typing import Optional  # fairseq cannot read "float | None"
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, as_input
 from fairseq_struct.modules.scheduled_sampling.embedding_mix import (
     DISCRETE_MIXES,
     MIXES,
@@ -151,7 +151,7 @@ def schedule_from_options(args: Namespace) -> Schedule:
                 "--schedule linear needs its slope: give --schedule-c, --schedule-end-update or "
                 "--max-update"
             )
-    try:
+    with as_input(f"--schedule {name}: "):
         return make_schedule(
             name,
             k,
@@ -160,8 +160,6 @@ def schedule_from_options(args: Namespace) -> Schedule:
             args.schedule_floor,
             args.schedule_warmup_updates,
         )
-    except ValueError as error:
-        raise InputError(f"--schedule {name}: {error}") from None
 
 
 def check_options(args: Namespace, vocabulary: int):
@@ -205,10 +203,8 @@ def check_options(args: Namespace, vocabulary: int):
             "--confidence-threshold and --confidence-random-threshold must be probabilities in "
             f"that order, not {args.confidence_threshold} and {args.confidence_random_threshold}"
         )
-    try:
+    with as_input(f"--mix {args.mix}: "):
         EmbeddingMix(args.mix, args.mix_alpha, args.mix_top_k)
-    except ValueError as error:
-        raise InputError(f"--mix {args.mix}: {error}") from None
     schedule_from_options(args)
 
 

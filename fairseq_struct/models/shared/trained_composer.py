@@ -1,18 +1,16 @@
 """Reads the composer of another checkpoint, for models that build on its symbols."""
 
-from collections.abc import Mapping
-from pathlib import Path
-
 import torch
-from fairseq import checkpoint_utils
 from fairseq.data import Dictionary
 from fairseq.tasks import setup_task
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.files.trained_data import data_of_training
+from fairseq_struct.files.reserved_words import index_of
+from fairseq_struct.files.trained_data import data_of_training, unset_for_training
 from fairseq_struct.files.trained_words import check_words
 from fairseq_struct.models.shared.composer_model import ComposerModel
+from fairseq_struct.models.shared.other_checkpoint import read_other
 from fairseq_struct.modules.recurrent_mechanisms import Composer
 
 
@@ -31,14 +29,13 @@ def read_composer(
         data: folder of the composer's dictionary; by default the one that it was trained on.
 
     Raises:
-        InputError: the file or its data do not exist, it is not of a composer, or has diverged.
+        InputError: the file cannot be read (:func:`.read_other`), it is not of a composer, its data
+            do not exist, or it does not fit them.
     """
-    if not Path(path).is_file():
-        raise InputError(f"{path or repr(path)}: no such file ({option})")
-    state = checkpoint_utils.load_checkpoint_to_cpu(path)
-    cfg, parameters = state.get("cfg"), state.get("model")
+    state, parameters = read_other(path, option)
+    cfg = state.get("cfg")
     try:
-        is_composer = cfg["task"]["_name"] == "grammar_induction" and parameters is not None
+        is_composer = cfg["task"]["_name"] == "grammar_induction" and "model" in cfg
     except (KeyError, TypeError):
         is_composer = False
     if not is_composer:
@@ -50,11 +47,17 @@ def read_composer(
         check_words(state.get("task_state"), task, path)
     except InputError as error:
         raise InputError(f"{option} {path}: it needs its data ({error})") from None
-    _check_finite(parameters, f"{option} {path}")
-    for name in ComposerModel.ONLY_FOR_TRAINING:
-        cfg["model"][name] = None
-    model = task.build_model(cfg["model"])
-    model.load_state_dict(parameters, strict=True, model_cfg=cfg["model"])
+    unset_for_training(cfg["model"], ComposerModel)
+    try:
+        model = task.build_model(cfg["model"])
+        model.load_state_dict(parameters, strict=True, model_cfg=cfg["model"])
+    except InputError as error:
+        raise InputError(f"{option} {path}: {error}") from None
+    except RuntimeError as error:
+        raise InputError(
+            f"{option} {path}: does not fit its options and the dictionaries in "
+            f"{cfg['task']['data']} ({str(error).splitlines()[-1].strip()})"
+        ) from None
     composer = model.network
     composer.categories = None  # nobody asks for them
     rows = rows_of(words, task.source_dictionary, task.lower)
@@ -71,17 +74,8 @@ def rows_of(words: Dictionary, known: Dictionary, lower: bool) -> Tensor:
         known: other words.
         lower: whether ``known`` has lower-cased words.
     """
-    rows = []
-    for word in words.symbols[words.nspecial :]:
-        number = known.index(word.lower() if lower else word)
-        # A word that looks like a symbol of fairseq's is unknown.
-        rows.append(known.unk() if number < known.nspecial else number)
+    own = words.symbols[words.nspecial :]
+    rows = [index_of(known, word.lower() if lower else word) for word in own]
     special = [known.unk()] * words.nspecial
     special[words.pad()] = known.pad()
     return torch.tensor(special + rows)
-
-
-def _check_finite(parameters: Mapping[str, Tensor], place: str):
-    for name, value in parameters.items():
-        if not torch.as_tensor(value).isfinite().all():
-            raise InputError(f"{place}: {name} is not finite; its training has diverged")

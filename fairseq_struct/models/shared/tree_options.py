@@ -10,6 +10,7 @@ from torch import nn
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.models.shared.known_vectors import set_known_vectors
 from fairseq_struct.models.shared.latent_options import LatentTreeConfig, latent_tree
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.option_checks import require_at_least, require_share
 from fairseq_struct.structure.pullback import ALIASES, METHODS
@@ -86,8 +87,7 @@ def set_thesis_steps(args, eta: float, batch: int):
     """
     if of_checkpoint(args):
         return
-    args.pullback_step_size = getattr(args, "pullback_step_size", eta / batch)
-    args.pullback_weight = getattr(args, "pullback_weight", float(batch))
+    set_defaults(args, pullback_step_size=eta / batch, pullback_weight=float(batch))
 
 
 def build_embedding(cfg: TreeClassifierConfig, dictionary) -> nn.Embedding:

@@ -7,7 +7,7 @@ from fairseq.dataclass import FairseqDataclass
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.modules.undirected.passes import CONVERGE, Passes
-from fairseq_struct.option_checks import require_at_least, require_share
+from fairseq_struct.option_checks import require_above_zero, require_at_least, require_share
 
 # Of Mihaylova's thesis: passes are drawn from 1 to 5 in training, and there are 3 at test.
 MOST_DRAWN, TESTED = 5, 3
@@ -61,8 +61,7 @@ def passes_of(cfg: UndirectedConfig) -> Passes:
         test = TESTED if random else training
     else:
         test = CONVERGE if test == CONVERGE else _number("--test-passes", test)
-    if not cfg.tolerance > 0:
-        raise InputError(f"--tolerance must be above 0, not {cfg.tolerance}")
+    require_above_zero(cfg, "tolerance")
     require_at_least(cfg, 1, "most_passes")
     require_share(cfg, "dropout")
     return Passes(training, random, test, cfg.tolerance, cfg.most_passes)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, fields
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, as_input
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.models.shared.undirected_options import UndirectedConfig, passes_of
 from fairseq_struct.modules.undirected.attention import (
     ORDERS,
@@ -64,7 +65,7 @@ class UndirectedAttentionModel(BaseFairseqModel):
         """
         require_task(cls, task)
         passes = passes_of(cfg)
-        try:
+        with as_input():
             if not cfg.self_attention:
                 network = UndirectedAttention(
                     len(task.symbols), cfg.hidden_size, cfg.order, passes, cfg.dropout
@@ -77,8 +78,6 @@ class UndirectedAttentionModel(BaseFairseqModel):
                 if getattr(cfg, name) != getattr(plain, name):
                     raise InputError(f"{option_name(name)} does not apply to --self-attention")
             return cls(SelfAttention(len(task.symbols), cfg.hidden_size))
-        except ValueError as error:
-            raise InputError(str(error)) from None
 
     def check_format(self, common) -> None:
         """Refuse, before training, 16 bits that cannot hold the values of several passes.
@@ -116,4 +115,4 @@ def completion(args):
 @register_model_architecture("undirected_attention", "undirected_attention_completion_cpu")
 def completion_cpu(args):
     """A size at which training on a CPU takes minutes."""
-    args.hidden_size = getattr(args, "hidden_size", 64)
+    set_defaults(args, hidden_size=64)

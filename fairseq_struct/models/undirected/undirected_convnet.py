@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fairseq.models import register_model, register_model_architecture
 from torch import nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, as_input
 from fairseq_struct.models.shared.undirected_images import (
     UndirectedImagesConfig,
     UndirectedImagesModel,
@@ -47,10 +47,8 @@ class UndirectedConvnetModel(UndirectedImagesModel):
         require_at_least(cfg, 1, "first_channels", "second_channels")
         if cfg.untied:
             _check_untied(cfg, passes)
-        try:
+        with as_input():
             return cls(_network(cfg, task, channels, passes))
-        except ValueError as error:
-            raise InputError(str(error)) from None
 
 
 def _network(cfg, task, channels: tuple[int, int], passes: Passes) -> nn.Module:
@@ -73,7 +71,4 @@ def _check_untied(cfg: UndirectedConvnetConfig, passes: Passes):
 
 @register_model_architecture("undirected_convnet", "undirected_convnet_mnist")
 def mnist(args):
-    """The thesis's network; small enough for a CPU. Its passes and gamma are options."""
-    args.first_channels = getattr(args, "first_channels", 32)
-    args.second_channels = getattr(args, "second_channels", 64)
-    args.dropout = getattr(args, "dropout", 0.3)
+    """The thesis's network: the defaults. It is small enough for a CPU."""

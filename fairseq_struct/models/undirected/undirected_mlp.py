@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fairseq.models import register_model, register_model_architecture
 
 from fairseq_struct.errors import InputError, unknown_name
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.models.shared.undirected_images import (
     UndirectedImagesConfig,
     UndirectedImagesModel,
@@ -58,4 +59,4 @@ class UndirectedMLPModel(UndirectedImagesModel):
 @register_model_architecture("undirected_mlp", "undirected_mlp_mnist")
 def mnist(args):
     """Two hidden layers, as the thesis's convolutional network has."""
-    args.hidden_sizes = getattr(args, "hidden_sizes", "512,256")
+    set_defaults(args, hidden_sizes="512,256")

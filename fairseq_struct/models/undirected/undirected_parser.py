@@ -9,7 +9,9 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor, nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, as_input
+from fairseq_struct.files.reserved_words import index_of
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.models.shared.undirected_options import UndirectedConfig, passes_of
 from fairseq_struct.modules.dropouts import UnknownWords
 from fairseq_struct.modules.pretrained_encoder import NO_PIECE, PretrainedEncoder
@@ -108,10 +110,7 @@ class UndirectedParserModel(BaseFairseqModel):
         """
         if self.pretrained:
             return self.network.encoder.read_words(words)
-        # A word of fairseq's own symbols is an unknown one.
-        special, unknown = self.words.nspecial, self.words.unk()
-        found = [self.words.index(word) for word in words]
-        return torch.tensor([unknown if place < special else place for place in found])
+        return torch.tensor([index_of(self.words, word) for word in words])
 
     def forward(self, tokens: Tensor, lengths: Tensor, allowed: Tensor | None = None) -> Parsed:
         """Trees of sentences: see :meth:`UndirectedParser.forward`."""
@@ -130,15 +129,11 @@ class UndirectedParserModel(BaseFairseqModel):
         if not cfg.encoder_folder and cfg.encoder_size % 2:
             raise InputError(f"--encoder-size must be even for a BiLSTM, not {cfg.encoder_size}")
         require_share(cfg, "encoder_dropout", "unknown_rate")
-        try:
+        with as_input():
             network = UndirectedParser(
                 encoder_of(cfg, words), cfg.hidden_size, cfg.dropout, passes, str(cfg.order),
                 str(cfg.roots) == "single", str(cfg.decode_roots) == "single", str(cfg.root_head),
             )  # fmt: skip
-        except InputError:
-            raise
-        except ValueError as error:
-            raise InputError(str(error)) from None
         return cls(network, words, cfg.unknown_rate)
 
 
@@ -157,16 +152,11 @@ def undirected_parser_ud(args):
     Size and dropout are the published code's, and the head of the root is as in biaffine parsers:
     the thesis gives neither.
     """
-    args.hidden_size = getattr(args, "hidden_size", 400)
-    args.dropout = getattr(args, "dropout", 0.3)
-    args.root_head = getattr(args, "root_head", "learned")
+    set_defaults(args, hidden_size=400, dropout=0.3, root_head="learned")
 
 
 @register_model_architecture("undirected_parser", "undirected_parser_ud_cpu")
 def undirected_parser_ud_cpu(args):
     """A smaller BiLSTM over word vectors from scratch, for one CPU thread."""
-    args.encoder_size = getattr(args, "encoder_size", 256)
-    args.encoder_layers = getattr(args, "encoder_layers", 2)
-    args.encoder_dropout = getattr(args, "encoder_dropout", 0.2)
-    args.unknown_rate = getattr(args, "unknown_rate", 0.1)
+    set_defaults(args, encoder_size=256, encoder_layers=2, encoder_dropout=0.2, unknown_rate=0.1)
     undirected_parser_ud(args)

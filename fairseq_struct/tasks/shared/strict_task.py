@@ -7,6 +7,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from omegaconf import II
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.trained_data import unset_for_training
 
 
 @dataclass
@@ -59,7 +60,6 @@ class StrictTask:
         family = ARCH_MODEL_REGISTRY.get(name)
         if family is not None and self.own_criterion not in getattr(family, "for_tasks", ()):
             raise InputError(f"this task is for {self.kind_of_models}, not for {family.__name__}")
-        for option in getattr(family, "ONLY_FOR_TRAINING", ()) if from_checkpoint else ():
-            if getattr(cfg, option, None):
-                setattr(cfg, option, False if getattr(cfg, option) is True else None)
+        if from_checkpoint:
+            unset_for_training(cfg, family)
         return super().build_model(cfg, from_checkpoint)

@@ -8,8 +8,8 @@ from itertools import islice
 
 from fairseq_struct.data.prepared.streams.journal import Journal, Part
 from fairseq_struct.data.prepared.streams.progress import Progress
-from fairseq_struct.data.prepared.vocabulary.reserved_words import RESERVED, refuse_reserved
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import RESERVED, refuse_reserved
 from fairseq_struct.files.text_lines import TextLines
 
 LINES = 5000  # of a chunk

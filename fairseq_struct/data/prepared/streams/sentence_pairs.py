@@ -11,7 +11,6 @@ from functools import partial
 from itertools import chain, islice
 
 from fairseq_struct.data.prepared.streams.journal import Part
-from fairseq_struct.data.prepared.vocabulary.reserved_words import refuse_reserved
 from fairseq_struct.data.prepared.vocabulary.subwords import Segmenter
 from fairseq_struct.data.readers.parallel_text import (
     LengthFilter,
@@ -22,6 +21,7 @@ from fairseq_struct.data.readers.parallel_text import (
     normalise,
     tokeniser,
 )
+from fairseq_struct.files.reserved_words import refuse_reserved
 
 PAIRS = 2000  # of a chunk: small beside a process, large beside the cost of sending it
 

@@ -11,16 +11,18 @@ from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.prepared.language_folder import write_language_folder
 from fairseq_struct.data.prepared.translation_folder import write_translation_folder
 from fairseq_struct.data.prepared.treebank_folder import as_text, write_treebank_folder
-from fairseq_struct.data.prepared.vocabulary.reserved_words import RESERVED, index_of
 from fairseq_struct.data.readers import labelled_text
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
 from fairseq_struct.data.readers.labelled_text import read_corpus
 from fairseq_struct.data.readers.parallel_text import TextOptions
 from fairseq_struct.data.readers.translation_corpora import read_plain
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import RESERVED, index_of
 from fairseq_struct.inference.classifiers.classifier import Classifier
 from fairseq_struct.inference.language_models.language_model import Vocabulary
 from fairseq_struct.inference.parsers.dependency import TranslationParser
+from fairseq_struct.models.shared.trained_composer import rows_of
+from fairseq_struct.models.undirected.undirected_parser import UndirectedParserModel
 from fairseq_struct.tasks.semantic_similarity import (
     SemanticSimilarityConfig,
     SemanticSimilarityTask,
@@ -127,6 +129,19 @@ def test_trained_models_read_words_that_they_do_not_know(dictionary, symbol):
         Classifier(network, dictionary, Dictionary()).classify([f"cat {symbol}"])
     with pytest.raises(Seen, match=re.escape(str([[cat, unknown, dictionary.eos()]]))):
         TranslationParser(network, dictionary).parse([f"cat {symbol}"])
+
+
+@pytest.mark.parametrize("symbol", [*RESERVED, "<unk>"])
+def test_models_that_read_words_themselves_read_them_as_data_do(dictionary, symbol):
+    """``<mask>`` is none of fairseq's own four: one in a dictionary used to be a known word."""
+    words, cat = ["cat", symbol], dictionary.index("cat")
+    parser = UndirectedParserModel(SimpleNamespace(encoder=None), dictionary)
+    assert parser.read_words(words).tolist() == [cat, dictionary.unk()]
+    assert [index_of(dictionary, word) for word in words] == [cat, dictionary.unk()]
+    given = Dictionary()
+    given.symbols += words  # as of a file that lists them
+    for lower in (False, True):
+        assert rows_of(given, dictionary, lower).tolist()[-2:] == [cat, dictionary.unk()]
 
 
 class Seen(Exception):
