@@ -21,20 +21,12 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from fairseq_struct.data.generators.phrase_structures import generate_trees
+from fairseq_struct.data.generators.phrase_structures import GENERATED, generate_lists
 from fairseq_struct.data.prepared.list_folder import TEST_SHARE, VALID_SHARE, write_list_folder
 from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
-from fairseq_struct.data.readers.transformation_lists import (
-    UNARY,
-    ListedTree,
-    ListOptions,
-    listed,
-    normalised_tree,
-    read_lists,
-)
+from fairseq_struct.data.readers.transformation_lists import UNARY, ListOptions, read_lists
 from fairseq_struct.errors import InputError
 
-GENERATED = "generated"
 SENTENCES = 1000
 
 
@@ -50,28 +42,13 @@ def run(args: argparse.Namespace) -> None:
         raise InputError(f"--sentences is for {GENERATED} trees only")
     number = args.sentences or SENTENCES
     drawn = {"sentences": number} if args.trees == GENERATED else {}
-    trees = draw(number, args.seed, options) if drawn else read_lists(args.trees, options)
+    trees = generate_lists(number, args.seed, options) if drawn else read_lists(args.trees, options)
     manifest = write_list_folder(
         trees, args.out, options, test_share=args.test_share, valid_share=args.valid_share,
         seed=args.seed, least_count=args.least_count, lower=not args.no_lower, drawn=drawn,
-        generator=generate_trees.__module__ if drawn else "", overwrite=args.overwrite, say=say,
+        generator=generate_lists.__module__ if drawn else "", overwrite=args.overwrite, say=say,
     )  # fmt: skip
     tell(manifest, args.out)
-
-
-def draw(number: int, seed: int, options: ListOptions) -> list[ListedTree]:
-    """Draw trees, and normalise and select them as if they had been read.
-
-    Raises:
-        InputError: no sentence has the wanted length.
-    """
-    found = []
-    for count, tree in enumerate(generate_trees(number, seed), 1):
-        place = f"{GENERATED}:{count}"
-        found += listed(normalised_tree(tree, options, place), options, place)
-    if not found:
-        raise InputError(f"{GENERATED}: no sentence is left")
-    return found
 
 
 def tell(manifest: dict, out: Path) -> None:
