@@ -19,8 +19,8 @@ from fairseq_struct.data.readers.parallel_text import TextOptions
 from fairseq_struct.data.readers.translation_corpora import read_plain
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.classifiers.classifier import Classifier
-from fairseq_struct.inference.language_models.language_model import Vocabulary
 from fairseq_struct.inference.parsers.dependency import TranslationParser
+from fairseq_struct.inference.vocabulary import Vocabulary
 from fairseq_struct.tasks.semantic_similarity import (
     SemanticSimilarityConfig,
     SemanticSimilarityTask,
