@@ -23,7 +23,12 @@ from fairseq_struct.data.prepared.formulas.listops import (
     read_listops_corpus,
 )
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
+from fairseq_struct.data.prepared.preparation_script import (
+    add_folder_options,
+    at_least,
+    how_to_train,
+    say,
+)
 from fairseq_struct.data.readers.labelled_text import LEAST_INSTANCES, LabelledCorpus
 
 
@@ -77,7 +82,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     drawn = kinds.add_parser("generate", help="drawn expressions")
     drawn.set_defaults(run=generate)
     for kind in (released, drawn):
-        kind.add_argument("out", metavar="OUT", type=Path, help="folder to write")
         add_options(kind)
     many = at_least(LEAST_INSTANCES)
     released.add_argument(
@@ -123,4 +127,4 @@ def add_options(kind: argparse.ArgumentParser) -> None:
         help="levels of nodes of drawn expressions, digits the last (default: 20)",
     )  # fmt: skip
     kind.add_argument("--seed", type=int, default=1, help="seed of all draws (default: 1)")
-    kind.add_argument("--overwrite", action="store_true", help="replace OUT")
+    add_folder_options(kind)

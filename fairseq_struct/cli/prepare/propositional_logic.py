@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from pathlib import Path
 
 from fairseq_struct.data.generators.propositional_logic import AS_RELEASED, EQUAL
 from fairseq_struct.data.prepared.formulas.propositional_logic import (
@@ -34,7 +33,12 @@ from fairseq_struct.data.prepared.formulas.propositional_logic import (
     read_logic_corpus,
 )
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
+from fairseq_struct.data.prepared.preparation_script import (
+    add_folder_options,
+    at_least,
+    how_to_train,
+    say,
+)
 from fairseq_struct.data.readers.formulas.propositional_logic import SPLITS
 from fairseq_struct.data.readers.labelled_text import LEAST_INSTANCES, LabelledCorpus
 from fairseq_struct.errors import InputError
@@ -103,7 +107,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "path", metavar="PATH",
         help=f"folder with the files, or {GENERATE} (a folder of this name is ./{GENERATE})",
     )  # fmt: skip
-    parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
     parser.add_argument(
         "--most-operators", type=at_least(0), default=6, metavar="N",
         help="maximum operators of the longer formula in training (default: 6)",
@@ -128,4 +131,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--split", choices=SPLITS, help="keep some formulas from training, and test with them"
     )
     parser.add_argument("--seed", type=int, default=1, help="seed of the random draws (default: 1)")
-    parser.add_argument("--overwrite", action="store_true", help="replace OUT")
+    add_folder_options(parser)

@@ -23,7 +23,12 @@ from pathlib import Path
 
 from fairseq_struct.data.generators.phrase_structures import GENERATED, generate_lists
 from fairseq_struct.data.prepared.list_folder import TEST_SHARE, VALID_SHARE, write_list_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
+from fairseq_struct.data.prepared.preparation_script import (
+    add_folder_options,
+    at_least,
+    how_to_train,
+    say,
+)
 from fairseq_struct.data.readers.transformation_lists import UNARY, ListOptions, read_lists
 from fairseq_struct.errors import InputError
 
@@ -74,7 +79,6 @@ def share(text: str) -> float:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command line."""
     parser.add_argument("trees", metavar="TREES", help=f"file or folder with trees, or {GENERATED}")
-    parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
     _add_options_of_trees(parser)
     _add_options_of_parts(parser)
     parser.add_argument(
@@ -85,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=at_least(0), default=1, metavar="N",
         help=f"seed of the division into parts, and of {GENERATED} trees (default: 1)",
     )  # fmt: skip
-    parser.add_argument("--overwrite", action="store_true", help="replace OUT")
+    add_folder_options(parser)
 
 
 def _add_options_of_trees(parser: argparse.ArgumentParser) -> None:

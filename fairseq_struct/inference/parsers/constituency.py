@@ -14,6 +14,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
 from fairseq_struct.inference.results.of_tools import ParsesSentences
 from fairseq_struct.inference.vocabulary import Vocabulary
+from fairseq_struct.structure.inferred_trees import CONSTITUENTS
 from fairseq_struct.structure.spans import SPLITS, Span, tree_of_distances
 
 
@@ -65,7 +66,7 @@ class ConstituencyParser(ParsesSentences):
         InputError: the layer or the split does not exist.
     """
 
-    tree_kind = "constituents"
+    tree_kind = CONSTITUENTS
 
     def __init__(
         self, model, words, layer: int | None = None, split: str = "word", longest: int = LONGEST,

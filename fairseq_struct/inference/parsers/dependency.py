@@ -16,6 +16,7 @@ from fairseq_struct.inference.results.arc_marginals import ArcMarginalsOfBatch
 from fairseq_struct.inference.results.of_tools import ParsesSentences
 from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.dependency import depths as depths_of
+from fairseq_struct.structure.inferred_trees import DEPENDENCIES
 
 
 class DependencyParser(ParsesSentences):
@@ -27,7 +28,7 @@ class DependencyParser(ParsesSentences):
         batch_words: maximum number of words of a batch, padding included.
     """
 
-    tree_kind = "dependencies"
+    tree_kind = DEPENDENCIES
 
     def __init__(self, model, longest: int = LONGEST, batch_words: int = BATCH_WORDS):
         self.model = model.eval()

@@ -35,6 +35,7 @@ from fairseq_struct.inference.reading import (
 )
 from fairseq_struct.inference.recurrent_mechanisms.steps import CompositionSteps, UnitUse
 from fairseq_struct.inference.results.of_tools import ParsesSentences
+from fairseq_struct.structure.inferred_trees import CONSTITUENTS
 from fairseq_struct.structure.spans import Span
 
 TAGS = ("none", "given")
@@ -82,7 +83,7 @@ class GrammarComposer(ParsesSentences):
         InputError: tags that are neither, or no sequence in a beam.
     """
 
-    tree_kind = "constituents"
+    tree_kind = CONSTITUENTS
 
     def __init__(
         self, model, words, categories: Sequence[str] = (), lower: bool = True,
