@@ -6,10 +6,10 @@ from pathlib import Path
 
 from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.cli.shared.trained_models import add_data_option
+from fairseq_struct.inference.export.layout import FORMATS
 
 NAME = "export"
 HELP = "write a trained model as one folder to share: safetensors, JSON, dictionaries, model card"
-FORMATS = ("fairseq-struct", "transformers")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
