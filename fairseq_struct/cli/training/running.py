@@ -22,8 +22,7 @@ from fairseq_struct.files.checkpoint_names import BEST, LAST
 from fairseq_struct.presets import Preset
 from fairseq_struct.records.training_progress import LoggedProgress, duration, show_progress
 
-LOG = "train.log"
-INTERRUPTED = 130
+LOG, INTERRUPTED = "train.log", 130
 
 
 class Training:
