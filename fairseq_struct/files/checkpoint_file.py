@@ -1,4 +1,4 @@
-"""Checks of checkpoint files, before they are unpacked and before their contents are used.
+"""Checkpoint files: checks before they are unpacked and before they are used, and writing them.
 
 torch's safe unpickler runs no code of a file. But it does not limit the memory of the unpacked
 file, and it may return any tensors and containers.
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_struct.errors import DamagedCheckpoint, InputError, out_of_memory
 from fairseq_struct.files.text_files import reading
+from fairseq_struct.files.whole_files import whole_file
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -208,6 +209,23 @@ def name_in(group: Mapping | Namespace) -> str | None:
     values = vars(group) if isinstance(group, Namespace) else group
     name = values.get("_name")
     return name if isinstance(name, str) else None
+
+
+def write_checkpoint(state: Any, path: str | Path, through_link: bool = True) -> None:
+    """Write a checkpoint so that a crash leaves either the whole file or no file.
+
+    Args:
+        state: the content of the file.
+        path: file to write.
+        through_link: as for :func:`.whole_file`.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    import torch
+
+    with whole_file(path, through_link) as file:
+        torch.save(state, file)
 
 
 def _refusal(path: str | Path, error: pickle.UnpicklingError) -> InputError:

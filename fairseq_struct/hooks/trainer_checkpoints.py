@@ -12,7 +12,6 @@ import functools
 import importlib
 import logging
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -22,14 +21,13 @@ from typing import Any
 
 from fairseq_struct import compat
 from fairseq_struct.errors import DamagedCheckpoint, InputError
+from fairseq_struct.files.checkpoint_file import write_checkpoint
+from fairseq_struct.files.checkpoint_names import ANY, LAST
 from fairseq_struct.files.trained_data import with_whole_paths
 from fairseq_struct.files.whole_files import whole_file
 
 logger = logging.getLogger(__name__)
 
-LAST = "checkpoint_last.pt"  # the default of --restore-file
-# Names of fairseq's checkpoint files.
-NAMES = re.compile(r"checkpoint(\d+|_\d+_\d+|_best|_last|\.best_.+)\.pt")
 # Key of the count of validations without progress in a checkpoint.
 PATIENCE = "patience"
 # Key of what a task keeps between updates (``training_state``) in a checkpoint.
@@ -60,7 +58,7 @@ def newest_intact(folder: Path, but: str = "") -> Path | None:
     """
     found = []
     for path in sorted(folder.iterdir()):
-        if path.name == but or not NAMES.fullmatch(path.name):
+        if path.name == but or not ANY.fullmatch(path.name):
             continue
         try:
             state = compat.load_state(path)
@@ -75,11 +73,8 @@ def _saving_whole(original: Callable[..., Any], manager: type) -> Callable[..., 
     def torch_persistent_save(obj: Any, filename: str, async_write: bool = False) -> None:
         if manager.path_requires_pathmanager(filename):  # not a local file
             return original(obj, filename, async_write)
-        import torch
-
         # One attempt: fairseq makes three, each appending to the rest of the failed attempt.
-        with whole_file(filename, through_link=False) as file:
-            torch.save(obj, file)
+        write_checkpoint(obj, filename, through_link=False)
 
     return torch_persistent_save
 

@@ -36,6 +36,8 @@ _HOMES = {
     "Translator": "translation.translator",
     "TreeParser": "undirected.parser",
     "UnitUse": "recurrent_mechanisms.steps",
+    "average_checkpoints": "averaging",
+    "checkpoints_of": "averaging",
     "export_model": "export.writing",
     "load": "loading",
     "load_language_model": "loading",

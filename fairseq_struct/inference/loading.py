@@ -128,11 +128,18 @@ def load_language_model(checkpoint: str | Path, data: str | Path | None = None, 
 def load_masked_model(checkpoint: str | Path, data: str | Path | None = None, **options):
     """Load a trained masked language model, with or without parser, and its dictionary.
 
+    Other loaders give a tool. This one is for the network itself, to call it or to train it on; its
+    tools are ``load(checkpoint, ability="parse")`` and ``load(checkpoint, ability="channels")``.
+
     Args:
         checkpoint, data, options: as for :func:`load`.
+
+    Returns:
+        The model and its dictionary.
 
     Raises:
         InputError: as for :func:`load`, or the model is not a masked language model.
     """
+    # All masked models have channels, but not all of them a parser.
     tool = load(checkpoint, data, ability="channels", **options)
     return tool.model, tool.vocabulary.words

@@ -135,7 +135,7 @@ def translator(model, task, segmented: bool = False, **options):
 )  # fmt: skip
 def masked_parser(model, task, multiple_roots: bool = False, **options):
     """Tool of masked language models with ``parses``: they infer trees."""
-    from fairseq_struct.inference.language_models.masked_language_model import MaskedParser
+    from fairseq_struct.inference.parsers.masked import MaskedParser
 
     return MaskedParser(model, task.source_dictionary, not multiple_roots, **options)
 

@@ -19,8 +19,8 @@ from fairseq_struct.data.readers.translation_corpora import read_plain
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.reserved_words import RESERVED, index_of
 from fairseq_struct.inference.classifiers.classifier import Classifier
-from fairseq_struct.inference.language_models.language_model import Vocabulary
 from fairseq_struct.inference.parsers.dependency import TranslationParser
+from fairseq_struct.inference.vocabulary import Vocabulary
 from fairseq_struct.models.shared.trained_composer import rows_of
 from fairseq_struct.models.undirected.undirected_parser import UndirectedParserModel
 from fairseq_struct.tasks.semantic_similarity import (

@@ -12,11 +12,16 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from pathlib import Path
 
 from fairseq_struct.data.prepared.demonstration_folder import write_demonstration_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
+from fairseq_struct.data.prepared.preparation_script import (
+    add_folder_options,
+    at_least,
+    how_to_train,
+    say,
+)
 from fairseq_struct.environments.craft_rules import KINDS, OBSERVATIONS, CraftOptions
+from fairseq_struct.option_checks import option_name
 
 NUMBER, LEAST_NUMBER = 6000, 5
 
@@ -45,7 +50,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "tasks", metavar="TASKS", help="tasks, with commas between them, such as AC,CD,DA"
     )
-    parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
     parser.add_argument(
         "--number", type=at_least(LEAST_NUMBER), default=NUMBER, metavar="N",
         help=f"demonstrations of each task, both parts together (default: {NUMBER})",
@@ -54,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=at_least(0), default=1, metavar="N", help="seed of all draws (default: 1)"
     )
     _add_options_of_maps(parser)
-    parser.add_argument("--overwrite", action="store_true", help="replace OUT")
+    add_folder_options(parser)
 
 
 def _add_options_of_maps(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +79,7 @@ def _add_options_of_maps(parser: argparse.ArgumentParser) -> None:
     for name, what in numbers.items():
         value = getattr(default, name)
         parser.add_argument(
-            f"--{name.replace('_', '-')}", type=at_least(0), default=value, metavar="N",
+            option_name(name), type=at_least(0), default=value, metavar="N",
             help=f"{what} (default: {value})",
         )  # fmt: skip
     parser.add_argument(

@@ -21,7 +21,12 @@ from shlex import quote
 
 from fairseq_struct.data.generators.synthetic_dependencies import generate_dependencies
 from fairseq_struct.data.prepared.binarise import SPLITS
-from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
+from fairseq_struct.data.prepared.preparation_script import (
+    add_folder_options,
+    at_least,
+    how_to_train,
+    say,
+)
 from fairseq_struct.data.prepared.treebank_folder import as_text, write_treebank_folder
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
@@ -100,5 +105,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     generated.add_argument("--seed", type=int, default=1, help="seed of the corpus (default: 1)")
     generated.set_defaults(run=generate)
     for kind in (conllu, generated):
-        kind.add_argument("out", metavar="OUT", type=Path, help="folder to write")
-        kind.add_argument("--overwrite", action="store_true", help="replace OUT")
+        add_folder_options(kind)

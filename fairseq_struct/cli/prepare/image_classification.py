@@ -12,7 +12,12 @@ import argparse
 from pathlib import Path
 
 from fairseq_struct.data.generators.toy_images import LEAST_SIZE, draw_digits
-from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
+from fairseq_struct.data.prepared.preparation_script import (
+    add_folder_options,
+    at_least,
+    how_to_train,
+    say,
+)
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
 from fairseq_struct.data.readers.idx import FILES, write_idx
 
@@ -50,7 +55,6 @@ def run(args: argparse.Namespace) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command line."""
     parser.add_argument("kind", metavar=GENERATE, type=_kind, help="draw the images")
-    parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
     parser.add_argument(
         "--images", nargs=2, type=at_least(LEAST_IMAGES), default=(6000, 1000),
         metavar=("TRAIN", "TEST"), help="images of each split (default: 6000 1000)",
@@ -66,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=at_least(0), default=1, metavar="N", help="seed of all draws (default: 1)"
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace OUT")
+    add_folder_options(parser)
 
 
 def _kind(word: str) -> str:

@@ -13,7 +13,12 @@ import argparse
 from pathlib import Path
 
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
+from fairseq_struct.data.prepared.preparation_script import (
+    add_folder_options,
+    at_least,
+    how_to_train,
+    say,
+)
 from fairseq_struct.data.readers import labelled_text
 from fairseq_struct.data.readers.labelled_text import SPLITS, LabelledCorpus, read_corpus
 from fairseq_struct.errors import InputError
@@ -99,7 +104,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options of every layout."""
-    command.add_argument("out", metavar="OUT", type=Path, help="folder to write")
     command.add_argument("--lower", action="store_true", help="lower-case the sentences")
     command.add_argument(
         "--least-count",
@@ -116,4 +120,4 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--trees", action="store_true",
         help="keep the gold trees of SST (sst_trees, sst_fine), for models that need them",
     )  # fmt: skip
-    command.add_argument("--overwrite", action="store_true", help="replace OUT")
+    add_folder_options(command)

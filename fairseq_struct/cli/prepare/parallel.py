@@ -23,6 +23,7 @@ from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.preparation_script import (
     add_folder_options,
     add_stream_options,
+    add_workers,
     at_least,
     say,
     summary,
@@ -37,6 +38,7 @@ from fairseq_struct.data.readers.parallel_text import (
     TextOptions,
 )
 from fairseq_struct.errors import InputError
+from fairseq_struct.option_checks import option_name
 
 # Presets by corpus, and that of any other.
 PRESETS = {
@@ -82,7 +84,7 @@ def choose_options(args: argparse.Namespace) -> TextOptions:
         raise InputError("--vocabulary-threshold works only with --segment bpe")
     for name in ("subwords", "learn_on"):
         if name in given and options.segment == "none":
-            raise InputError(f"--{name.replace('_', '-')} does not apply to --segment none")
+            raise InputError(f"{option_name(name)} does not apply to --segment none")
     if args.tokenise is None and (
         options.segment.startswith("sentencepiece") or getattr(args, "tokenised", False)
     ):
@@ -147,6 +149,7 @@ def add_iwslt_options(command: argparse.ArgumentParser) -> None:
 def add_text_options(command: argparse.ArgumentParser, defaults: TextOptions) -> None:
     """Add the options of the preparation; None stands for the layout's default."""
     add_folder_options(command)
+    add_workers(command)
     add_stream_options(command)
     add = command.add_argument
     add("--normalise", choices=NORMALISATIONS, help=f"default: {defaults.normalise}")

@@ -19,7 +19,7 @@ from shlex import quote
 from fairseq_struct.cli.prepare.plain_text import add_text_options, write_language_model
 from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.evaluation_folder import write_evaluation_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, say
+from fairseq_struct.data.prepared.preparation_script import add_folder_options, at_least, say
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.compressed_files import existing
 
@@ -69,8 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         kind = kinds.add_parser(name, help=text)
         kind.add_argument("path", metavar="PATH", type=Path, help="folder with the files")
-        kind.add_argument("out", metavar="OUT", type=Path, help="folder to write")
-        kind.add_argument("--overwrite", action="store_true", help="replace OUT")
+        add_folder_options(kind)
         kind.set_defaults(run=run)
         if name == "lm":
             add_text_options(kind)

@@ -20,6 +20,7 @@ from fairseq_struct.cli.shared.preparation_progress import progress_on
 from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.language_folder import write_language_folder
 from fairseq_struct.data.prepared.preparation_script import (
+    add_folder_options,
     add_stream_options,
     add_workers,
     how_to_train,
@@ -65,6 +66,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command line."""
     for split in SPLITS:
         parser.add_argument(split, metavar=split.upper(), help="text file, or - once")
-    parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
-    parser.add_argument("--overwrite", action="store_true", help="replace OUT")
+    add_folder_options(parser)
     add_text_options(parser)

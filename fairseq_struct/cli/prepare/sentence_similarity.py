@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_struct.data.prepared.preparation_script import say
+from fairseq_struct.data.prepared.preparation_script import add_folder_options, say
 from fairseq_struct.data.prepared.similarity_folder import write_similarity_folder
 
 
@@ -39,5 +39,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command line."""
     parser.add_argument("sts", metavar="STS", type=Path, help="folder with the data sets")
     parser.add_argument("dictionary", metavar="DICTIONARY", type=Path, help="dict.txt")
-    parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
-    parser.add_argument("--overwrite", action="store_true", help="replace OUT")
+    add_folder_options(parser)

@@ -11,11 +11,15 @@ fiftieth of the others is for validation.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from fairseq_struct.data.generators.consecutive_runs import SHORTEST, SPLITS, SYMBOLS
 from fairseq_struct.data.prepared.completion_folder import write_completion_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
+from fairseq_struct.data.prepared.preparation_script import (
+    add_folder_options,
+    at_least,
+    how_to_train,
+    say,
+)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -30,7 +34,6 @@ def run(args: argparse.Namespace) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command line."""
-    parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
     parser.add_argument(
         "--share", type=float, default=1.0, metavar="SHARE",
         help="share of each part's examples to keep, drawn at random (default: 1)",
@@ -48,4 +51,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=at_least(0), default=1, metavar="N",
         help="seed of the random draws (default: 1)",
     )  # fmt: skip
-    parser.add_argument("--overwrite", action="store_true", help="replace OUT")
+    add_folder_options(parser)

@@ -14,6 +14,7 @@ from fairseq_struct.data.generators.synthetic_translation import TEXT_OPTIONS, g
 from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.preparation_script import (
     add_folder_options,
+    add_workers,
     at_least,
     say,
     summary,
@@ -35,6 +36,7 @@ def run(args: argparse.Namespace) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command line."""
     add_folder_options(parser)
+    add_workers(parser)
     parser.add_argument(
         "--sentences",
         nargs=3,

@@ -21,20 +21,17 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from fairseq_struct.data.generators.phrase_structures import generate_trees
+from fairseq_struct.data.generators.phrase_structures import GENERATED, generate_lists
 from fairseq_struct.data.prepared.list_folder import TEST_SHARE, VALID_SHARE, write_list_folder
-from fairseq_struct.data.prepared.preparation_script import at_least, how_to_train, say
-from fairseq_struct.data.readers.transformation_lists import (
-    UNARY,
-    ListedTree,
-    ListOptions,
-    listed,
-    normalised_tree,
-    read_lists,
+from fairseq_struct.data.prepared.preparation_script import (
+    add_folder_options,
+    at_least,
+    how_to_train,
+    say,
 )
+from fairseq_struct.data.readers.transformation_lists import UNARY, ListOptions, read_lists
 from fairseq_struct.errors import InputError
 
-GENERATED = "generated"
 SENTENCES = 1000
 
 
@@ -50,28 +47,13 @@ def run(args: argparse.Namespace) -> None:
         raise InputError(f"--sentences is for {GENERATED} trees only")
     number = args.sentences or SENTENCES
     drawn = {"sentences": number} if args.trees == GENERATED else {}
-    trees = draw(number, args.seed, options) if drawn else read_lists(args.trees, options)
+    trees = generate_lists(number, args.seed, options) if drawn else read_lists(args.trees, options)
     manifest = write_list_folder(
         trees, args.out, options, test_share=args.test_share, valid_share=args.valid_share,
         seed=args.seed, least_count=args.least_count, lower=not args.no_lower, drawn=drawn,
-        generator=generate_trees.__module__ if drawn else "", overwrite=args.overwrite, say=say,
+        generator=generate_lists.__module__ if drawn else "", overwrite=args.overwrite, say=say,
     )  # fmt: skip
     tell(manifest, args.out)
-
-
-def draw(number: int, seed: int, options: ListOptions) -> list[ListedTree]:
-    """Draw trees, and normalise and select them as if they had been read.
-
-    Raises:
-        InputError: no sentence has the wanted length.
-    """
-    found = []
-    for count, tree in enumerate(generate_trees(number, seed), 1):
-        place = f"{GENERATED}:{count}"
-        found += listed(normalised_tree(tree, options, place), options, place)
-    if not found:
-        raise InputError(f"{GENERATED}: no sentence is left")
-    return found
 
 
 def tell(manifest: dict, out: Path) -> None:
@@ -97,7 +79,6 @@ def share(text: str) -> float:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command line."""
     parser.add_argument("trees", metavar="TREES", help=f"file or folder with trees, or {GENERATED}")
-    parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
     _add_options_of_trees(parser)
     _add_options_of_parts(parser)
     parser.add_argument(
@@ -108,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=at_least(0), default=1, metavar="N",
         help=f"seed of the division into parts, and of {GENERATED} trees (default: 1)",
     )  # fmt: skip
-    parser.add_argument("--overwrite", action="store_true", help="replace OUT")
+    add_folder_options(parser)
 
 
 def _add_options_of_trees(parser: argparse.ArgumentParser) -> None:

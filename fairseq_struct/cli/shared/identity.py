@@ -9,6 +9,7 @@ from typing import Any
 
 from fairseq_struct import __version__
 from fairseq_struct.files.text_files import reading
+from fairseq_struct.option_checks import option_name
 
 # Of the command line: where things are and how fast they go, but not what comes out.
 NO_MATTER = {
@@ -28,7 +29,7 @@ def made_by(args: Namespace, verb: str) -> dict[str, Any]:
         InputError: the model or its dictionaries cannot be read.
     """
     options = {
-        f"--{name.replace('_', '-')}": value
+        option_name(name): value
         for name, value in vars(args).items()
         if name not in NO_MATTER
     }

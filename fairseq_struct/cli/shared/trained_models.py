@@ -10,6 +10,18 @@ from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.inference.registry import COMMON, Option, options_for
 
 
+def add_data_option(parser: argparse.ArgumentParser, which: str = "with the dictionaries"):
+    """Add the option for the folder of the data.
+
+    Args:
+        parser: the verb's own parser.
+        which: what the model needs of this folder, for the help.
+    """
+    parser.add_argument(
+        "--data", type=Path, help=f"data-bin {which}, if it was moved since training"
+    )
+
+
 def add_tool_options(parser: argparse.ArgumentParser, *abilities: str):
     """Add the options of all tools with one of the abilities, and the common options of tools.
 

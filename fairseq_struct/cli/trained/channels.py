@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from fairseq_struct.cli.shared.paths import require, require_room
-from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
+from fairseq_struct.cli.shared.trained_models import add_data_option, add_tool_options, load_tool
 from fairseq_struct.errors import InputError
 from fairseq_struct.option_checks import require_at_least
 
@@ -19,9 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "checkpoint", type=Path, help="a masked language model with channels or attention heads"
     )
     parser.add_argument("treebank", type=Path, help="a CoNLL-U file with relations")
-    parser.add_argument(
-        "--data", type=Path, help="data-bin with the dictionary, if it was moved since training"
-    )
+    add_data_option(parser, "with the dictionary")
     parser.add_argument(
         "--types", type=int, default=6, metavar="N",
         help="number of the most frequent arc types to show (default: 6, as in Shen's thesis)",

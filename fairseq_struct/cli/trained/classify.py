@@ -9,7 +9,7 @@ from pathlib import Path
 from fairseq_struct.cli.shared.answering import Answers, answer, check_paths
 from fairseq_struct.cli.shared.output import add_output_options, say
 from fairseq_struct.cli.shared.paths import require
-from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
+from fairseq_struct.cli.shared.trained_models import add_data_option, add_tool_options, load_tool
 from fairseq_struct.cli.shared.workers import add_input_options
 from fairseq_struct.errors import InputError
 
@@ -26,9 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_input_options(parser)
     add_output_options(parser, "sentences, label, probabilities of all labels, trees")
-    parser.add_argument(
-        "--data", type=Path, help="data-bin with the dictionaries, if it was moved since training"
-    )
+    add_data_option(parser)
     add_tool_options(parser, NAME)
 
 

@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 
 from fairseq_struct.cli.shared.paths import require
+from fairseq_struct.cli.shared.trained_models import add_data_option
+from fairseq_struct.inference.export.layout import FORMATS
 
 NAME = "export"
 HELP = "write a trained model as one folder to share: safetensors, JSON, dictionaries, model card"
-FORMATS = ("fairseq-struct", "transformers")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,9 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="transformers: a model of Hugging Face's library, for Transformers of translation "
         "(default: the format that load and all verbs of this package read)",
     )  # fmt: skip
-    parser.add_argument(
-        "--data", type=Path, help="data-bin with the dictionaries, if it was moved since training"
-    )
+    add_data_option(parser)
     parser.add_argument(
         "--half", action="store_true", help="store the parameters with 16 bits: half the size"
     )

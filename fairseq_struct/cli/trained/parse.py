@@ -13,7 +13,7 @@ from fairseq_struct.cli.pictures.trees import GoldTree, check_kind, explain, rea
 from fairseq_struct.cli.shared.answering import Answers, answer, check_paths, require_one_piece
 from fairseq_struct.cli.shared.output import add_output_options, say
 from fairseq_struct.cli.shared.paths import require
-from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
+from fairseq_struct.cli.shared.trained_models import add_data_option, add_tool_options, load_tool
 from fairseq_struct.cli.shared.workers import add_input_options
 from fairseq_struct.errors import InputError
 
@@ -41,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --format html: parse the sentences of this file of gold trees (CoNLL-U or "
         "bracketed), not standard input; what differs from them is red and counted",
     )  # fmt: skip
-    parser.add_argument(
-        "--data", type=Path, help="data-bin with the dictionaries, if it was moved since training"
-    )
+    add_data_option(parser)
     parser.add_argument(
         "--known", type=Path, metavar="FILE",
         help="parse the sentences of this CoNLL-U file, not standard input; its heads are kept, "

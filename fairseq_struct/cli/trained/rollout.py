@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 
 from fairseq_struct.cli.shared.paths import require, require_room
-from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
+from fairseq_struct.cli.shared.trained_models import add_data_option, add_tool_options, load_tool
 from fairseq_struct.errors import InputError
+from fairseq_struct.option_checks import option_name
 
 NAME = "rollout"
 HELP = "let a policy act in Craft: success rate, a table of its options, a picture of an episode"
@@ -50,12 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("time_limit", "steps after which an episode is cut"),
     ):  # fmt: skip
         parser.add_argument(
-            f"--{name.replace('_', '-')}", type=int, metavar="N",
+            option_name(name), type=int, metavar="N",
             help=f"{text} (default: as in training)",
         )  # fmt: skip
-    parser.add_argument(
-        "--data", type=Path, help="data-bin of the demonstrations, if it was moved since training"
-    )
+    add_data_option(parser, "of the demonstrations")
     add_tool_options(parser, NAME)
 
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from fairseq_struct.cli.shared.paths import require
-from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
+from fairseq_struct.cli.shared.trained_models import add_data_option, add_tool_options, load_tool
 from fairseq_struct.errors import InputError
 
 NAME = "syneval"
@@ -18,9 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "checkpoint", type=Path, help="a language model that predicts the next word"
     )
     parser.add_argument("sets", type=Path, help="folder of the test sets' .pickle files, or .tsv")
-    parser.add_argument(
-        "--data", type=Path, help="data-bin with the dictionary, if it was moved since training"
-    )
+    add_data_option(parser, "with the dictionary")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_tool_options(parser, "score")
 

@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from fairseq_struct import compat
 from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.errors import InputError
-from fairseq_struct.files.checkpoint_file import options_of, parameters_of
-from fairseq_struct.files.trained_words import same_words
-from fairseq_struct.files.whole_files import whole_file
-
-if TYPE_CHECKING:
-    import torch
+from fairseq_struct.files.checkpoint_file import write_checkpoint
+from fairseq_struct.inference.averaging import average_checkpoints, checkpoints_of
 
 NAME = "average-checkpoints"
 HELP = "average the parameters of several checkpoints"
-
-# Names of fairseq's checkpoint files; the last group determines their order.
-FILE_NAMES = {
-    "epochs": re.compile(r"checkpoint(\d+)\.pt"),
-    "updates": re.compile(r"checkpoint_\d+_(\d+)\.pt"),
-    "best": re.compile(r"checkpoint\.best_.*_(-?\d+\.?\d*)\.pt"),
-}
-KEEPING_OPTION = {
-    "epochs": "--keep-last-epochs, after a preset with --epoch-checkpoints, too",
-    "updates": "--keep-interval-updates",
-    "best": "--keep-best-checkpoints",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,125 +62,14 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"{args.output}: is a folder, not a file to write")
     if any(Path(path).resolve() == Path(args.output).resolve() for path in paths):
         raise InputError(f"{args.output}: is one of the inputs; choose another --output")
-    write_atomically(average_checkpoints(paths, progress=True), args.output)
+    mean = average_checkpoints(paths, progress=True)
+    try:
+        Path(args.output).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{args.output}: cannot be written ({error.strerror})") from None
+    write_checkpoint(mean, args.output)
     print(f"{args.output}: mean of {len(paths)} checkpoints: {', '.join(map(str, paths))}")
     return 0
-
-
-def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> dict[str, Any]:
-    """Average checkpoints of the same architecture.
-
-    Every floating-point parameter becomes its arithmetic mean, summed in float32 (float64 for
-    float64) and cast back. Integer buffers and everything outside the model come from the last
-    checkpoint. The optimizer's state is dropped, because it does not fit the averaged model.
-
-    Args:
-        paths: the files, oldest first.
-        progress: show a progress bar.
-
-    Returns:
-        A checkpoint that fairseq loads like any other.
-
-    Raises:
-        InputError: there are no paths; a file is unreadable, unsafe or not a checkpoint; or the
-            models differ in the name or shape of a parameter, in their dictionaries, or in what
-            they say about themselves.
-    """
-    import torch
-    from tqdm import tqdm
-
-    if not paths:
-        raise InputError("no checkpoints to average")
-    sums: dict[str, torch.Tensor] = {}
-    for path in tqdm(paths, desc="averaging", disable=not progress):
-        state = compat.load_state(path)
-        model = parameters_of(state, path)
-        if not sums:
-            # Kept to compare with the next checkpoints; the values change, the shapes do not.
-            shapes = {name: tuple(value.shape) for name, value in model.items()}
-            words = state.get("task_state")
-            texts = {name: value for name, value in model.items() if value.dtype == torch.uint8}
-        _check_same(model, path, shapes, paths[0])
-        for name, value in texts.items():  # facts, such as what demonstrations were of
-            if not torch.equal(model[name], value):
-                raise InputError(f"{path}: has another {name!r} than {paths[0]}")
-        if not same_words(state.get("task_state"), words):
-            raise InputError(f"{path}: trained with other dictionaries than {paths[0]}")
-        for name, value in model.items():
-            if value.is_floating_point():
-                wide = value.to(torch.promote_types(value.dtype, torch.float32))
-                if name in sums:
-                    sums[name] += wide
-                else:  # a copy, because tied parameters share one tensor
-                    sums[name] = wide.clone()
-    state["model"] = _means(model, sums, len(paths))
-    state.pop("last_optimizer_state", None)
-    # The moving average of the last checkpoint does not belong to the averaged model.
-    extra = state.get("extra_state")
-    state["extra_state"] = {
-        name: value
-        for name, value in (extra if isinstance(extra, dict) else {}).items()
-        if not str(name).startswith("ema")
-    }
-    return state
-
-
-def checkpoints_of(
-    directory: str | Path, count: int, by: str = "epochs", upper_bound: int | None = None
-) -> list[Path]:
-    """Find the newest or the best checkpoints of a training run.
-
-    Args:
-        directory: the ``--save-dir`` of the training run.
-        count: number of checkpoints.
-        by: ``epochs``, ``updates`` or ``best``.
-        upper_bound: leave out checkpoints newer than this epoch or update.
-
-    Returns:
-        Their paths; newest or best last.
-
-    Raises:
-        InputError: the directory does not exist or has fewer checkpoints.
-    """
-    directory = Path(directory)
-    if count < 1:
-        raise InputError(f"the number of checkpoints must be 1 or more, not {count}")
-    if not directory.is_dir():
-        raise InputError(f"{directory}: no such folder")
-    matches = [FILE_NAMES[by].fullmatch(path.name) for path in directory.iterdir()]
-    found = sorted((float(match.group(1)), match.string) for match in matches if match)
-    if upper_bound is not None:
-        found = [(number, name) for number, name in found if number <= upper_bound]
-    if len(found) < count:
-        bound = "" if upper_bound is None else f" up to {upper_bound}"
-        raise InputError(
-            f"{directory}: has {len(found)} checkpoints by {by}{bound}, but {count} are needed;"
-            f" fairseq-train keeps them with {KEEPING_OPTION[by]}"
-        )
-    if by == "best" and not _maximizes(directory / found[0][1]):
-        found.reverse()
-    return [directory / name for _, name in found[-count:]]
-
-
-def write_atomically(state: dict[str, Any], path: str | Path) -> None:
-    """Write a checkpoint so that a crash leaves either the whole file or no file.
-
-    Args:
-        state: the checkpoint.
-        path: file to write; missing folders are created.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    import torch
-
-    path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-    with whole_file(path) as file:
-        torch.save(state, file)
 
 
 def _selected(args: argparse.Namespace) -> list[Path]:
@@ -216,40 +85,3 @@ def _selected(args: argparse.Namespace) -> list[Path]:
     if args.best is not None:
         return checkpoints_of(args.directory, args.best, "best")
     return checkpoints_of(args.directory, args.last, args.by or "epochs", args.upper_bound)
-
-
-def _check_same(
-    model: dict[str, torch.Tensor], path: str | Path, shapes: dict[str, tuple], first: str | Path
-) -> None:
-    for name, shape in shapes.items():
-        if name not in model:
-            raise InputError(f"{path}: has no parameter {name!r}, unlike {first}")
-        if tuple(model[name].shape) != shape:
-            raise InputError(
-                f"{path}: parameter {name!r} has the shape {tuple(model[name].shape)},"
-                f" but {shape} in {first}"
-            )
-    for name in model:
-        if name not in shapes:
-            raise InputError(f"{path}: has a parameter {name!r}, unlike {first}")
-
-
-def _means(
-    model: dict[str, torch.Tensor], sums: dict[str, torch.Tensor], count: int
-) -> dict[str, torch.Tensor]:
-    means = type(model)(model)
-    first_with: dict[tuple, str] = {}
-    for name, total in sums.items():
-        value = model[name]
-        mean = (total / count).to(value.dtype)
-        # Tied parameters, such as embedding and output layer, stay one tensor in the new file.
-        twin = first_with.setdefault((value.data_ptr(), value.shape, value.stride()), name)
-        means[name] = means[twin] if twin != name and mean.equal(means[twin]) else mean
-    return means
-
-
-def _maximizes(path: Path) -> bool:
-    state, name = compat.load_state(path), "maximize_best_checkpoint_metric"
-    if not state.get("cfg"):
-        return bool(getattr(state.get("args"), name, False))
-    return bool(options_of(state, path, "checkpoint")["checkpoint"].get(name))

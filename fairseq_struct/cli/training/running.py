@@ -18,12 +18,12 @@ from fairseq_struct import presets
 from fairseq_struct.cli.training import kept_settings
 from fairseq_struct.cli.training.captured_output import CapturedOutput, InUse, lines_as_written
 from fairseq_struct.errors import InputError, plain_message, suggestion
+from fairseq_struct.files.checkpoint_names import BEST, LAST
 from fairseq_struct.files.new_folders import missing_folders, remove_empty
 from fairseq_struct.presets import Preset
 from fairseq_struct.records.training_progress import LoggedProgress, duration, show_progress
 
-LOG, LAST, BEST = "train.log", "checkpoint_last.pt", "checkpoint_best.pt"
-INTERRUPTED = 130
+LOG, INTERRUPTED = "train.log", 130
 
 
 class Training:

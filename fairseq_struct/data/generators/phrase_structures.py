@@ -13,7 +13,15 @@ import random
 from nltk import Tree
 
 from fairseq_struct.data.readers.bracket_trees import leaves_of
+from fairseq_struct.data.readers.transformation_lists import (
+    ListedTree,
+    ListOptions,
+    listed,
+    normalised_tree,
+)
 from fairseq_struct.errors import InputError
+
+GENERATED = "generated"  # the place of these trees, for messages
 
 # Forms of each part of speech. What follows the slash is not in the tree.
 WORDS = {
@@ -61,6 +69,29 @@ def generate_trees(number: int, seed: int = 1) -> list[Tree]:
         if len(words) <= LONGEST:
             found.setdefault(words, tree)
     return list(found.values())
+
+
+def generate_lists(number: int, seed: int, options: ListOptions) -> list[ListedTree]:
+    """Draw trees, and normalise and select them as if they had been read.
+
+    Args:
+        number: of trees that are drawn.
+        seed: of all draws.
+        options: which of them stay, and in what form.
+
+    Returns:
+        The trees that stay.
+
+    Raises:
+        InputError: no sentence has the wanted length.
+    """
+    found = []
+    for count, tree in enumerate(generate_trees(number, seed), 1):
+        place = f"{GENERATED}:{count}"
+        found += listed(normalised_tree(tree, options, place), options, place)
+    if not found:
+        raise InputError(f"{GENERATED}: no sentence is left")
+    return found
 
 
 def _phrase(symbol: str, draw: random.Random, deeper: int) -> Tree:

@@ -23,14 +23,13 @@ def say(message: str) -> None:
 
 
 def add_folder_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every command that writes a translation folder.
+    """Add the options of every command that writes a folder.
 
     Args:
         parser: the command's parser.
     """
     parser.add_argument("out", metavar="OUT", type=Path, help="folder to write")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT")
-    add_workers(parser)
 
 
 def add_workers(parser: argparse.ArgumentParser) -> None:

@@ -13,6 +13,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_lines
 
 SPLITS = ("train", "valid", "test")
+LEAST_INSTANCES = 10  # of which a tenth can validate
 
 # The binary labels of the Stanford Sentiment Treebank, and neutral between them.
 _SENTIMENT = {
@@ -60,6 +61,19 @@ class LabelledCorpus:
     def place(self, split: str, instance: Instance) -> str:
         """File and line of an instance, for messages."""
         return f"{self.files.get(split, f'the {split} split')}:{instance.line}"
+
+
+def with_validation(instances: list[Instance]) -> dict[str, list[Instance]]:
+    """Let a tenth of the instances, the first ones, validate.
+
+    Args:
+        instances: for training and validation.
+
+    Returns:
+        The splits ``train`` and ``valid``.
+    """
+    held_out = len(instances) // 10
+    return {"train": instances[held_out:], "valid": instances[:held_out]}
 
 
 # Reads one file: yields instances, and a reason (str) in place of each instance left out.

@@ -24,12 +24,12 @@ from fairseq_struct.inference.reading import (
     words_of,
 )
 from fairseq_struct.inference.results.arc_marginals import ArcMarginalsOfBatch
-from fairseq_struct.inference.results.of_tools import classification_of, parse_of
+from fairseq_struct.inference.results.of_tools import ParsesSentences, classification_of
 from fairseq_struct.inference.results.sequence_of_results import Results
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS, DEPENDENCIES, InferredTrees
 
 
-class Classifier:
+class Classifier(ParsesSentences):
     """A trained classifier of sentences or sentence pairs.
 
     Args:
@@ -87,19 +87,14 @@ class Classifier:
         """The most likely label of each instance, as a list of :class:`.Classification`."""
         return Results(map(classification_of, self.analyse(instances)))
 
-    def parse(self, sentences: Iterable[str]) -> Results:
-        """The latent trees: a list of :class:`.DependencyParse` or :class:`.ConstituencyParse`.
-
-        Raises:
-            InputError: the model has no trees, or as for :meth:`analyse`.
-        """
-        return Results(map(parse_of, self.trees(sentences)))
-
     def trees(self, sentences: Iterable[str]) -> Iterator[Analysis | Constituents]:
         """Yield the trees of sentences with the full analysis of each sentence.
 
         A model of pairs reads every sentence twice, as a pair; a tree does not depend on the other
         sentence of its pair.
+
+        Raises:
+            InputError: the model has no trees, or as for :meth:`analyse`.
         """
         if self.tree_kind is None:
             raise InputError("this classifier infers no trees")

@@ -11,6 +11,8 @@
 """
 
 FORMAT, NUMBER = "fairseq-struct", 1
+TRANSFORMERS = "transformers"  # a model of Hugging Face's library
+FORMATS = (FORMAT, TRANSFORMERS)
 CARD, CONFIG, WEIGHTS = "README.md", "config.json", "model.safetensors"
 DATA, ENCODER = "data", "encoder"
 DATA_BIN = f"{DATA}/data-bin"

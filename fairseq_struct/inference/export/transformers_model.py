@@ -22,12 +22,11 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.hugging_face import import_transformers
 from fairseq_struct.inference.export.config_file import write_config
 from fairseq_struct.inference.export.data_files import write_data_files
-from fairseq_struct.inference.export.layout import EXPORT
+from fairseq_struct.inference.export.layout import EXPORT, TRANSFORMERS
 from fairseq_struct.inference.export.model_card import Described, count_of
 from fairseq_struct.inference.export.transformers_tokeniser import write_tokeniser
 from fairseq_struct.inference.restoring import Restored
 
-FORMAT = "transformers"
 EQUALS = "scheduled_sampling_transformer and fairseq's transformer"
 ACTIVATIONS = ("relu", "gelu")
 # fairseq-generate's defaults.
@@ -59,10 +58,11 @@ def write(
     (model.half() if half else model).save_pretrained(folder)
     has_tokeniser = write_tokeniser(task, manifest, folder, found.model.max_positions()[0])
     listed = ("architecture", "task", "training", "versions")
-    config = write_config(folder, {key: entries[key] for key in listed}, EXPORT, FORMAT)
+    config = write_config(folder, {key: entries[key] for key in listed}, EXPORT, TRANSFORMERS)
     return Described(
         name=name, config=config, manifest=manifest, parameters=count_of(found.model),
-        usage=_usage(name, has_tokeniser), notes=_notes(manifest, has_tokeniser), library=FORMAT,
+        usage=_usage(name, has_tokeniser), notes=_notes(manifest, has_tokeniser),
+        library=TRANSFORMERS,
     )  # fmt: skip
 
 

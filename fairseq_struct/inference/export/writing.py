@@ -19,15 +19,13 @@ from fairseq_struct.files.checkpoint_file import name_in
 from fairseq_struct.inference.export import transformers_model
 from fairseq_struct.inference.export.config_file import own_files, write_config
 from fairseq_struct.inference.export.data_files import write_data_files, write_encoder_files
-from fairseq_struct.inference.export.layout import CARD, FORMAT, WEIGHTS
+from fairseq_struct.inference.export.layout import CARD, FORMAT, FORMATS, TRANSFORMERS, WEIGHTS
 from fairseq_struct.inference.export.model_card import Described, count_of, is_edited, model_card
 from fairseq_struct.inference.export.options import plain_options
 from fairseq_struct.inference.export.records import record_of
 from fairseq_struct.inference.export.weights import write_weights
 from fairseq_struct.inference.loading import import_user_dir
 from fairseq_struct.inference.restoring import Restored, restore
-
-FORMATS = (FORMAT, transformers_model.FORMAT)
 
 
 def export_model(
@@ -72,7 +70,7 @@ def export_model(
     import_user_dir(user_dir)
     found = restore(checkpoint, data)
     record = record_of(Path(checkpoint), found.facts, records, variant, experiment)
-    write = transformers_model.write if format == transformers_model.FORMAT else _write
+    write = transformers_model.write if format == TRANSFORMERS else _write
     with staging_folder(out, say, own_files) as staging:
         _check_place(folder, overwrite)  # another process may have written it
         try:

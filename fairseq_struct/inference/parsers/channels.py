@@ -10,7 +10,6 @@ from torch import Tensor
 
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.language_models.language_model import Vocabulary
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,
     LONGEST,
@@ -19,6 +18,7 @@ from fairseq_struct.inference.reading import (
     refuse_long,
     words_of,
 )
+from fairseq_struct.inference.vocabulary import Vocabulary
 
 
 class ArcChannels:

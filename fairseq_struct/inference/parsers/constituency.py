@@ -11,10 +11,10 @@ from nltk import Tree
 
 from fairseq_struct.data.readers.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.language_models.language_model import Vocabulary
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
-from fairseq_struct.inference.results.of_tools import parse_of
-from fairseq_struct.inference.results.sequence_of_results import Results
+from fairseq_struct.inference.results.of_tools import ParsesSentences
+from fairseq_struct.inference.vocabulary import Vocabulary
+from fairseq_struct.structure.inferred_trees import CONSTITUENTS
 from fairseq_struct.structure.spans import SPLITS, Span, tree_of_distances
 
 
@@ -48,7 +48,7 @@ class Constituents:
         return tree_of(self.words, self.spans, self.labels, self.tags)
 
 
-class ConstituencyParser:
+class ConstituencyParser(ParsesSentences):
     """Parses by the distances of a layer (ON-LSTM paper, section 5.2).
 
     The model reads each sentence from a zero state, after an end-of-sentence symbol. For unknown
@@ -66,7 +66,7 @@ class ConstituencyParser:
         InputError: the layer or the split does not exist.
     """
 
-    tree_kind = "constituents"
+    tree_kind = CONSTITUENTS
 
     def __init__(
         self, model, words, layer: int | None = None, split: str = "word", longest: int = LONGEST,
@@ -83,10 +83,6 @@ class ConstituencyParser:
         self._by_length = partial(
             by_length, read=partial(words_of, longest=longest), batch_words=batch_words
         )
-
-    def parse(self, sentences: Iterable[str]) -> Results:
-        """Parse sentences into a list of :class:`.ConstituencyParse` without labels."""
-        return Results(map(parse_of, self.trees(sentences)))
 
     def trees(self, sentences: Iterable[str]) -> Iterator[Constituents]:
         """Yield the trees of sentences, in order; spaces separate the words.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import partial
 
@@ -13,13 +13,13 @@ from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.inference.analysis import Analysis
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
 from fairseq_struct.inference.results.arc_marginals import ArcMarginalsOfBatch
-from fairseq_struct.inference.results.of_tools import parse_of
-from fairseq_struct.inference.results.sequence_of_results import Results
+from fairseq_struct.inference.results.of_tools import ParsesSentences
 from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.dependency import depths as depths_of
+from fairseq_struct.structure.inferred_trees import DEPENDENCIES
 
 
-class DependencyParser(ABC):
+class DependencyParser(ParsesSentences):
     """A trained parser of single sentences.
 
     Args:
@@ -28,17 +28,13 @@ class DependencyParser(ABC):
         batch_words: maximum number of words of a batch, padding included.
     """
 
-    tree_kind = "dependencies"
+    tree_kind = DEPENDENCIES
 
     def __init__(self, model, longest: int = LONGEST, batch_words: int = BATCH_WORDS):
         self.model = model.eval()
         self._by_length = partial(
             by_length, read=partial(words_of, longest=longest), batch_words=batch_words
         )
-
-    def parse(self, sentences: Iterable[str]) -> Results:
-        """Parse sentences into a list of :class:`.DependencyParse`."""
-        return Results(map(parse_of, self.trees(sentences)))
 
     def trees(self, sentences: Iterable[str]) -> Iterator[Analysis]:
         """Yield the trees of sentences, in order; spaces separate the words.

@@ -34,8 +34,8 @@ from fairseq_struct.inference.reading import (
     words_of,
 )
 from fairseq_struct.inference.recurrent_mechanisms.steps import CompositionSteps, UnitUse
-from fairseq_struct.inference.results.of_tools import parse_of
-from fairseq_struct.inference.results.sequence_of_results import Results
+from fairseq_struct.inference.results.of_tools import ParsesSentences
+from fairseq_struct.structure.inferred_trees import CONSTITUENTS
 from fairseq_struct.structure.spans import Span
 
 TAGS = ("none", "given")
@@ -56,7 +56,7 @@ class _GoldSentence(NamedTuple):
     spans: tuple[Span, ...]
 
 
-class GrammarComposer:
+class GrammarComposer(ParsesSentences):
     """Composes sentences to constituency trees by the spans of a trained model.
 
     A word that the dictionary lacks is unknown to the model. Trees have labels if the model
@@ -83,7 +83,7 @@ class GrammarComposer:
         InputError: tags that are neither, or no sequence in a beam.
     """
 
-    tree_kind = "constituents"
+    tree_kind = CONSTITUENTS
 
     def __init__(
         self, model, words, categories: Sequence[str] = (), lower: bool = True,
@@ -108,10 +108,6 @@ class GrammarComposer:
             by_length, read=partial(_gold_sentence, lists=lists or ListOptions(), longest=longest),
             length=lambda one: max(1, len(one.words)), batch_words=batch_words,
         )  # fmt: skip
-
-    def parse(self, sentences: Iterable[str]) -> Results:
-        """Parse sentences into a list of :class:`.ConstituencyParse`."""
-        return Results(map(parse_of, self.trees(sentences)))
 
     def trees(self, sentences: Iterable[str]) -> Iterator[Constituents]:
         """Yield the trees of sentences, in order; spaces separate the words.

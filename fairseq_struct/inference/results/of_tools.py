@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+
 from fairseq_struct.inference.results.classification import Classification
 from fairseq_struct.inference.results.constituency_parse import ConstituencyParse
 from fairseq_struct.inference.results.dependency_parse import DependencyParse
+from fairseq_struct.inference.results.sequence_of_results import Results
+
+
+class ParsesSentences(ABC):
+    """A tool that finds trees."""
+
+    @abstractmethod
+    def trees(self, sentences: Iterable[str]) -> Iterator:
+        """Yield what :func:`parse_of` takes, for each sentence."""
+
+    def parse(self, sentences: Iterable[str]) -> Results:
+        """Parse sentences into a list of :class:`.DependencyParse` or :class:`.ConstituencyParse`.
+
+        Raises:
+            InputError: as for :meth:`trees`.
+        """
+        return Results(map(parse_of, self.trees(sentences)))
 
 
 def parse_of(found) -> DependencyParse | ConstituencyParse:

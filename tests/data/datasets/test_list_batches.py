@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fairseq_struct.cli.prepare.transformation_lists import draw
 from fairseq_struct.data.datasets.transformation_lists import TransformationLists
+from fairseq_struct.data.generators.phrase_structures import generate_lists
 from fairseq_struct.data.prepared.list_folder import write_list_folder
 from fairseq_struct.data.prepared.listed_part import read_part
 from fairseq_struct.data.readers.transformation_lists import ListOptions
@@ -13,7 +13,7 @@ from fairseq_struct.data.readers.transformation_lists import ListOptions
 @pytest.fixture(scope="module")
 def part(tmp_path_factory):
     out = tmp_path_factory.mktemp("lists") / "out"
-    write_list_folder(draw(40, 2, ListOptions()), out, ListOptions())
+    write_list_folder(generate_lists(40, 2, ListOptions()), out, ListOptions())
     return read_part(out / "data-bin", "train")
 
 

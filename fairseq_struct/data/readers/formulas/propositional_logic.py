@@ -21,6 +21,9 @@ SPLITS: dict[str, re.Pattern] = {
     "c": re.compile(r"\( (and|or) \( not "),
 }
 
+# Pairs by number of operators, each with its place for messages.
+PairsByOperators = dict[int, tuple[str, list[Instance]]]
+
 # The last file of the released test set has formulas with so many operators, or more.
 MOST_OPERATORS = 12
 
@@ -42,6 +45,36 @@ def held_by_split(split: str) -> Callable[[Instance], bool]:
         split: ``a``, ``b`` or ``c``.
     """
     return lambda instance: any(map(SPLITS[split].search, instance.sentences))
+
+
+def read_released(
+    folder: str | Path, most_operators: int
+) -> tuple[list[Instance], PairsByOperators]:
+    """Read a folder with the files ``train0``, ``train1``, … and ``test0``, ``test1``, …
+
+    Args:
+        folder: the number of a file in it is that of the longer formula's operators.
+        most_operators: maximum of this number in training.
+
+    Returns:
+        Training pairs, and the pairs of each test file.
+
+    Raises:
+        InputError: a file is missing or malformed.
+    """
+    folder = Path(folder)
+    train = [
+        instance
+        for number in range(most_operators + 1)
+        for instance in read_pairs(folder / f"train{number}")
+    ]
+    files = {
+        int(file.name[4:]): file for file in folder.glob("test*") if file.name[4:].isdecimal()
+    }
+    if not files:
+        raise InputError(f"{folder}/test0: no such file")
+    tests = {number: (str(file), read_pairs(file)) for number, file in sorted(files.items())}
+    return train, tests
 
 
 def read_pairs(file: Path) -> list[Instance]:

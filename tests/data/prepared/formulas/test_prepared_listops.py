@@ -6,8 +6,14 @@ import pytest
 from fairseq.data import indexed_dataset
 from preparers import check_fails, contents
 
+from fairseq_struct.data.prepared.formulas.listops import (
+    ListOpsOptions,
+    draw_listops_corpus,
+    read_listops_corpus,
+)
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.data.readers.formulas.listops import value_of
+from fairseq_struct.errors import InputError
 
 RELEASED = "".join(
     f"{(a + b) % 10}\t( ( ( [SM {a} ) {b} ) ] )\n" for a in range(10) for b in range(4)
@@ -76,6 +82,35 @@ def test_released_files_are_read_without_what_is_tested(tmp_path, run):
     status, printed, _ = run("listops", ["read", tmp_path / "train.tsv", tmp_path / "whole",
                                          "--instances=20"])  # fmt: skip
     assert status == 0 and "train: 17 exp" in printed and "valid: 1 exp" in printed
+
+
+def test_python_gives_the_corpora_of_the_command(tmp_path, run):
+    (tmp_path / "train.tsv").write_text(RELEASED)
+    options = ["--tokens", 9, 12, "--arguments", 3, "--test-instances=5", "--depth=9", "--seed=2"]
+    given = ["read", tmp_path / "train.tsv", tmp_path / "read", "--instances=30", *options]
+    assert run("listops", given)[0] == 0
+    assert run("listops", ["generate", tmp_path / "drawn", "--instances=20", *options])[0] == 0
+    asked = ListOpsOptions(tokens=[(9, 12)], arguments=[3], test_instances=5, depth=9, seed=2)
+    for folder, corpus in (
+        ("read", read_listops_corpus(tmp_path / "train.tsv", asked, 30)),
+        ("drawn", draw_listops_corpus(asked, 20)),
+    ):
+        names = ["train", "valid", "test", "test_9_12", "test_3_arguments"]
+        assert list(corpus.splits) == names
+        for name in names:
+            found = [instance.sentences[0] for instance in corpus.splits[name]]
+            assert found == split(tmp_path / folder, name)
+
+
+def test_python_refuses_what_the_command_line_does():
+    with pytest.raises(InputError, match="--test-instances must be 1 or more, not 0"):
+        ListOpsOptions(test_instances=0)
+    with pytest.raises(InputError, match="--tokens 9 5: name the least number first"):
+        ListOpsOptions(tokens=[(9, 5)])
+    with pytest.raises(InputError, match="--instances must be 10 or more, not 9"):
+        draw_listops_corpus(ListOpsOptions(), 9)
+    with pytest.raises(InputError, match="--instances must be 10 or more, not -1"):
+        read_listops_corpus("absent", ListOpsOptions(), -1)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,13 @@ from pathlib import Path
 import pytest
 from preparers import check_fails, contents
 
-from fairseq_struct.cli.prepare import propositional_logic
+from fairseq_struct.data.prepared.formulas.propositional_logic import (
+    draw_logic_corpus,
+    read_logic_corpus,
+)
+from fairseq_struct.data.readers.formulas import propositional_logic
 from fairseq_struct.data.readers.formulas.truth_tables import relation
+from fairseq_struct.errors import InputError
 
 DATA = Path(os.environ.get("DATA") or "absent") / "proplogic"
 WITH_DATA = pytest.mark.skipif(
@@ -204,21 +209,50 @@ def test_lines_that_are_no_pair_are_named(tmp_path, run, line, message):
     assert not (tmp_path / "out").exists()
 
 
+def of_corpus(corpus, name):
+    return [(*one.sentences, one.label) for one in corpus.splits[name]]
+
+
+def test_python_gives_the_corpora_of_the_command(tmp_path, run):
+    files = write_files(tmp_path / "files")
+    given = [files, tmp_path / "read", "--most-operators=1", "--split=b", "--seed=3"]
+    assert run("propositional_logic", given)[0] == 0
+    options = ["--most-operators=2", "--most-instances=50", "--test-instances=4", "--balance=1,2,1"]
+    assert run("propositional_logic", ["generate", tmp_path / "drawn", *options])[0] == 0
+    for folder, corpus in (
+        ("read", read_logic_corpus(files, most_operators=1, split="b", seed=3)),
+        ("drawn", draw_logic_corpus(
+            most_operators=2, most_instances=50, test_instances=4, balance=[1, 2, 1]
+        )),
+    ):  # fmt: skip
+        for name in ("train", "valid", "test"):
+            assert of_corpus(corpus, name) == pairs(tmp_path / folder, name)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"most_operators": -1}, "--most-operators must be 0 or more, not -1"),
+        ({"most_instances": 3}, "--most-instances must be 10 or more, not 3"),
+        ({"test_instances": 0}, "--test-instances must be 1 or more, not 0"),
+        ({"split": "d"}, "--split must be one of a, b, c, not 'd'"),
+        ({"balance": "even"}, "--balance 'even' is neither equal, released, nor shares"),
+        ({"balance": [0] * 7}, "is neither"),
+        ({"balance": [3, -1, 1, 1, 1, 1, 1]}, "is neither"),
+    ],
+)
+def test_python_refuses_what_the_command_line_does(options, message):
+    with pytest.raises(InputError, match=message):
+        draw_logic_corpus(**options)
+
+
 @pytest.mark.data
 @WITH_DATA
 @pytest.mark.parametrize(
     ("split", "kept", "tested"),
     [("a", 128_969, 1_369), ("b", 87_948, 9_257), ("c", 51_896, 12_757)],
 )
-def test_the_released_pairs_give_the_counts_of_table_4(
-    monkeypatch, run, tmp_path, split, kept, tested
-):
-    counts = {}
-
-    def count(corpus, *_, **__):
-        counts.update({name: len(found) for name, found in corpus.splits.items()})
-
-    monkeypatch.setattr(propositional_logic, "write_labelled_folder", count)
+def test_the_released_pairs_give_the_counts_of_table_4(monkeypatch, split, kept, tested):
     monkeypatch.setattr(propositional_logic, "read_pairs", READ_ONCE)
-    assert run("propositional_logic", [DATA, tmp_path / "out", f"--split={split}"])[0] == 0
-    assert counts["train"] + counts["valid"] == kept and counts["test"] == tested
+    splits = read_logic_corpus(DATA, split=split).splits
+    assert len(splits["train"]) + len(splits["valid"]) == kept and len(splits["test"]) == tested

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.language_models.language_model import Vocabulary
 from fairseq_struct.inference.parsers.dependency import DependencyParser
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words
+from fairseq_struct.inference.vocabulary import Vocabulary
 from fairseq_struct.structure.dependency import DependencyTrees, readings, trees_of_selection
 
 

@@ -1,0 +1,1 @@
+"""Corpora of formulas, read or drawn, as labelled folders are written from them."""
