@@ -19,18 +19,13 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor, nn
 
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.models.shared.scheduled_sampling_options import (
     DEFAULTS,
     add_options,
     check_first_pass,
     check_options,
     schedule_from_options,
-    set_defaults,
-)
-from fairseq_struct.models.shared.scores_of_inputs import (
-    ChosenInputs,
-    scores_of_inputs,
-    without_padding,
 )
 from fairseq_struct.modules.scheduled_sampling.embedding_mix import EmbeddingMix
 from fairseq_struct.modules.scheduled_sampling.input_replacement import (
@@ -42,6 +37,11 @@ from fairseq_struct.modules.scheduled_sampling.input_replacement import (
     replaceable_positions,
 )
 from fairseq_struct.modules.scheduled_sampling.partial_computation import computed_once
+from fairseq_struct.modules.scheduled_sampling.scores_of_inputs import (
+    ChosenInputs,
+    scores_of_inputs,
+    without_padding,
+)
 
 
 @register_model("scheduled_sampling_transformer")
