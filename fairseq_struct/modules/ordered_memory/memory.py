@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from fairseq_struct.modules.ordered_memory.attention import MaskedAttention
 from fairseq_struct.modules.ordered_memory.cell import GatedRecursiveCell
-from fairseq_struct.modules.ordered_memory.compose import CellProducts, ComposeSlots
+from fairseq_struct.modules.ordered_memory.compose import CellProducts, ComposeSlots, is_plain
 from fairseq_struct.structure.checks import refuse_fractions
 
 
@@ -87,7 +87,8 @@ class OrderedMemory(nn.Module):
         dropout: of the cell.
         attention_dropout: of the attention ("memory" in the published code).
         least_mask: see :class:`.MaskedAttention`.
-        fused: use :class:`.ComposeSlots`, which has no gradients of second order.
+        fused: use :class:`.ComposeSlots`, which has no gradients of second order, where the cell
+            is as it was made: without hooks and with its own layers.
 
     Raises:
         ValueError: a size or the number of slots is below 1 or no integer, or another number is out
@@ -187,7 +188,8 @@ class OrderedMemory(nn.Module):
         """Return the function from x~, M and pi-> of a step to M-hat."""
         cell, device = self.cell, words.device.type
         mixed = device != "cpu" and torch.is_autocast_enabled(device)
-        if not self.fused or mixed or words.dtype not in (torch.float32, torch.float64):
+        exact = words.dtype in (torch.float32, torch.float64)
+        if not (self.fused and exact and is_plain(cell)) or mixed:
             return partial(compose_slots, cell)
         products = CellProducts(cell, words.size(1), words.dtype)
         weights = (
