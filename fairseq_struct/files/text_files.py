@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from fairseq_struct.errors import InputError
 
@@ -39,6 +41,27 @@ def read_text(path: str | Path) -> str:
         raise InputError(
             f"{path}:{line}: not UTF-8 text (byte 0x{content[error.start]:02x})"
         ) from None
+
+
+@contextmanager
+def json_file(path: str | Path, remedy: str = "prepare the data again") -> Iterator[Any]:
+    """The content of a JSON file, for a block that takes from it what it needs.
+
+    Args:
+        path: the file.
+        remedy: what the message proposes if the file is damaged; "" for nothing.
+
+    Raises:
+        InputError: as for :func:`read_text`, the file is no JSON, or the block finds that it lacks
+            something or that something is of another kind (``LookupError``, ``TypeError`` or
+            ``ValueError``).
+    """
+    try:
+        yield json.loads(read_text(path))
+    except InputError:  # a ValueError, which says more
+        raise
+    except (LookupError, TypeError, ValueError, RecursionError):
+        raise InputError(f"{path}: damaged" + (f"; {remedy}" if remedy else "")) from None
 
 
 def read_lines(path: str | Path) -> list[str]:

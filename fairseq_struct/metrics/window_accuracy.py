@@ -1,8 +1,8 @@
 """Window accuracy: whether the place that a model attends to most is in a span, or near it.
 
-From a thesis on compositional grammars from recurrent independent mechanisms, section 4.1.2: a step
-counts as right with window w if the unique maximum of the attention lies within the gold span or at
-most w places outside it. Places are those of the current sequence.
+From Verma's thesis (2022) on recurrent independent mechanisms, section 4.1.2: a step counts as
+right with window w if the unique maximum of the attention lies within the gold span or at most w
+places outside it. Places are those of the current sequence.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from argparse import Namespace
 from fairseq.models import register_model_architecture
 
 from fairseq_struct.models.scheduled_sampling_transformer import scheduled_sampling_architecture
-from fairseq_struct.models.shared.scheduled_sampling_options import set_defaults
+from fairseq_struct.models.shared.presets import set_defaults
 
 
 @register_model_architecture(

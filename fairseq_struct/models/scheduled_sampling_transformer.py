@@ -19,13 +19,13 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor, nn
 
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.models.shared.scheduled_sampling_options import (
     DEFAULTS,
     add_options,
     check_first_pass,
     check_options,
     schedule_from_options,
-    set_defaults,
 )
 from fairseq_struct.modules.scheduled_sampling.embedding_mix import EmbeddingMix
 from fairseq_struct.modules.scheduled_sampling.input_replacement import (
@@ -36,7 +36,12 @@ from fairseq_struct.modules.scheduled_sampling.input_replacement import (
     random_tokens_of_same_sentence,
     replaceable_positions,
 )
-from fairseq_struct.modules.scheduled_sampling.partial_computation import computed_once, only_at
+from fairseq_struct.modules.scheduled_sampling.partial_computation import computed_once
+from fairseq_struct.modules.scheduled_sampling.scores_of_inputs import (
+    ChosenInputs,
+    scores_of_inputs,
+    without_padding,
+)
 
 
 @register_model("scheduled_sampling_transformer")
@@ -160,7 +165,7 @@ class ScheduledSamplingTransformer(TransformerModel):
             first = None
             if with_first_pass:
                 first, _ = self.decoder(prev_output_tokens, encoder_out, alignment_layer=-1)
-            replaced = self._replace_inputs(encoder_out, prev_output_tokens, first)
+            replaced = self._replaced_inputs(encoder_out, prev_output_tokens, first)
             with ExitStack() as stack:
                 if replaced is not None:
                     stack.enter_context(embeddings_replaced(self.decoder.embed_tokens, *replaced))
@@ -176,10 +181,10 @@ class ScheduledSamplingTransformer(TransformerModel):
                 yield attention.k_proj
                 yield attention.v_proj
 
-    def _replace_inputs(
+    def _replaced_inputs(
         self, encoder_out: dict, inputs: Tensor, first: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor] | None:
-        """Choose the inputs to replace and compute their new vectors.
+        """Choose the inputs to replace, and mix and log them.
 
         Args:
             encoder_out: output of fairseq's encoder.
@@ -190,47 +195,79 @@ class ScheduledSamplingTransformer(TransformerModel):
             Rows (n,), columns (n,) and vectors (n, dim) of the n replaced inputs; None if all
             inputs stay gold.
         """
-        gold_probability = self.teacher_forcing_probability
-        metrics.log_scalar("teacher_forcing", gold_probability, weight=0, round=4)
         replaceable = replaceable_positions(inputs, self.decoder.padding_idx)
         count = int(replaceable.sum())
-        if gold_probability == 1.0 or count == 0:
-            metrics.log_scalar("replaced", 0.0, weight=count, round=4)
-            return None
-        generator = self._generator_on(inputs.device)
-        if self.replacement == "uniform":
-            chosen = flip_coins(replaceable, gold_probability, generator)
+        replaced = None
+        if self.teacher_forcing_probability < 1.0 and count > 0:
+            generator = self._generator_on(inputs.device)
+            chosen = self._choose(encoder_out, inputs, replaceable, first, generator)
+            if chosen is not None:
+                vectors = self._mixed_embeddings(encoder_out, inputs, chosen, generator)
+                replaced = chosen.rows, chosen.columns, vectors
+        share = 0.0 if replaced is None else replaced[0].numel() / count
+        metrics.log_scalar("teacher_forcing", self.teacher_forcing_probability, weight=0, round=4)
+        metrics.log_scalar("replaced", share, weight=count, round=4)
+        return replaced
+
+    def _choose(
+        self,
+        encoder_out: dict,
+        inputs: Tensor,
+        replaceable: Tensor,
+        first: Tensor | None,
+        generator: torch.Generator,
+    ) -> ChosenInputs | None:
+        """The inputs to replace, by coins or by confidence, with the first pass's scores there."""
+        by_coins = self.replacement == "uniform"
+        if by_coins:
+            gold_probability = self.teacher_forcing_probability
+            candidates = flip_coins(replaceable, gold_probability, generator)
         else:
-            chosen = replaceable  # narrowed below, once the scores are known
-        rows, columns = chosen.nonzero(as_tuple=True)
-        vectors = None
-        for number in range(1, self.decoder_passes):
-            if rows.numel() == 0:
-                break
-            if number == 1 and first is not None:
-                scores = first if self.first_pass_gradient else first.detach()
-                scores = self._without_padding(scores[rows, columns - 1])
-            else:
-                scores = self._scores(encoder_out, inputs, rows, columns, vectors)
-            if number == 1 and self.replacement != "uniform":
-                sure = scores.detach(), inputs[rows, columns]
-                if self.replacement == "confidence":
-                    following = following_words(inputs, self.decoder.padding_idx, self.end)
-                    sure = first.detach()[rows, columns], following[rows, columns]
-                confidence = gold_confidence(*sure)
-                replaced = confidence > self.confidence_threshold
-                rows, columns, scores = rows[replaced], columns[replaced], scores[replaced]
-                if rows.numel() == 0:
-                    break
-                noise = random_tokens_of_same_sentence(inputs, replaceable, rows, generator)
-                scrambled = (confidence[replaced] > self.confidence_random_threshold).unsqueeze(1)
-            vectors = self.mix(
-                scores, self.decoder.embed_tokens.weight, generator, overwrite_scores=True
-            )
-            if self.replacement != "uniform":
-                vectors = torch.where(scrambled, self.decoder.embed_tokens(noise), vectors)
-        metrics.log_scalar("replaced", rows.numel() / count, weight=count, round=4)
-        return None if rows.numel() == 0 else (rows, columns, vectors)
+            candidates = replaceable
+        rows, columns = candidates.nonzero(as_tuple=True)
+        if rows.numel() == 0:
+            return None
+        if first is None:
+            scores = self._scores(encoder_out, inputs, rows, columns)
+        else:
+            scores = first if self.first_pass_gradient else first.detach()
+            scores = without_padding(scores[rows, columns - 1], self.decoder.padding_idx)
+        if by_coins:
+            return ChosenInputs(rows, columns, scores)
+        sure = scores.detach(), inputs[rows, columns]
+        if self.replacement == "confidence":
+            following = following_words(inputs, self.decoder.padding_idx, self.end)
+            sure = first.detach()[rows, columns], following[rows, columns]
+        confidence = gold_confidence(*sure)
+        kept = confidence > self.confidence_threshold
+        rows, columns, scores = rows[kept], columns[kept], scores[kept]
+        if rows.numel() == 0:
+            return None
+        noise = random_tokens_of_same_sentence(inputs, replaceable, rows, generator)
+        scrambled = confidence[kept] > self.confidence_random_threshold
+        return ChosenInputs(rows, columns, scores, noise, scrambled)
+
+    def _mixed_embeddings(
+        self,
+        encoder_out: dict,
+        inputs: Tensor,
+        chosen: ChosenInputs,
+        generator: torch.Generator,
+    ) -> Tensor:
+        """Vectors (n, dim) of the chosen inputs: one mix for each pass but the last."""
+        embed = self.decoder.embed_tokens
+
+        def mixed(scores: Tensor) -> Tensor:
+            vectors = self.mix(scores, embed.weight, generator, overwrite_scores=True)
+            if chosen.noise is None:
+                return vectors
+            return torch.where(chosen.scrambled.unsqueeze(1), embed(chosen.noise), vectors)
+
+        vectors = mixed(chosen.scores)
+        for _ in range(self.decoder_passes - 2):
+            scores = self._scores(encoder_out, inputs, chosen.rows, chosen.columns, vectors)
+            vectors = mixed(scores)
+        return vectors
 
     def _scores(
         self,
@@ -238,48 +275,11 @@ class ScheduledSamplingTransformer(TransformerModel):
         inputs: Tensor,
         rows: Tensor,
         columns: Tensor,
-        vectors: Tensor | None,
+        vectors: Tensor | None = None,
     ) -> Tensor:
-        """Scores (n, vocabulary) that predict the inputs at ``rows`` and ``columns``.
-
-        This is one decoder pass. If ``vectors`` is given, it already replaces the inputs. The pass
-        computes only what is needed: the sentences concerned, up to the last position. The output
-        projection and (without ``--first-pass-gradient``) the last layer's feed-forward block are
-        computed only at the n positions. Padding is not a word and scores -inf.
-        """
+        """Scores (n, vocabulary) that predict the inputs at ``rows`` and ``columns``."""
         with torch.set_grad_enabled(self.first_pass_gradient):
-            sentences, own_rows = rows.unique(return_inverse=True)
-            # The decoder does not use the hidden states of all encoder layers; do not copy them.
-            encoder_out = {**encoder_out, "encoder_states": []}
-            if sentences.numel() < inputs.size(0):
-                encoder_out = self.encoder.reorder_encoder_out(encoder_out, sentences)
-                inputs = inputs[sentences]
-            length = int(columns.max())
-            with ExitStack() as stack:
-                if vectors is not None:
-                    seen = columns < length
-                    stack.enter_context(
-                        embeddings_replaced(
-                            self.decoder.embed_tokens, own_rows[seen], columns[seen], vectors[seen]
-                        )
-                    )
-                if not self.first_pass_gradient:
-                    last = self.decoder.layers[-1]
-                    stack.enter_context(only_at(last.fc1, last.fc2, own_rows, columns - 1))
-                # Layer -1 does not exist: no attention weights are averaged for an alignment.
-                features, _ = self.decoder(
-                    inputs[:, :length],
-                    encoder_out=encoder_out,
-                    features_only=True,
-                    alignment_layer=-1,
-                )
-            scores = self.decoder.output_layer(features[own_rows, columns - 1])
-            return self._without_padding(scores)
-
-    def _without_padding(self, scores: Tensor) -> Tensor:
-        """Scores (n, vocabulary), changed in place so that padding is never predicted."""
-        scores[:, self.decoder.padding_idx] = -torch.inf
-        return scores
+            return scores_of_inputs(self, encoder_out, inputs, rows, columns, vectors)
 
     def _generator_on(self, device: torch.device) -> torch.Generator:
         if self._generator is None or self._generator.device != device:

@@ -11,7 +11,7 @@ from fairseq.tasks import FairseqTask, register_task
 from fairseq_struct.data.datasets.labelled_images import LabelledImages
 from fairseq_struct.data.readers.idx import image_size, read_images, read_labels
 from fairseq_struct.errors import InputError, unknown_name
-from fairseq_struct.files.text_files import read_text
+from fairseq_struct.files.text_files import json_file
 from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.tasks.shared.strict_task import StrictTask, TrainedConfig
 
@@ -124,13 +124,8 @@ class ImageClassificationTask(StrictTask, FairseqTask):
 
 def _sizes(path: Path) -> tuple[tuple[int, ...], int, int]:
     """Shape of the images, number of labels, and images held out, of an exported model."""
-    try:
-        found = json.loads(read_text(path))
+    with json_file(path, remedy="") as found:
         shape = tuple(map(int, found["image_shape"]))
         if len(shape) != 3:
             raise ValueError
         return shape, int(found["labels"]), int(found["held_out"])
-    except InputError:
-        raise
-    except (ValueError, LookupError, TypeError, RecursionError):
-        raise InputError(f"{path}: damaged") from None

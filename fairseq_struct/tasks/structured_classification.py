@@ -1,6 +1,5 @@
 """Classification of sentences or sentence pairs, by models with or without latent structure."""
 
-import json
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -28,7 +27,7 @@ from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_diction
 from fairseq_struct.data.readers.conllu import read_conllu
 from fairseq_struct.data.readers.formulas.formula_trees import KINDS
 from fairseq_struct.errors import InputError, unknown_name
-from fairseq_struct.files.text_files import read_text
+from fairseq_struct.files.text_files import json_file
 from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS, DEPENDENCIES
 from fairseq_struct.tasks.shared.sentence_task import SentenceTask
@@ -108,13 +107,10 @@ class StructuredClassificationTask(SentenceTask):
             raise InputError("--truncate cannot cut the trees of --gold-trees")
         self.labels = labels
         self._model = None  # gives the sentences per instance and the kind of gold trees
-        options = shard(cfg.data) / OPTIONS
-        try:
-            self.lower = options.is_file() and bool(json.loads(read_text(options))["lower"])
-        except InputError:
-            raise
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise InputError(f"{options}: damaged; prepare the data again") from None
+        options, self.lower = shard(cfg.data) / OPTIONS, False
+        if options.is_file():
+            with json_file(options) as content:
+                self.lower = bool(content["lower"])
         if cfg.heads_path and shard(cfg.data, 1) != shard(cfg.data, 2):
             raise InputError("--heads-path is for data in one folder, which has its sentences")
         self.gold = [] if not cfg.heads_path else list(read_conllu(Path(cfg.heads_path)))

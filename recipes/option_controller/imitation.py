@@ -1,7 +1,7 @@
 """What policies have learned from demonstrations, for figures 19 to 21 of Shen's thesis.
 
-All numbers are those of the validation at the end of training; the thesis selects no checkpoint
-either. The metrics are those that the criterion explains, and further
+All numbers are those of the validation at the end of training; the thesis does not say that it
+selects a checkpoint. The metrics are those that the criterion explains, and further
 
 * ``return``: of the network when it acts, as paid (sparse), the mean over its own tasks;
 * ``nmi_is_1``: 100 if the NMI rounds to 1.00, else 0; the mean is the share of such runs.

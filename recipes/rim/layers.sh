@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Two layers of units (tables 4.3 and 4.4 of the thesis), as rows of experiment main.
+# Two layers of units (tables TC4.3 and TC4.4 of the thesis), as rows of experiment main.
 #   recipes/rim/layers.sh two_layers|two_layers_20_epochs DATA
 # The row to compare them with is one_layer of main.sh. DATA and the environment are explained in
 # composers.sh; SEEDS are 1 2 3 for two_layers, else 1.

@@ -99,6 +99,12 @@ def test_the_output_of_a_directed_function_has_half_of_its_squared_norm():
         FactorGraph(variables, {"xh": Distance("x", "h", nn.Linear(3, 4))})
 
 
+def with_a_bias_of_zero():
+    layer = nn.Linear(3, 4)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
 @pytest.mark.parametrize(
     ("make", "what"),
     [
@@ -114,6 +120,7 @@ def test_the_output_of_a_directed_function_has_half_of_its_squared_norm():
         (lambda: Biaffine("y", "h", "m", 0), "its size must be 1 or more"),
         (lambda: Linear("x", "h", torch.relu, (3,)), NOT_LINEAR),
         (lambda: Linear("x", "h", lambda x: x + 1, (3,)), NOT_LINEAR),
+        (lambda: Linear("x", "h", with_a_bias_of_zero(), (3,)), "operator.bias makes .* affine"),
         (lambda: Linear("x", "h", lambda x: 2 * x, (3,), lambda h: h), "<y, A"),
         (lambda: Linear("x", "h", lambda x: x, (3,), lambda h: (1 + 1e-6) * h), "<y, A"),
         (lambda: Linear("x", "h", lambda x: x[:, :2], (3,), lambda h: h), "the adjoint makes"),

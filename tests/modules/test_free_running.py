@@ -12,6 +12,7 @@ from torch.nn.functional import logsigmoid
 
 from fairseq_struct.data.readers.bracket_trees import leaves_of, spans_of, to_line
 from fairseq_struct.data.readers.transformation_lists import steps_of, tree_of_steps, word_spans
+from fairseq_struct.errors import NotFiniteScores
 from fairseq_struct.metrics.bracketing import BracketingScores
 from fairseq_struct.modules.recurrent_mechanisms import (
     Composer,
@@ -257,6 +258,26 @@ def test_a_wider_beam_finds_nothing_less_likely_than_a_narrow_one_here():
         assert (found[1] >= found[0] - 1e-10).all()
 
 
-def test_a_beam_of_none():
-    with pytest.raises(ValueError, match="beam must be 1 or more"):
-        compose_freely(next(composers()), *batch_of([2]), beam=0)
+@pytest.mark.parametrize(
+    ("rows", "lengths", "beam", "message"),
+    [
+        (1, [2], 0, "beam must be 1 or more"),
+        (1, [2], 1.5, "beam must be an integer"),
+        (2, [2, 0], 1, "sentence 1 has length 0; allowed are 1 to 2"),
+        (2, [3, 1], 1, "sentence 0 has length 3; allowed are 1 to 2"),
+        (0, [], 1, "the batch is empty; it needs 1 sentence or more"),
+    ],
+)
+def test_what_cannot_be_composed(rows, lengths, beam, message):
+    tokens, lengths = torch.ones(rows, 2).long(), torch.tensor(lengths).long()
+    for composer in composers():
+        with pytest.raises(ValueError, match=message):
+            compose_freely(composer, tokens, lengths, beam=beam)
+
+
+@pytest.mark.parametrize("beam", [1, 2])
+def test_a_composer_that_has_diverged_gives_no_tree(beam):
+    for composer in composers():
+        nn.init.constant_(composer.words.weight, math.nan)
+        with pytest.raises(NotFiniteScores, match="the composer's scores are NaN"):
+            compose_freely(composer, *batch_of([2]), beam=beam)

@@ -276,5 +276,9 @@ def test_parts_that_do_not_fit():
         Controller(sizes(3, hidden=0), 1)
     with pytest.raises(ValueError, match="mlp of a cell must be 1 or more, not 0"):
         sizes(mlp=0)
+    with pytest.raises(ValueError, match=r"mlp must be an integer, not 2\.5"):
+        sizes(mlp=2.5)
+    with pytest.raises(ValueError, match="observations have 3 numbers; the cells read"):
+        pool.start(torch.ones(1, 3))
     with pytest.raises(ValueError, match="hidden of a cell must be 0 or more"):
         sizes(hidden=-1)

@@ -88,3 +88,20 @@ def test_what_is_no_pool_of_options_is_refused(decoders):
             stored_options(left, 4)
     with pytest.raises(ValueError, match="options of other observations"):
         stored_options(stored, 9)
+
+
+@pytest.mark.parametrize("kind", ["cells", "latents", "joined"])
+def test_chosen_options_of_no_row_and_such_as_there_are_not(decoders, kind):
+    pool = {
+        "cells": lambda: OptionPool.of(3, CellSizes(4, 5, hidden=2)),
+        "latents": lambda: decoders[0],
+        "joined": lambda: merge(decoders),
+    }[kind]()
+    none = torch.zeros(0, dtype=torch.long)
+    probabilities, states = pool.start(torch.zeros(0, 4), none)
+    assert probabilities.shape == (0, 5)
+    assert [part.shape[:1] for part in pool.go_on(torch.zeros(0, 4), states, none)] == [(0,)] * 3
+    for wrong in (-1, len(pool)):
+        message = f"chosen options must be from 0 to {len(pool) - 1}, not {wrong}"
+        with pytest.raises(ValueError, match=message):
+            pool.start(torch.zeros(2, 4), torch.tensor([0, wrong]))

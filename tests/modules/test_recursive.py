@@ -149,5 +149,7 @@ def test_impossible_classifiers_are_refused():
         RecursiveClassifier(words, 4, 2, "tree_lst")
     with pytest.raises(ValueError, match="reads one sentence or two, not 3"):
         RecursiveClassifier(words, 4, 2, sides=3)
+    with pytest.raises(InputError, match="the batch is empty; it needs 1 tree or more"):
+        TreeLevels(torch.zeros(0, 3, 2).long(), 3)
     with pytest.raises(InputError, match="there are none: --gold-trees"):
         network("tree_lstm")(torch.tensor([[[2, 3]]]), torch.tensor([[2]]))

@@ -1,10 +1,12 @@
 """What the undirected parser computes only once."""
 
+import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from undirected_parsers import parser, words_and_lengths
 
+from fairseq_struct.modules.undirected import Passes
 from fairseq_struct.modules.undirected.parser import ROOT_HEADS
 from fairseq_struct.structure.dependency.nonprojective import inference
 
@@ -53,3 +55,12 @@ def test_the_matrix_tree_theorem_is_used_once_a_pass(batch, passes, monkeypatch)
     assert trees.marginals.isfinite().all()
     # The last use is for the update of Y and for the likelihood.
     assert len(calls) == passes
+
+
+def test_lengths_may_be_a_list_and_passes_a_number_of_numpy(batch):
+    words, lengths = batch
+    found, expected = (parser(2)(words, given) for given in (lengths.tolist(), lengths))
+    torch.testing.assert_close(found.trees.marginals, expected.trees.marginals, rtol=0, atol=0)
+    assert Passes(np.int64(2), test=np.int64(3)).test == 3
+    with pytest.raises(ValueError, match="sentence 1 has length 0; allowed are 1 to 5"):
+        parser()(words, [4, 0, 5, 1])

@@ -7,10 +7,11 @@ import torch
 from fairseq.data import FairseqDataset
 from torch import Tensor
 
+from fairseq_struct.data.datasets.whole_batches import RowsByIndex
 from fairseq_struct.data.generators.cluster_mixture import Instances
 
 
-class ClusterMixtureDataset(FairseqDataset):
+class ClusterMixtureDataset(RowsByIndex, FairseqDataset):
     """A fairseq dataset of instances in memory.
 
     The number of instances limits a batch; ``--max-tokens`` also counts instances.
@@ -28,13 +29,6 @@ class ClusterMixtureDataset(FairseqDataset):
 
     def __len__(self) -> int:
         return len(self.instances.targets)
-
-    def __getitem__(self, index: int) -> int:
-        return index
-
-    def __getitems__(self, indices: np.ndarray) -> np.ndarray:
-        """Return the indices: torch requests a whole batch, and the collater picks its rows."""
-        return indices
 
     def collater(self, indices) -> dict:
         """The sample of the instances at ``indices`` (n,)."""

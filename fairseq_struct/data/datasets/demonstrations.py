@@ -7,13 +7,17 @@ import torch
 from fairseq.data import data_utils
 from torch import Tensor
 
-from fairseq_struct.data.datasets.whole_batches import SizedSentences
+from fairseq_struct.data.datasets.whole_batches import (
+    RowsByIndex,
+    ShuffledEachEpoch,
+    SizedSentences,
+)
 from fairseq_struct.data.generators.craft_demonstrations import DrawnDemonstrations
 
 NONE = -1  # beyond the end of a demonstration
 
 
-class Demonstrations(SizedSentences):
+class Demonstrations(RowsByIndex, ShuffledEachEpoch, SizedSentences):
     """A fairseq dataset of demonstrations; in fairseq's terms, a step is a token.
 
     With ``shuffle``, batches are drawn at random, anew in every epoch. They are not made of similar
@@ -30,17 +34,10 @@ class Demonstrations(SizedSentences):
         super().__init__()
         self.data, self.sizes = data, np.asarray(data.lengths, np.int64)
         self.starts = np.cumsum(self.sizes) - self.sizes
-        self.shuffle, self.seed, self.epoch = shuffle, seed, 1
+        self.shuffle, self.seed = shuffle, seed
 
     def __len__(self) -> int:
         return len(self.sizes)
-
-    def __getitem__(self, index: int) -> int:
-        return index
-
-    def __getitems__(self, indices: np.ndarray) -> np.ndarray:
-        """Return the indices: torch requests a whole batch, and the collater picks its rows."""
-        return indices
 
     def collater(self, indices) -> dict:
         """The batch of the demonstrations at ``indices``, padded on the right.
@@ -77,22 +74,9 @@ class Demonstrations(SizedSentences):
             "boundaries": picked(data.boundaries, 0, bool),
         }  # fmt: skip
 
-    def num_tokens_vec(self, indices: np.ndarray) -> np.ndarray:
-        """Steps of several demonstrations, for fairseq's batches."""
-        return self.sizes[indices]
-
     def ordered_indices(self) -> np.ndarray:
         """At random with ``shuffle``, else by length."""
         if not self.shuffle:
             return np.argsort(self.sizes, kind="stable")
         with data_utils.numpy_seed(self.seed, self.epoch):
             return np.random.permutation(len(self))
-
-    def set_epoch(self, epoch: int):
-        """Set the epoch, which changes the order with ``shuffle``."""
-        self.epoch = epoch
-
-    @property
-    def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        """False with ``shuffle``: every epoch has different batches."""
-        return not self.shuffle

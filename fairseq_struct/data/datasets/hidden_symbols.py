@@ -6,11 +6,15 @@ import numpy as np
 import torch
 from fairseq.data import data_utils
 
-from fairseq_struct.data.datasets.whole_batches import WholeBatches
+from fairseq_struct.data.datasets.whole_batches import (
+    RowsByIndex,
+    ShuffledEachEpoch,
+    SizedSentences,
+)
 from fairseq_struct.data.generators.consecutive_runs import HiddenExamples
 
 
-class HiddenSymbols(WholeBatches):
+class HiddenSymbols(RowsByIndex, ShuffledEachEpoch, SizedSentences):
     """A fairseq dataset of sequences in memory.
 
     With ``shuffle``, a batch holds sequences of similar length, and every epoch has different
@@ -27,17 +31,10 @@ class HiddenSymbols(WholeBatches):
         self.sequences, self.examples = (torch.from_numpy(part).long() for part in data)
         self.lengths = (self.sequences >= 0).sum(1)
         self.sizes = self.lengths[self.examples[:, 0]].numpy()
-        self.shuffle, self.seed, self.epoch = shuffle, seed, 1
+        self.shuffle, self.seed = shuffle, seed
 
     def __len__(self) -> int:
         return len(self.examples)
-
-    def __getitem__(self, index: int) -> int:
-        return index
-
-    def __getitems__(self, indices: np.ndarray) -> np.ndarray:
-        """Return the indices: torch requests a whole batch, and the collater picks its rows."""
-        return indices
 
     def collater(self, indices) -> dict:
         """The sample of the examples at ``indices``; hidden symbols and padding are 0 in it.
@@ -66,21 +63,6 @@ class HiddenSymbols(WholeBatches):
             },
         }  # fmt: skip
 
-    def num_tokens(self, index: int) -> int:
-        return int(self.sizes[index])
-
-    def num_tokens_vec(self, indices: np.ndarray) -> np.ndarray:
-        """Symbols of several examples, for fairseq's batches."""
-        return self.sizes[indices]
-
-    def size(self, index: int) -> int:
-        return self.num_tokens(index)
-
-    @property
-    def longest(self) -> int:
-        """Symbols of the longest sequence."""
-        return int(self.sizes.max())
-
     def ordered_indices(self) -> np.ndarray:
         """By length and, with ``shuffle``, at random within a length."""
         indices = np.arange(len(self))
@@ -88,12 +70,3 @@ class HiddenSymbols(WholeBatches):
             with data_utils.numpy_seed(self.seed, self.epoch):
                 indices = np.random.permutation(len(self))
         return indices[np.argsort(self.sizes[indices], kind="stable")]
-
-    def set_epoch(self, epoch: int):
-        """Set the epoch, which changes the order with ``shuffle``."""
-        self.epoch = epoch
-
-    @property
-    def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        """False with ``shuffle``: every epoch has different batches."""
-        return not self.shuffle

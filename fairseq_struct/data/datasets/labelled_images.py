@@ -9,12 +9,12 @@ import torch
 from fairseq.data import data_utils
 from torch import Tensor
 
-from fairseq_struct.data.datasets.whole_batches import WholeBatches
+from fairseq_struct.data.datasets.whole_batches import RowsByIndex, ShuffledEachEpoch, WholeBatches
 
 WHITE = 255
 
 
-class LabelledImages(WholeBatches):
+class LabelledImages(RowsByIndex, ShuffledEachEpoch, WholeBatches):
     """Images with their labels; in fairseq's terms, an image is one token.
 
     Args:
@@ -28,13 +28,9 @@ class LabelledImages(WholeBatches):
         self, images: np.ndarray, labels: np.ndarray, shuffle: bool = False, seed: int = 1
     ):
         self.images, self.labels, self.shuffle, self.seed = images, labels, shuffle, seed
-        self.epoch = 1
 
     def __len__(self) -> int:
         return len(self.images)
-
-    def __getitem__(self, index: int) -> int:
-        return index
 
     def collater(self, items: Sequence[int]) -> dict:
         """A batch; ``net_input`` has ``images`` (batch, 1, height, width) and ``labels``."""
@@ -68,14 +64,6 @@ class LabelledImages(WholeBatches):
     def longest(self) -> int:
         """Always 1: an image is one token."""
         return 1
-
-    def set_epoch(self, epoch: int):
-        self.epoch = epoch
-
-    @property
-    def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        """False with ``shuffle``: every epoch has different batches."""
-        return not self.shuffle
 
 
 def pixels_of(images: np.ndarray) -> Tensor:

@@ -11,13 +11,18 @@ from fairseq.data import data_utils
 from torch import Tensor
 
 from fairseq_struct.data.datasets.mapped.tokens import MappedTokens
-from fairseq_struct.data.datasets.whole_batches import SizedSentences, by_size, sizes_of
+from fairseq_struct.data.datasets.whole_batches import (
+    ShuffledEachEpoch,
+    SizedSentences,
+    by_size,
+    sizes_of,
+)
 
 # Value of unknown entries of a gold tree, and padding beyond its end.
 UNKNOWN = -1
 
 
-class LabelledSentences(SizedSentences):
+class LabelledSentences(ShuffledEachEpoch, SizedSentences):
     """Instances of one or two sentences.
 
     With ``shuffle``, a batch holds instances of similar length, and every epoch has different
@@ -51,7 +56,6 @@ class LabelledSentences(SizedSentences):
         self.model_reads_trees = model_reads_trees
         self.shuffle = shuffle
         self.seed = seed
-        self.epoch = 1
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -111,14 +115,6 @@ class LabelledSentences(SizedSentences):
         with data_utils.numpy_seed(self.seed, self.epoch):
             indices = np.random.permutation(len(self))
         return by_size(indices, self.sizes)
-
-    def set_epoch(self, epoch: int):
-        self.epoch = epoch
-
-    @property
-    def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        """False with ``shuffle``: every epoch has different batches."""
-        return not self.shuffle
 
 
 def side_by_side(

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.data.datasets.whole_batches import ShuffledBySize
+from fairseq_struct.data.datasets.whole_batches import RowsByIndex, ShuffledBySize
 from fairseq_struct.data.prepared.listed_part import ListedPart
 
 NO_CATEGORY = -1  # beyond the end of a list, or not in the training part
 
 
-class TransformationLists(ShuffledBySize):
+class TransformationLists(RowsByIndex, ShuffledBySize):
     """Sentences and their transformation lists.
 
     Batches are made by numbers of words; what is averaged over is steps, ``ntokens``.
@@ -38,13 +38,6 @@ class TransformationLists(ShuffledBySize):
 
     def __len__(self) -> int:
         return len(self.sizes)
-
-    def __getitem__(self, index: int) -> int:
-        return index
-
-    def __getitems__(self, indices: np.ndarray) -> np.ndarray:
-        """Return the indices: torch requests a whole batch, and the collater picks its rows."""
-        return indices
 
     def collater(self, indices: Sequence[int] | np.ndarray) -> dict:
         """The batch of the sentences at ``indices``, padded on the right.
@@ -72,10 +65,6 @@ class TransformationLists(ShuffledBySize):
             },
             "categories": _rows(part.steps[:, 2], *steps, NO_CATEGORY),
         }  # fmt: skip
-
-    def num_tokens_vec(self, indices: np.ndarray) -> np.ndarray:
-        """Words of several sentences, for fairseq's batches."""
-        return self.sizes[indices]
 
 
 def _rows(values: np.ndarray, firsts: np.ndarray, counts: np.ndarray, padding: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Datasets whose batches hold every instance."""
+"""What datasets share: whole batches, sizes of sentences, an order for each epoch."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -67,23 +67,30 @@ class SizedSentences(WholeBatches):
         return {name: value for name, value in self.__dict__.items() if name not in cached}
 
 
-class ShuffledBySize(SizedSentences):
-    """Sentences of which, with ``shuffle``, a batch holds some of similar length.
+class RowsByIndex:
+    """Mixin of datasets in memory, whose collater picks the rows of a whole batch by index."""
+
+    def __getitem__(self, index: int) -> int:
+        return index
+
+    def __getitems__(self, indices: np.ndarray) -> np.ndarray:
+        """Return the indices: torch requests a whole batch, and the collater picks its rows."""
+        return indices
+
+
+class ShuffledEachEpoch:
+    """Mixin of datasets whose order, with ``shuffle``, changes in every epoch.
+
+    Each dataset draws the order by itself, some by fairseq's ``numpy_seed`` and some by a generator
+    of their own: with another draw, a seed would no longer repeat the trainings on record.
 
     Attributes:
-        shuffle: change the order of the sentences in every epoch.
+        shuffle: change the order in every epoch.
         seed: seed of that order.
         epoch: the current one.
     """
 
     shuffle, seed, epoch = False, 1, 1
-
-    def ordered_indices(self) -> np.ndarray:
-        """Indices; with ``shuffle`` sorted by length, and equal lengths in random order."""
-        if not self.shuffle:
-            return np.arange(len(self))
-        order = np.random.default_rng((self.seed, self.epoch)).permutation(len(self))
-        return by_size(order, self.sizes)
 
     def set_epoch(self, epoch: int):
         """Set the epoch, which changes the order with ``shuffle``."""
@@ -93,6 +100,17 @@ class ShuffledBySize(SizedSentences):
     def can_reuse_epoch_itr_across_epochs(self) -> bool:
         """False with ``shuffle``: every epoch has different batches."""
         return not self.shuffle
+
+
+class ShuffledBySize(ShuffledEachEpoch, SizedSentences):
+    """Sentences of which, with ``shuffle``, a batch holds some of similar length."""
+
+    def ordered_indices(self) -> np.ndarray:
+        """Indices; with ``shuffle`` sorted by length, and equal lengths in random order."""
+        if not self.shuffle:
+            return np.arange(len(self))
+        order = np.random.default_rng((self.seed, self.epoch)).permutation(len(self))
+        return by_size(order, self.sizes)
 
 
 def sizes_of(sentences: Sequence[Tensor]) -> np.ndarray:

@@ -28,7 +28,7 @@ from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
 from fairseq_struct.environments.craft_rules import CraftOptions
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.arrays import read_array
-from fairseq_struct.files.text_files import read_text
+from fairseq_struct.files.text_files import json_file
 
 OPTIONS = "craft.json"
 # What demonstrations do not depend on, or what differs between them.
@@ -90,15 +90,10 @@ def read_tasks(data: str | Path) -> list[CraftOptions]:
     if not path.is_file():
         raise InputError(f"{path}: no such file; fairseq-struct prepare craft_demonstrations "
                          "makes such folders")  # fmt: skip
-    try:
-        content = json.loads(read_text(path))
+    with json_file(path) as content:
         names, shared = content["tasks"], dict(content["options"])
         if not isinstance(names, list) or not names or len(set(names)) < len(names):
             raise ValueError
-    except InputError:
-        raise
-    except (ValueError, LookupError, TypeError, RecursionError):
-        raise InputError(f"{path}: damaged; prepare the data again") from None
     return [CraftOptions.from_dict(shared | {"task": name}, str(path)) for name in names]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +23,7 @@ from fairseq_struct.data.prepared.vocabulary.dictionary_file import (
 from fairseq_struct.data.readers.transformation_lists import ListOptions, word_spans
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.arrays import read_array
-from fairseq_struct.files.text_files import read_text
+from fairseq_struct.files.text_files import json_file
 
 FAIRSEQ_SYMBOLS = 4
 
@@ -83,16 +82,11 @@ def read_list_settings(data: str | Path) -> ListSettings:
     if not path.is_file():
         raise InputError(f"{path}: no such file; fairseq-struct prepare transformation_lists "
                          "makes such folders")  # fmt: skip
-    try:
-        content = json.loads(read_text(path))
+    with json_file(path) as content:
         options, lower = ListOptions(**content["options"]), content["lower"]
         if not isinstance(lower, bool) or not isinstance(options.punctuation, bool):
             raise ValueError
         of_words = frozenset(content["word_categories"])
-    except InputError:
-        raise
-    except (ValueError, LookupError, TypeError, RecursionError):
-        raise InputError(f"{path}: damaged; prepare the data again") from None
     return ListSettings(options, lower, of_words)
 
 

@@ -117,12 +117,6 @@ DEFAULTS = {
 }
 
 
-def set_defaults(args: Namespace, **defaults):
-    """Fill in the options that were not given."""
-    for name, value in defaults.items():
-        setattr(args, name, getattr(args, name, value))
-
-
 def add_options(parser: ArgumentParser):
     """Add the options of scheduled sampling to ``parser``."""
     # No defaults here: the architecture functions set them (DEFAULTS).

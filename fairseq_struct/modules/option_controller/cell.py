@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+
+from fairseq_struct.structure.checks import refuse_fractions
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,29 @@ class CellSizes:
     ends: bool = True
 
     def __post_init__(self):
+        refuse_fractions(**{field.name: getattr(self, field.name) for field in fields(self)})
         for name in ("observation", "outputs", "mlp", "depth"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} of a cell must be 1 or more, not {getattr(self, name)}")
         if self.hidden < 0:
             raise ValueError(f"hidden of a cell must be 0 or more, not {self.hidden}")
+
+
+def check_chosen(chosen: Tensor, count: int):
+    """Refuse numbers of options that there are not.
+
+    Args:
+        chosen: the option of each row.
+        count: K, number of options.
+
+    Raises:
+        ValueError: one is out of range.
+    """
+    wrong = (chosen < 0) | (chosen >= count)
+    if wrong.any():
+        raise ValueError(
+            f"chosen options must be from 0 to {count - 1}, not {int(chosen[wrong][0])}"
+        )
 
 
 class CellOutput(NamedTuple):
@@ -62,7 +82,8 @@ class Cell(nn.Module):
     thesis does not say so, but without it the last layer and W_act would be one.
 
     The first layer is kept in two parts, ``observed`` of x_t and ``recurrent`` of h_{t-1}, because
-    the first part can be computed for all steps at once.
+    the first part can be computed for all steps at once. Layers are read, not called: hooks of
+    theirs, such as those of pruning, have no effect (parametrisations have).
 
     Args:
         sizes: of the cell.
@@ -133,8 +154,17 @@ class StackedCells:
         self.widths = [self.sizes.outputs, self.sizes.hidden, int(self.sizes.ends)]
 
     def observe(self, observations: Tensor) -> Tensor:
-        """The part (K, .., d_MLP) of the first layer that depends on observations (.., size)."""
+        """The part (K, .., d_MLP) of the first layer that depends on observations (.., size).
+
+        Raises:
+            ValueError: observations of another size.
+        """
         weight, bias = self.observed
+        if observations.size(-1) != self.sizes.observation:
+            raise ValueError(
+                f"observations have {observations.size(-1)} numbers; the cells read "
+                f"{self.sizes.observation}"
+            )
         rows = observations.to(weight.dtype).flatten(0, -2)
         found = torch.baddbmm(bias, rows.expand(len(weight), -1, -1), weight)
         return found.unflatten(1, observations.shape[:-1])

@@ -37,7 +37,8 @@ class CompilePolicy(nn.Module):
       prior alone does not depend on the others; beta_b, beta_z, the rate of the Poisson
       distribution and the temperature are its defaults. Its rate is that of segments of 3 steps.
     - Latents are categorical, as many as there are options, so that they can be compared with
-      subtasks. (The paper uses Gaussian ones as well, and so does the thesis's comparison.)
+      subtasks. (The paper uses Gaussian ones as well; the thesis compares with a
+      "continuous latent variable".)
 
     Two parts learn beside it and change nothing of it. The termination of ``options`` learns by
     cross-entropy that a segment goes on at its own steps but the first, and ended at the boundary;

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from fairseq_struct.modules.option_controller.cell import CellSizes
+from fairseq_struct.modules.option_controller.cell import CellSizes, check_chosen
 from fairseq_struct.structure.precision import at_least_float32
 
 
@@ -86,6 +86,7 @@ class LatentOptions(nn.Module):
         latents = torch.eye(self.count, dtype=observations.dtype, device=observations.device)
         if chosen is None:
             return observations[:, None], latents
+        check_chosen(chosen, self.count)
         return observations, latents[chosen]
 
 
@@ -131,10 +132,11 @@ class JoinedOptions(nn.Module):
         if chosen is None:
             found = [run(part, slice(None), None) for part in self.parts]
             return tuple(torch.cat(each, 1) for each in zip(*found, strict=True))
+        check_chosen(chosen, len(self))
         found, order, first = [], [], 0
         for part in self.parts:
             own = ((chosen >= first) & (chosen < first + len(part))).nonzero()[:, 0]
-            if len(own):
+            if len(own) or not len(chosen):
                 found.append(run(part, own, chosen[own] - first))
                 order.append(own)
             first += len(part)

@@ -5,7 +5,13 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from fairseq_struct.modules.option_controller.cell import Cell, CellOutput, CellSizes, StackedCells
+from fairseq_struct.modules.option_controller.cell import (
+    Cell,
+    CellOutput,
+    CellSizes,
+    StackedCells,
+    check_chosen,
+)
 from fairseq_struct.modules.option_controller.latent_options import JoinedOptions, LatentOptions
 
 
@@ -63,6 +69,9 @@ class OptionPool(nn.ModuleList):
         Returns:
             Probabilities (count, K, actions) and states (count, K, d_hid); without axis K if
             options are chosen.
+
+        Raises:
+            ValueError: there is no such option.
         """
         found = self._run(observations, None, chosen)
         return found.probabilities, found.states
@@ -81,6 +90,9 @@ class OptionPool(nn.ModuleList):
             Probabilities, states, and ends (count, K): e_t, the probability that the subtask was
             done before this step, so that these probabilities do not apply. Options without an end,
             those of a mixture of experts, are always done: 1. Without axis K if options are chosen.
+
+        Raises:
+            ValueError: there is no such option.
         """
         found = self._run(observations, states, chosen)
         return tuple(found)
@@ -94,13 +106,14 @@ class OptionPool(nn.ModuleList):
                 states = states.movedim(1, 0)
             found = _with_ends(cells.run(cells.observe(observations), states))
             return CellOutput(*(part.movedim(0, 1) for part in found))
+        check_chosen(chosen, len(self))
         # Each option runs its own rows; then the rows are put back into their order.
         order = chosen.argsort(stable=True)
         rows = order.split(chosen.bincount(minlength=len(self)).tolist())
         found = [
             _with_ends(cell(observations[own], None if states is None else states[own]))
             for cell, own in zip(self, rows, strict=True)
-            if len(own)
+            if len(own) or not len(chosen)
         ]
         back = order.argsort()
         return CellOutput(*(torch.cat(parts)[back] for parts in zip(*found, strict=True)))

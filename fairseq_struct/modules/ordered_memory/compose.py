@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from fairseq_struct.modules.ordered_memory.cell import GatedRecursiveCell
 from fairseq_struct.modules.packed_product import PackedProduct
@@ -22,6 +22,32 @@ class Masks(NamedTuple):
     vertical: Tensor
     horizontal: Tensor
     hidden: Tensor
+
+
+def is_plain(cell: GatedRecursiveCell) -> bool:
+    """Whether :class:`ComposeSlots` computes what a cell does.
+
+    It reads the cell's parameters and calls none of its layers, so other layers in their place,
+    adapters and hooks, such as those of pruning, would have no effect.
+    """
+    kinds = {
+        cell: GatedRecursiveCell, cell.hidden: nn.Linear, cell.gates: nn.Linear,
+        cell.norm: nn.LayerNorm, cell.dropout: nn.Dropout,
+    }  # fmt: skip
+    return all(
+        type(part) is kind and not has_hooks(part) and None not in part._parameters.values()
+        for part, kind in kinds.items()
+    )
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Whether something is registered on a module that is called when the module is."""
+    return any(
+        (
+            module._forward_hooks, module._forward_pre_hooks, module._backward_hooks,
+            module._backward_pre_hooks,
+        )
+    )  # fmt: skip
 
 
 class CellProducts:
@@ -122,6 +148,9 @@ class ComposeSlots(torch.autograd.Function):
         context.save_for_backward(
             words, memory, mass, hidden, gates, sums, outputs, candidates, gain, shift,
             torch.stack(means), torch.stack(deviations),
+            # Saved only so that torch notices a change before the backward pass, which reads them
+            # from ``products``.
+            hidden_weight, gates_weight,
         )  # fmt: skip
         context.products, context.masks = products, masks
         return candidates
@@ -132,7 +161,7 @@ class ComposeSlots(torch.autograd.Function):
             raise RuntimeError("second-order gradients need OrderedMemory(..., fused=False)")
         (
             words, memory, mass, hidden, gates, sums, outputs, candidates, gain, shift, means,
-            deviations,
+            deviations, *_,
         ) = context.saved_tensors  # fmt: skip
         products, masks = context.products, context.masks
         size = words.size(1)

@@ -28,7 +28,7 @@ def read_growing(
     """
     slots, waiting, lengths = memory.slots, torch.arange(inputs.size(1)), lengths.cpu()
     found: list[tuple[Tensor, Tensor, Tensor]] = []
-    while len(waiting):
+    while len(waiting) or not found:  # an empty batch is the memory's to refuse
         result = memory(inputs[:, waiting.to(inputs.device)], lengths[waiting], slots)
         full = (result.pointers[..., 0] > UNUSED).any(0).cpu() & (lengths[waiting] > slots + 1)
         done = (~full).to(inputs.device)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from fairseq_struct.modules.ordered_memory.attention import MaskedAttention
 from fairseq_struct.modules.ordered_memory.cell import GatedRecursiveCell
-from fairseq_struct.modules.ordered_memory.compose import CellProducts, ComposeSlots
+from fairseq_struct.modules.ordered_memory.compose import CellProducts, ComposeSlots, is_plain
 from fairseq_struct.structure.checks import refuse_fractions
 
 
@@ -70,10 +70,11 @@ class OrderedMemory(nn.Module):
     o_t^i = cell(M_t^i, M-hat_t^{i-1}) with M-hat_t^0 = x~_t (eq. 3.5.6), and
     M-hat_t^i = x~_t (1 - pi->_t^i) + o_t^i pi->_t^i. The output is M-hat_t^N.
 
-    The thesis contradicts itself in four places, where this follows algorithm 2 and the published
-    code: eq. 3.5.7 has (1 - pi->)^{i+1} in place of (1 - pi->^i); line 7 of algorithm 2 calls pi<-
-    pi->; the attention has width D, not N (see :class:`.MaskedAttention`); and as no slot exists at
-    the first word, p_1 = 0 and M-hat_1^i = x~_1 in all slots.
+    The thesis contradicts itself in four places: eq. 3.5.7 has (1 - pi->)^{i+1}, algorithm 2
+    (1 - pi->^i), as here; the text below it calls M-hat_t^0 x_t, algorithm 2 x~_t, as here; line 7
+    of algorithm 2 calls pi<- pi->; and the attention has width D, not N (see
+    :class:`.MaskedAttention`). As in the published code, no slot exists at the first word: p_1 = 0
+    and M-hat_1^i = x~_1 in all slots, where the equations would give p_1^N = 1.
 
     Slots with pi->_t^i = 0 in the whole batch hold x~_t exactly, and are not computed. No parameter
     belongs to a slot, so another number of slots may serve after training.
@@ -86,7 +87,8 @@ class OrderedMemory(nn.Module):
         dropout: of the cell.
         attention_dropout: of the attention ("memory" in the published code).
         least_mask: see :class:`.MaskedAttention`.
-        fused: use :class:`.ComposeSlots`, which has no gradients of second order.
+        fused: use :class:`.ComposeSlots`, which has no gradients of second order, where the cell
+            is as it was made: without hooks and with its own layers.
 
     Raises:
         ValueError: a size or the number of slots is below 1 or no integer, or another number is out
@@ -186,7 +188,8 @@ class OrderedMemory(nn.Module):
         """Return the function from x~, M and pi-> of a step to M-hat."""
         cell, device = self.cell, words.device.type
         mixed = device != "cpu" and torch.is_autocast_enabled(device)
-        if not self.fused or mixed or words.dtype not in (torch.float32, torch.float64):
+        exact = words.dtype in (torch.float32, torch.float64)
+        if not (self.fused and exact and is_plain(cell)) or mixed:
             return partial(compose_slots, cell)
         products = CellProducts(cell, words.size(1), words.dtype)
         weights = (

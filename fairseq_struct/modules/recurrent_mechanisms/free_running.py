@@ -17,6 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from fairseq_struct.errors import NotFiniteScores
 from fairseq_struct.modules.recurrent_mechanisms.free_spans import (
     best_span,
     is_finished,
@@ -24,6 +25,7 @@ from fairseq_struct.modules.recurrent_mechanisms.free_spans import (
     untagged_after,
 )
 from fairseq_struct.modules.recurrent_mechanisms.symbols import Composer
+from fairseq_struct.structure.checks import refuse_fractions, sentence_lengths
 
 
 @dataclass(frozen=True)
@@ -89,17 +91,22 @@ def compose_freely(
     Args:
         composer: the network.
         tokens: (batch, n), padded.
-        lengths: (batch,) at least 1.
+        lengths: (batch,) from 1 to n.
         beam: sequences that are kept.
         keep: also return attention, places and shares of every step.
         word_categories: (categories,) true for those that words can have, and phrases cannot; None
             if both can have all.
 
     Raises:
-        ValueError: ``beam`` is below 1.
+        ValueError: ``beam`` is below 1, there is no sentence, or a length is out of range.
+        NotFiniteScores: the composer's scores are NaN.
     """
+    refuse_fractions(beam=beam)
     if beam < 1:
         raise ValueError(f"beam must be 1 or more, not {beam}")
+    if not len(tokens):
+        raise ValueError("the batch is empty; it needs 1 sentence or more")
+    lengths = sentence_lengths(lengths, tokens)
     state = composer.begin(tokens, lengths)
     scores = torch.zeros(len(tokens), dtype=torch.double, device=tokens.device)
     if beam > 1:
@@ -111,6 +118,8 @@ def compose_freely(
     while going.any():
         composed = composer.step(state)
         odds = log_odds(composed, state.live)
+        if odds.isnan().any():
+            raise NotFiniteScores("the composer's scores are NaN: its training has diverged")
         taken = _best_steps(odds, state.live, untagged, going, scores, beam)
         scores = taken.scores
         if beam > 1:

@@ -1,6 +1,6 @@
 """A layer of recurrent independent mechanisms (RIMs), after Goyal et al. (2019).
 
-Source: sections 3.2.2.1 to 3.2.2.3 and 3.2.3.2 of the thesis on grammar induction with RIMs. In a
+Source: sections 3.2.2.1 to 3.2.2.3 and 3.2.3.2 of Verma's thesis (2022) on RIMs. In a
 step, K units read a set of elements X, to which a null vector of zeros is appended:
 
     scores   a_k = h_k W_k^q (X W^e)^T / sqrt(d_e)

@@ -43,11 +43,13 @@ class TreeLevels:
         leaves: (leaves,) index of each leaf's word among sentences * words.
 
     Raises:
-        InputError: a sentence without a tree, or with two; spans that cross or are not in the
-            sentence; a node of more than two parts, or one of several words without parts.
+        InputError: no sentence, a sentence without a tree, or with two; spans that cross or are not
+            in the sentence; a node of more than two parts, or one of several words without parts.
     """
 
     def __init__(self, trees: Tensor, words: int):
+        if not len(trees):
+            raise InputError("the batch is empty; it needs 1 tree or more")
         nodes = _binary(_nodes_of(trees.cpu().numpy(), words))
         height = _heights(nodes)
         self._top = int(height.max())

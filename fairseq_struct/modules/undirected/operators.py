@@ -52,6 +52,12 @@ class Linear(Factor):
     @torch.no_grad()
     def _check(self):
         x, y = self.names
+        for name, _ in self.named_parameters():
+            if name.rpartition(".")[2] == "bias":  # also of zeros: it would learn
+                raise ValueError(
+                    f"factor of {x} and {y}: {name} makes the operator affine; biases belong to "
+                    "variables"
+                )
         weight = next(iter(self.parameters()), torch.zeros((), dtype=torch.float64))
         generator = torch.Generator().manual_seed(0)
 

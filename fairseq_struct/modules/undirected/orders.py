@@ -1,6 +1,7 @@
 """Orders in which the variables of an undirected network are updated."""
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 
 import torch
 
@@ -57,5 +58,5 @@ def drawn_passes(most: int, generator: torch.Generator | None = None) -> int:
 
 def check_passes(passes: int) -> None:
     """Raise a ValueError unless it is a number of passes."""
-    if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
+    if isinstance(passes, bool) or not isinstance(passes, Integral) or passes < 1:
         raise ValueError(f"the number of passes must be a whole number, 1 or more, not {passes!r}")

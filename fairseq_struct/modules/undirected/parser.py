@@ -16,6 +16,7 @@ from fairseq_struct.modules.undirected.graph import FactorGraph
 from fairseq_struct.modules.undirected.passes import Passes
 from fairseq_struct.modules.undirected.tree_marginals import TreeMarginals, TreeSupport
 from fairseq_struct.modules.undirected.variables import Variable
+from fairseq_struct.structure.checks import sentence_lengths
 from fairseq_struct.structure.dependency import DependencyTrees
 
 # Orders of the updates in a pass. The published parser updates heads and modifiers from their old
@@ -137,19 +138,22 @@ class UndirectedParser(nn.Module):
 
         Args:
             tokens: (batch, n, ...), what the encoder reads.
-            lengths: (batch,) words per sentence, at least 1.
+            lengths: (batch,) words per sentence, from 1 to n.
             allowed: (batch, n, n) booleans, arcs that may be used; all if not given. Every update
                 of Y keeps to them.
 
         Raises:
             InputError: the values have diverged.
+            ValueError: a length is out of range.
         """
+        lengths = sentence_lengths(lengths, tokens)
         return self.infer(self.encoder(tokens, lengths), lengths, allowed)
 
     def infer(self, words: Tensor, lengths: Tensor, allowed: Tensor | None = None) -> Parsed:
         """As :meth:`forward`, from the vectors X (batch, n, size) of the words."""
+        lengths = sentence_lengths(lengths, words)
         supports = {"y": TreeSupport(lengths, allowed)}
-        if int(lengths.min()) < words.size(1):
+        if (lengths < words.size(1)).any():
             supports["h"] = supports["m"] = within(lengths, words.size(1)).unsqueeze(2)
         observed = self.observed(words)
         if self.passes.converge and not self.training:

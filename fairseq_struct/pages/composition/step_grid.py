@@ -1,6 +1,6 @@
 """Draws how a sentence is composed: attention and span of every step, and the units' weights.
 
-Source: figure FC4.2 of the thesis on grammar induction with recurrent independent mechanisms.
+Source: figure FC4.2 of Verma's thesis (2022) on recurrent independent mechanisms.
 """
 
 from __future__ import annotations

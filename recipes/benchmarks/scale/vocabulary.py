@@ -33,7 +33,7 @@ from torch import Tensor
 
 from fairseq_struct.criterions.recurrent_language_modeling import RecurrentLanguageModelingCriterion
 from fairseq_struct.criterions.structured_masked_lm import StructuredMaskedLMCriterion
-from fairseq_struct.models.on_lstm_lm import ONLSTMConfig, ONLSTMLanguageModel
+from fairseq_struct.models.recurrent.on_lstm_lm import ONLSTMConfig, ONLSTMLanguageModel
 from fairseq_struct.models.scheduled_sampling_presets import tiny
 from fairseq_struct.models.scheduled_sampling_transformer import ScheduledSamplingTransformer
 from fairseq_struct.models.udgn import UDGNConfig, UDGNModel

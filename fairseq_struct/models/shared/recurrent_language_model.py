@@ -1,16 +1,11 @@
-"""Recurrent language models: ON-LSTM, and AWD-LSTM of the same size as its baseline."""
+"""Options, decoder and base class of recurrent language models."""
 
 from dataclasses import dataclass, field
 from typing import Optional  # fairseq cannot read "str | None"
 
 import torch
 from fairseq.dataclass import FairseqDataclass
-from fairseq.models import (
-    FairseqIncrementalDecoder,
-    FairseqLanguageModel,
-    register_model,
-    register_model_architecture,
-)
+from fairseq.models import FairseqIncrementalDecoder, FairseqLanguageModel
 from torch import Tensor
 
 from fairseq_struct.errors import InputError, as_input
@@ -19,10 +14,17 @@ from fairseq_struct.option_checks import require_at_least
 
 STATE = "recurrent_state"
 
+# Of targeted syntactic evaluation (ON-LSTM paper, section 5.3): two layers of 650.
+SYNTACTIC_EVALUATION = {
+    "embed_dim": 200, "hidden_size": 650, "layers": 2, "untied": True, "dropout_words": 0.0,
+    "dropout_embedding": 0.2, "dropout_between": 0.2, "dropout_output": 0.2,
+    "dropout_weights": 0.0,
+}  # fmt: skip
+
 
 @dataclass
-class AWDLSTMConfig(FairseqDataclass):
-    """Sizes and dropout of AWD-LSTM.
+class RecurrentLMConfig(FairseqDataclass):
+    """Sizes and dropout of a recurrent language model.
 
     The sizes are those for the Penn Treebank in the ON-LSTM and AWD-LSTM papers, the dropouts those
     of the ON-LSTM paper (section 5.1).
@@ -65,16 +67,7 @@ class AWDLSTMConfig(FairseqDataclass):
     )
 
 
-@dataclass
-class ONLSTMConfig(AWDLSTMConfig):
-    """Sizes and dropout of ON-LSTM: those of AWD-LSTM, and the chunk size."""
-
-    chunk_size: int = field(
-        default=10, metadata={"help": "C: neurons that share an element of the master gates"}
-    )
-
-
-def adaptive_cutoffs(cfg: AWDLSTMConfig) -> tuple[int, ...]:
+def adaptive_cutoffs(cfg: RecurrentLMConfig) -> tuple[int, ...]:
     """Where the clusters of an adaptive softmax begin; none without one.
 
     Raises:
@@ -179,7 +172,7 @@ class RecurrentLM(FairseqLanguageModel):
         state_dict.setdefault("_extra_state", {})
 
     @classmethod
-    def build_model(cls, cfg: AWDLSTMConfig, task):
+    def build_model(cls, cfg: RecurrentLMConfig, task):
         """Build the model.
 
         Raises:
@@ -237,43 +230,3 @@ class RecurrentLM(FairseqLanguageModel):
         Equation 15 of the ON-LSTM paper.
         """
         return self.decoder.network.distances(tokens)
-
-
-@register_model("on_lstm_lm", dataclass=ONLSTMConfig)
-class ONLSTMLanguageModel(RecurrentLM):
-    """ON-LSTM language model (ON-LSTM paper: Shen et al., 2019, section 5.1)."""
-
-    cell = "on_lstm"
-
-    @property
-    def tree_layers(self) -> int:
-        """Number of layers: every ON-LSTM layer has distances."""
-        return self.decoder.network.depth
-
-
-@register_model("awd_lstm_lm", dataclass=AWDLSTMConfig)
-class AWDLSTMLanguageModel(RecurrentLM):
-    """AWD-LSTM language model (AWD-LSTM paper: Merity et al., 2018)."""
-
-    cell = "lstm"
-
-
-SYNTACTIC_EVALUATION = {
-    "embed_dim": 200, "hidden_size": 650, "layers": 2, "untied": True, "dropout_words": 0.0,
-    "dropout_embedding": 0.2, "dropout_between": 0.2, "dropout_output": 0.2,
-    "dropout_weights": 0.0,
-}  # fmt: skip
-
-
-@register_model_architecture("on_lstm_lm", "on_lstm_lm_ptb")
-@register_model_architecture("awd_lstm_lm", "awd_lstm_lm_ptb")
-def penn_treebank(args):
-    """Models for the Penn Treebank, with the dropouts of the ON-LSTM paper: the defaults."""
-
-
-@register_model_architecture("on_lstm_lm", "on_lstm_lm_syneval")
-@register_model_architecture("awd_lstm_lm", "awd_lstm_lm_syneval")
-def syntactic_evaluation(args):
-    """Models for targeted syntactic evaluation (ON-LSTM paper, section 5.3): two layers of 650."""
-    for name, value in SYNTACTIC_EVALUATION.items():
-        setattr(args, name, getattr(args, name, value))

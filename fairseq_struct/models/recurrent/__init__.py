@@ -1,0 +1,1 @@
+"""Recurrent models, one registered architecture per file."""
