@@ -287,6 +287,7 @@ def test_rollouts_refuse_what_the_policy_does_not_know(trained, skills, tmp_path
         ([skills, "CA", "--objects-per-kind=0"], "must be a whole number, at least 1"),
         ([skills, ""], "must be subtasks in order"),
         ([skills, "--episode=3"], "--episode needs --picture"),
+        ([skills, "--episode=2", "--episodes=2", "--picture=a.svg"], "is not among --episodes 2"),
         ([skills, "--episodes=0"], "--episodes must be 1 or more"),
         ([skills, "--picture=a.tex"], "--picture ends in .gif, .html, .png, .svg"),
         ([skills, "--picture=none/a.gif"], "none: no such folder"),

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--episode", type=int, metavar="N",
-        help="the episode of --picture, from 0 (default: 0)",
+        help="the episode of --picture, one of --episodes, from 0 (default: 0)",
     )  # fmt: skip
     parser.add_argument("--reward", choices=("sparse", "dense"), help="reward of the episodes")
     for name, text in (
@@ -75,6 +75,10 @@ def run(args: argparse.Namespace) -> int:
             raise InputError(f"--{name} must be {least} or more, not {given}")
     if args.episode is not None and not args.picture:
         raise InputError("--episode needs --picture")
+    if args.episode is not None and args.episode >= args.episodes:
+        raise InputError(
+            f"--episode {args.episode} is not among --episodes {args.episodes}, which count from 0"
+        )
     world = {name: getattr(args, name) for name in WORLD if getattr(args, name) is not None}
     tool = load_tool(args, NAME)
     task = tool.tasks[0] if args.task is None else args.task
