@@ -41,7 +41,7 @@ def values_at_least(least: float, **values: float):
 
 
 def require_above_zero(cfg: Any, *names: str):
-    """Refuse numbers that are not above 0, such as a temperature of 0.
+    """Refuse numbers that are not above 0 or not finite, such as a temperature of 0.
 
     Args:
         cfg: the options.
@@ -51,7 +51,7 @@ def require_above_zero(cfg: Any, *names: str):
         InputError: with the option and its value.
     """
     for name in names:
-        if not getattr(cfg, name) > 0:  # NaN, too
+        if not 0 < getattr(cfg, name) < math.inf:  # NaN, too
             raise InputError(f"{option_name(name)} must be above 0, not {getattr(cfg, name)}")
 
 

@@ -6,13 +6,13 @@ from fairseq.models import register_model, register_model_architecture
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.classifier import ClassifierModel
-from fairseq_struct.models.shared.presets import set_defaults
-from fairseq_struct.models.shared.tree_options import (
-    TreeClassifierConfig,
+from fairseq_struct.models.shared.latent_classifier_options import (
+    LatentClassifierConfig,
     build_embedding,
     build_tree,
     set_thesis_steps,
 )
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.latent_tree.classifier import (
     LatentTreeClassifier,
     SummedStatesClassifier,
@@ -22,7 +22,7 @@ from fairseq_struct.option_checks import require_at_least
 
 
 @dataclass
-class LatentTreeClassifierConfig(TreeClassifierConfig):
+class LatentTreeClassifierConfig(LatentClassifierConfig):
     """Options of the model."""
 
     lstm_layers: int = field(default=1, metadata={"help": "layers of the BiLSTM"})

@@ -6,14 +6,14 @@ from fairseq.models import register_model, register_model_architecture
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.models.shared.classifier import ClassifierModel
-from fairseq_struct.models.shared.presets import set_defaults
-from fairseq_struct.models.shared.tree_options import (
-    TreeClassifierConfig,
+from fairseq_struct.models.shared.latent_classifier_options import (
+    LatentClassifierConfig,
     build_embedding,
     build_tree,
     of_checkpoint,
     set_thesis_steps,
 )
+from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.latent_tree.decomposable_attention import FORMS, DecomposableAttention
 
 # Best eta in table A.1 of Mihaylova's thesis, for batches of 64. The table has none for
@@ -24,7 +24,7 @@ OLDER_FORM = "projected"  # the form of checkpoints that lack the option
 
 
 @dataclass
-class LatentTreeEntailmentConfig(TreeClassifierConfig):
+class LatentTreeEntailmentConfig(LatentClassifierConfig):
     """Options of the model, with the sizes for SNLI in Mihaylova's thesis."""
 
     hidden_size: int = field(default=200, metadata={"help": "size of the hidden layers"})

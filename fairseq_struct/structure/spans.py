@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 Span = tuple[int, int]
-SPLITS = ("word", "gap")
+DISTANCE_SPLITS = ("word", "gap")
 
 
 def tree_of_distances(distances: Sequence[float], split: str = "word") -> list[Span]:
@@ -33,8 +33,8 @@ def tree_of_distances(distances: Sequence[float], split: str = "word") -> list[S
     Raises:
         ValueError: an unknown split, no distances, or a distance that is NaN.
     """
-    if split not in SPLITS:
-        raise ValueError(f"split must be one of {', '.join(SPLITS)}, not {split!r}")
+    if split not in DISTANCE_SPLITS:
+        raise ValueError(f"split must be one of {', '.join(DISTANCE_SPLITS)}, not {split!r}")
     values = [float(distance) for distance in distances]
     if not values:
         raise ValueError("a tree needs at least one word")

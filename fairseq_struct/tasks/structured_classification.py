@@ -14,7 +14,7 @@ from fairseq_struct.data.datasets.gold_trees import (
     constituents_of,
     formula_trees,
     heads_of,
-    words_of,
+    words_of_lines,
 )
 from fairseq_struct.data.datasets.indexed_lines import open_lines
 from fairseq_struct.data.datasets.labelled_sentences import LabelledSentences
@@ -228,7 +228,7 @@ class StructuredClassificationTask(SentenceTask):
             return None
         text = prefix.parent.absolute().parent / "text"
         texts = [
-            words_of(text / f"{prefix.name}.sentence{side}", len(sentences))
+            words_of_lines(text / f"{prefix.name}.sentence{side}", len(sentences))
             for side, sentences in enumerate(sides, 1)
         ]
         return heads_of(

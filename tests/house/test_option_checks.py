@@ -43,7 +43,7 @@ def test_a_share_is_below_one(value):
         require_share(cfg, "dropout", "parser_dropout")
 
 
-@pytest.mark.parametrize("value", [0, 0.0, -1e-9, math.nan, -math.inf])
+@pytest.mark.parametrize("value", [0, 0.0, -1e-9, math.nan, -math.inf, math.inf])
 def test_a_temperature_is_above_zero(value):
     cfg = SimpleNamespace(temperature=1e-9, own_temperature=value)
     with pytest.raises(InputError, match=f"^--own-temperature must be above 0, not {value}$"):

@@ -103,7 +103,7 @@ def test_from_zero_the_forward_half_is_scaled_dot_product_attention():
     plain = SelfAttention(SYMBOLS, SIZE).double()
     plain.embedding.load_state_dict(net.embedding.state_dict())
     plain.projections.load_state_dict(net.graph.factors["inputs"].state_dict())
-    observed, _, given = net._task(tokens, lengths, places)
+    observed, _, given = net.problem(tokens, lengths, places)
     given.pop("start")
     for order in ("QKVSH", "VQKSH", "KVQSH"):
         descent = net.graph.descent(observed, (*order, "hidden"), **given)
@@ -122,7 +122,7 @@ def test_from_zero_the_forward_half_is_scaled_dot_product_attention():
 
 def test_each_update_minimises_the_energy_numerically():
     net, (tokens, lengths, places) = network(), batch((5,), ((1, 3),))
-    observed, order, _ = net._task(tokens, lengths, places)
+    observed, order, _ = net.problem(tokens, lengths, places)
     descent = net.graph.descent(observed, order)
     for name in order:
         descent.run((name,))
@@ -152,7 +152,7 @@ def test_each_update_minimises_the_energy_numerically():
 )
 def test_no_sequential_update_increases_the_energy(order, seed):
     net, (tokens, lengths, places) = network(), batch(seed=seed)
-    observed, first, given = net._task(tokens, lengths, places)
+    observed, first, given = net.problem(tokens, lengths, places)
     descent = net.graph.descent(observed, first, **given)
     descent.run(first)  # from zero, S is not a distribution yet
     supports = given["supports"]
@@ -256,7 +256,7 @@ def test_bad_sizes_and_orders(arguments, message):
 
 def test_dropout_of_h_is_one_mask_for_all_passes():
     net = network(passes=3, dropout=0.5).train()
-    observed, order, given = net._task(*batch())
+    observed, order, given = net.problem(*batch())
     descent, masks = net.graph.descent(observed, order, **given), []
     for _ in range(2):
         descent.run(order)
@@ -269,7 +269,7 @@ def test_dropout_of_h_is_one_mask_for_all_passes():
 )
 def test_messages_are_the_slopes_of_the_energy(factor, names):
     net, (tokens, lengths, places) = network(), batch()
-    observed, order, given = net._task(tokens, lengths, places)
+    observed, order, given = net.problem(tokens, lengths, places)
     values = net.graph.minimise(observed, order, **given)
     values = {name: value.detach().requires_grad_() for name, value in values.items()}
     one = net.graph.factors[factor]

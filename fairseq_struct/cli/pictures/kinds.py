@@ -63,7 +63,7 @@ def _read_treebank(path: Path) -> list:
     return read_treebank(path)
 
 
-CONSTITUENTS = Gold(steps.read_gold, steps.words_of)
+CONSTITUENTS = Gold(steps.read_gold, steps.words_of_tree)
 DEPENDENCIES = Gold(_read_treebank, lambda tree: tree.words, marginals.of_treebank)
 TREES = Gold(trees.read_gold, lambda tree: tree.words, trees.of_treebank)
 

@@ -34,7 +34,7 @@ def read_gold(path: Path) -> list[tuple[str, Tree]]:
     return found
 
 
-def words_of(gold: tuple[str, Tree]) -> list[str]:
+def words_of_tree(gold: tuple[str, Tree]) -> list[str]:
     """The words of a gold tree, without null elements.
 
     Raises:

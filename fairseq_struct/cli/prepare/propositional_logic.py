@@ -39,7 +39,7 @@ from fairseq_struct.data.prepared.preparation_script import (
     how_to_train,
     say,
 )
-from fairseq_struct.data.readers.formulas.propositional_logic import SPLITS
+from fairseq_struct.data.readers.formulas.propositional_logic import HELD_OUT
 from fairseq_struct.data.readers.labelled_text import LEAST_INSTANCES, LabelledCorpus
 from fairseq_struct.errors import InputError
 
@@ -128,7 +128,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"0,1,1,2,2,3,3 (default: {EQUAL})",
     )  # fmt: skip
     parser.add_argument(
-        "--split", choices=SPLITS, help="keep some formulas from training, and test with them"
+        "--split", choices=HELD_OUT, help="keep some formulas from training, and test with them"
     )
     parser.add_argument("--seed", type=int, default=1, help="seed of the random draws (default: 1)")
     add_folder_options(parser)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_struct.data.generators.consecutive_runs import SHORTEST, SPLITS, SYMBOLS
+from fairseq_struct.data.generators.consecutive_runs import SHORTEST, SYMBOLS, WAYS_TO_SPLIT
 from fairseq_struct.data.prepared.completion_folder import write_completion_folder
 from fairseq_struct.data.prepared.preparation_script import (
     add_folder_options,
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the numbers are 1 to N (default: {SYMBOLS})",
     )  # fmt: skip
     parser.add_argument(
-        "--split", choices=SPLITS, default=SPLITS[0],
+        "--split", choices=WAYS_TO_SPLIT, default=WAYS_TO_SPLIT[0],
         help="random: examples are drawn, so that test sequences are in the training part with "
         "other numbers hidden; runs: whole sequences are drawn (default: random)",
     )  # fmt: skip

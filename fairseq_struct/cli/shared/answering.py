@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from fairseq_struct.cli.shared.identity import made_by
+from fairseq_struct.cli.shared.identity import identity_of
 from fairseq_struct.cli.shared.output import lines_ahead, progress, say, with_progress, written
 from fairseq_struct.cli.shared.paths import require, require_room
 from fairseq_struct.cli.shared.text_input import (
@@ -133,7 +133,7 @@ def answer(
         return _line_by_line(args, make, outputs, given)
     if args.folder is None:
         return _in_chunks(args, make, outputs)
-    place = PartsFolder(args.folder, made_by(args, verb), partial(say, args))
+    place = PartsFolder(args.folder, identity_of(args, verb), partial(say, args))
     with closing(place):
         return _into_parts(args, make, place)
 

@@ -18,7 +18,7 @@ NO_MATTER = {
 }  # fmt: skip
 
 
-def made_by(args: Namespace, verb: str) -> dict[str, Any]:
+def identity_of(args: Namespace, verb: str) -> dict[str, Any]:
     """The model by its digest, the options, and whether parts are files or chunks of lines.
 
     Args:

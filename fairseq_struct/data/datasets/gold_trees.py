@@ -24,7 +24,7 @@ from fairseq_struct.files.text_files import read_lines
 Words = tuple[str, ...]
 
 
-def words_of(path: Path, sentences: int) -> Iterator[Words]:
+def words_of_lines(path: Path, sentences: int) -> Iterator[Words]:
     """Yield the words of each sentence of a prepared text.
 
     Args:

@@ -15,7 +15,7 @@ from fairseq_struct.errors import InputError
 
 SYMBOLS, SHORTEST, LONGEST = 64, 8, 24
 MOST_SYMBOLS = 978  # with more, the numbers of the sequences would not fit into 16 bits
-SPLITS = ("random", "runs")
+WAYS_TO_SPLIT = ("random", "runs")
 # Shares of all examples, and of those that are left, in the test and in the validation part.
 TEST_SHARE, VALID_SHARE = 0.1, 0.02
 
@@ -73,7 +73,7 @@ def consecutive_runs(symbols: int = SYMBOLS) -> HiddenExamples:
 
 
 def split_examples(
-    examples: np.ndarray, split: str = SPLITS[0], share: float = 1.0, seed: int = 1
+    examples: np.ndarray, split: str = WAYS_TO_SPLIT[0], share: float = 1.0, seed: int = 1
 ) -> dict[str, np.ndarray]:
     """Draw the parts ``train``, ``valid`` and ``test``.
 
@@ -88,8 +88,8 @@ def split_examples(
     Raises:
         InputError: an unknown split, a share outside of (0, 1], or a part without examples.
     """
-    if split not in SPLITS:
-        raise InputError(f"--split is one of {', '.join(SPLITS)}, not {split!r}")
+    if split not in WAYS_TO_SPLIT:
+        raise InputError(f"--split is one of {', '.join(WAYS_TO_SPLIT)}, not {split!r}")
     if not 0 < share <= 1:
         raise InputError(f"--share must be above 0 and at most 1, not {share}")
     random = np.random.default_rng(seed)

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_struct.data.generators.consecutive_runs import (
-    SPLITS,
     SYMBOLS,
+    WAYS_TO_SPLIT,
     HiddenExamples,
     consecutive_runs,
     split_examples,
@@ -32,7 +32,7 @@ SEQUENCES = "sequences.npy"
 
 
 def write_completion_folder(
-    out: str | Path, symbols: int = SYMBOLS, split: str = SPLITS[0], share: float = 1.0,
+    out: str | Path, symbols: int = SYMBOLS, split: str = WAYS_TO_SPLIT[0], share: float = 1.0,
     seed: int = 1, *, overwrite: bool = False, say: Callable[[str], None] = lambda message: None,
 ) -> dict:  # fmt: skip
     """Write runs of consecutive numbers, and return the folder's manifest.

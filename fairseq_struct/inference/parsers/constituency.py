@@ -15,7 +15,7 @@ from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_len
 from fairseq_struct.inference.results.of_tools import ParsesSentences
 from fairseq_struct.inference.vocabulary import Vocabulary
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS
-from fairseq_struct.structure.spans import SPLITS, Span, tree_of_distances
+from fairseq_struct.structure.spans import DISTANCE_SPLITS, Span, tree_of_distances
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class ConstituencyParser(ParsesSentences):
         self.layer = model.best_tree_layer if layer is None else layer
         if not 1 <= self.layer <= count:
             raise InputError(f"--layer must be 1 to {count} for this model, not {layer}")
-        if split not in SPLITS:
-            raise InputError(f"split must be one of {', '.join(SPLITS)}, not {split!r}")
+        if split not in DISTANCE_SPLITS:
+            raise InputError(f"split must be one of {', '.join(DISTANCE_SPLITS)}, not {split!r}")
         self.split = split
         self._by_length = partial(
             by_length, read=partial(words_of, longest=longest), batch_words=batch_words

@@ -9,7 +9,7 @@ from fairseq_struct.models.shared.composer_model import (
     ComposerConfig,
     ComposerModel,
     check_options,
-    words_of,
+    word_embedding,
 )
 from fairseq_struct.modules.recurrent_mechanisms import LstmComposer
 from fairseq_struct.option_checks import require_task
@@ -33,7 +33,7 @@ class LstmComposerModel(ComposerModel):
         """
         require_task(cls, task)
         check_options(cfg)
-        words = words_of(cfg, task.source_dictionary)
+        words = word_embedding(cfg, task.source_dictionary)
         categories = len(task.categories) if cfg.predict_category else 0
         with as_input("--embed-dim: "):
             network = LstmComposer(words, cfg.layers, categories, cfg.dropout)

@@ -12,7 +12,7 @@ from fairseq_struct.models.shared.composer_model import (
     ComposerConfig,
     ComposerModel,
     check_options,
-    words_of,
+    word_embedding,
 )
 from fairseq_struct.modules.recurrent_mechanisms import (
     INPUT_WEIGHTS,
@@ -93,9 +93,9 @@ class RimComposerModel(ComposerModel):
         if cfg.pad_value is not None and not math.isfinite(cfg.pad_value):
             raise InputError(f"--pad-value must be a number, not {cfg.pad_value}")
         network = RimComposer(
-            words_of(cfg, task.source_dictionary), cfg.units, cfg.top_k, cfg.layers, cfg.key_size,
-            str(cfg.input_weights), str(cfg.span_attention), str(cfg.positions), cfg.pad_value,
-            len(task.categories) if cfg.predict_category else 0, cfg.dropout,
+            word_embedding(cfg, task.source_dictionary), cfg.units, cfg.top_k, cfg.layers,
+            cfg.key_size, str(cfg.input_weights), str(cfg.span_attention), str(cfg.positions),
+            cfg.pad_value, len(task.categories) if cfg.predict_category else 0, cfg.dropout,
         )  # fmt: skip
         return cls(network, cfg)
 

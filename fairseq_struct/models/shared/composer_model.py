@@ -148,7 +148,7 @@ def check_options(cfg: ComposerConfig):
     require_at_least(cfg, 0, "category_weight")
 
 
-def words_of(cfg: ComposerConfig, words) -> nn.Embedding:
+def word_embedding(cfg: ComposerConfig, words) -> nn.Embedding:
     """Embeddings of a dictionary's words, initialised from ``--embed-path`` where it has them.
 
     Raises:

@@ -196,7 +196,7 @@ class UndirectedAttention(Completer):
         )
 
     def _complete(self, tokens: Tensor, lengths: Tensor, places: Tensor) -> Completion:
-        observed, order, given = self._task(tokens, lengths, places)
+        observed, order, given = self.problem(tokens, lengths, places)
         values, passes = self.passes.minimise(self.graph, observed, order, **given)
         energy = None
         if self.passes.converge and not self.training:
@@ -225,7 +225,7 @@ class UndirectedAttention(Completer):
         """
         lengths = torch.tensor([tokens.size(1)]).to(tokens)
         passes = int(self(tokens, lengths, places).passes)
-        observed, order, given = self._task(tokens, lengths, places)
+        observed, order, given = self.problem(tokens, lengths, places)
         descent, found = self.graph.descent(observed, order, **given), []
         for number in range(passes):
             found.append([])
@@ -235,8 +235,16 @@ class UndirectedAttention(Completer):
                     found[-1].append(descent.values["S"][0])
         return found
 
-    def _task(self, tokens: Tensor, lengths: Tensor, places: Tensor) -> tuple[dict, Order, dict]:
-        """Observed values, order, start and supports, as of :meth:`.FactorGraph.minimise`."""
+    def problem(self, tokens: Tensor, lengths: Tensor, places: Tensor) -> tuple[dict, Order, dict]:
+        """What is minimised to complete a batch.
+
+        Args:
+            tokens, lengths, places: as for :meth:`forward`.
+
+        Returns:
+            The observed values, the order of a pass, and ``start`` and ``supports``, as
+            :meth:`.FactorGraph.minimise` takes them.
+        """
         vectors, rows = self.read(tokens, lengths, places)
         batch, n, size = vectors.shape
         start, supports = {}, {}

@@ -13,7 +13,7 @@ from fairseq_struct.data.generators.propositional_logic import (
     shares_of,
 )
 from fairseq_struct.data.readers.formulas.propositional_logic import (
-    SPLITS,
+    HELD_OUT,
     PairsByOperators,
     held_by_split,
     read_released,
@@ -112,8 +112,8 @@ def _check(most_operators: int, most_instances: int | None, split: str | None):
     values_at_least(0, most_operators=most_operators)
     if most_instances is not None:
         values_at_least(LEAST_INSTANCES, most_instances=most_instances)
-    if split is not None and split not in SPLITS:
-        raise InputError(f"--split must be one of {', '.join(SPLITS)}, not {split!r}")
+    if split is not None and split not in HELD_OUT:
+        raise InputError(f"--split must be one of {', '.join(HELD_OUT)}, not {split!r}")
 
 
 def _split_pairs(

@@ -15,7 +15,7 @@ from fairseq_struct.files.text_files import read_lines
 # What training must not hold: ``( and ( not a ) )``, ``( and ( not X ) )``, and ``or`` as well.
 # Table 4 of Shen's thesis counts 128,969, 87,948 and 51,896 pairs without these; an X that is any
 # variable would leave 98,795 in split a.
-SPLITS: dict[str, re.Pattern] = {
+HELD_OUT: dict[str, re.Pattern] = {
     "a": re.compile(r"\( and \( not a \) \)"),
     "b": re.compile(r"\( and \( not "),
     "c": re.compile(r"\( (and|or) \( not "),
@@ -44,7 +44,7 @@ def held_by_split(split: str) -> Callable[[Instance], bool]:
     Args:
         split: ``a``, ``b`` or ``c``.
     """
-    return lambda instance: any(map(SPLITS[split].search, instance.sentences))
+    return lambda instance: any(map(HELD_OUT[split].search, instance.sentences))
 
 
 def read_released(

@@ -19,7 +19,7 @@ BASELINE = "baseline"
 
 
 @dataclass
-class TreeClassifierConfig(LatentTreeConfig):
+class LatentClassifierConfig(LatentTreeConfig):
     """Options of the latent tree (if any), the embeddings and the sizes."""
 
     latent_method: str = field(
@@ -58,11 +58,11 @@ def of_checkpoint(args) -> bool:
     options are complete except for options that are newer than it. These must not take the values
     that the architecture sets today.
     """
-    names = {field.name for field in fields(TreeClassifierConfig)} - LATER
+    names = {field.name for field in fields(LatentClassifierConfig)} - LATER
     return not isinstance(args, Namespace) and names <= set(args)
 
 
-def build_tree(cfg: TreeClassifierConfig) -> LatentTree | None:
+def build_tree(cfg: LatentClassifierConfig) -> LatentTree | None:
     """Build the latent tree that the options describe; None for the baseline.
 
     Raises:
@@ -90,7 +90,7 @@ def set_thesis_steps(args, eta: float, batch: int):
     set_defaults(args, pullback_step_size=eta / batch, pullback_weight=float(batch))
 
 
-def build_embedding(cfg: TreeClassifierConfig, dictionary) -> nn.Embedding:
+def build_embedding(cfg: LatentClassifierConfig, dictionary) -> nn.Embedding:
     """Build embeddings of a dictionary's words, initialised from ``--embed-path`` if given.
 
     Raises:
