@@ -141,7 +141,8 @@ def check_trackers(common) -> None:
 def check_number_format(common) -> None:
     """Refuse number formats that this machine cannot train in.
 
-    ``--fp16`` and ``--bf16`` keep their float32 weights on a CUDA device.
+    ``--fp16`` and ``--bf16`` keep their float32 weights on a CUDA device, and ``--amp`` converts
+    there alone; elsewhere it would only write checkpoints that need it to go on.
 
     Args:
         common: fairseq's option group ``common``.
@@ -162,6 +163,8 @@ def check_number_format(common) -> None:
         works_on_cpus = any(getattr(common, way, False) for way in ways) and not tpu
         if getattr(common, name, False) and not works_on_cpus:
             _needs_a_gpu(name, common)
+    if getattr(common, "amp", False):
+        _needs_a_gpu("amp", common)
 
 
 def _needs_a_gpu(name: str, common) -> None:

@@ -12,6 +12,7 @@ import functools
 import importlib
 import logging
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -32,6 +33,12 @@ logger = logging.getLogger(__name__)
 PATIENCE = "patience"
 # Key of what a task keeps between updates (``training_state``) in a checkpoint.
 TASK = "task"
+# Options of number formats, by the optimizer with which fairseq wraps that of --optimizer for them.
+FORMATS = {
+    "FP16Optimizer": "--fp16 or --bf16",
+    "MemoryEfficientFP16Optimizer": "--memory-efficient-fp16 or --memory-efficient-bf16",
+    "AMPOptimizer": "--amp",
+}
 # The file that another checkpoint may replace; set while a training loads its last checkpoint.
 _replaceable: ContextVar[str | None] = ContextVar("replaceable", default=None)
 
@@ -138,6 +145,13 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
                 "batches (of another size, or for more processes); --reset-dataloader counts "
                 "epochs from 1 again, and keeps the weights and the optimizer"
             ) from error
+        except AssertionError as error:
+            told = _other_optimizer(str(error))
+            if told is None:
+                raise
+            first = getattr(cfg, "continue_once", None) if begins else last
+            file = first if cfg.restore_file == LAST else cfg.restore_file
+            raise InputError(f"{file}: it was trained {told}") from error
         finally:
             _replaceable.reset(token)
         goes_on = extra_state is not None and not (
@@ -153,6 +167,22 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
         return extra_state, epoch_itr
 
     return load_checkpoint
+
+
+def _other_optimizer(message: str) -> str | None:
+    """What to do about the optimizer of a checkpoint, of fairseq's message that it is another."""
+    from fairseq.optim import OPTIMIZER_REGISTRY
+
+    found = re.search(r"Optimizer does not match.* (\w+) vs (\w+)$", message)
+    if found is None:
+        return None
+    had, has = found.groups()
+    new = "--reset-optimizer begins with a new optimizer"
+    if has in FORMATS and had not in FORMATS:
+        return f"without {FORMATS[has]}; leave that out, or {new}"
+    names = [name for name, kind in OPTIMIZER_REGISTRY.items() if kind.__name__ == had]
+    option = FORMATS.get(had, f"--optimizer {names[0]}" if names else "another optimizer")
+    return f"with {option}; give the same, or {new}"
 
 
 def _keep_patience(trainer: Any, known: dict[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,9 @@ class LoggedProgress:
         latest: the latest numbers by name; those of a validated split have its name as prefix.
         epoch_updates: updates of an epoch; None: unknown.
         seconds: since this training began, or went on, validation included; None: unknown.
+        begin: update and number of epochs from which both are counted on to learn how many updates
+            an epoch has: earlier ones may have been of other sizes, or of other epochs. None: those
+            of the first logged line.
     """
 
     updates: int | None = None
@@ -36,14 +39,17 @@ class LoggedProgress:
     latest: dict[str, float] = field(default_factory=dict)
     epoch_updates: int | None = None
     seconds: float | None = None
+    begin: tuple[int, float] | None = (0, 0.0)
     _told_within: bool = False
 
     @property
     def total(self) -> int | None:
         """The update at which the training ends, as far as it is known."""
         ends = [] if self.updates is None else [self.updates]
-        if self.epochs is not None and self.epoch_updates is not None:
-            ends.append(self.epochs * self.epoch_updates)
+        if self.epochs is not None and self.epoch_updates is not None and self.begin is not None:
+            update, epochs = self.begin
+            end = update + round((self.epochs - epochs) * self.epoch_updates)
+            ends.append(max(end, self.update or 0))  # logged epochs are rounded
         return min(ends, default=None)
 
     def add(self, entry: Logged) -> None:
@@ -60,7 +66,10 @@ class LoggedProgress:
         self.seconds = entry.values.get("wall", self.seconds)
         if entry.split == "train_inner" and entry.values.get("update"):
             # fairseq logs the update in epochs, rounded to three digits.
-            self.epoch_updates = max(1, round(self.update / entry.values["update"]))
+            update, epochs = self.begin = self.begin or (self.update, entry.values["update"])
+            if entry.values["update"] > epochs:
+                passed = entry.values["update"] - epochs
+                self.epoch_updates = max(1, round((self.update - update) / passed))
 
 
 def show_progress(

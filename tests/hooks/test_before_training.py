@@ -26,6 +26,7 @@ def train(folder, save_dir, *options):
         (["--fp16", "--cpu"], "--fp16 needs a CUDA device, but "),
         (["--seed=-1"], "--seed must be 0 to 4294967295, not -1"),
         (["--fp16"], "but none was found; drop it to use float32"),
+        (["--amp", "--cpu"], "--amp needs a CUDA device, but "),
     ],
 )
 def test_training_is_refused(language_folder, tmp_path, options, message):
@@ -73,7 +74,7 @@ def test_the_folder_of_a_refused_training_stays_as_it_was(language_folder, tmp_p
     assert "done training" in train(language_folder, tmp_path / "a" / "b", "--no-save")
 
 
-@pytest.mark.parametrize("option", ["--memory-efficient-fp16", "--fp16-no-flatten-grads", "--amp"])
+@pytest.mark.parametrize("option", ["--memory-efficient-fp16", "--fp16-no-flatten-grads"])
 def test_what_works_on_a_processor_is_let_through(language_folder, tmp_path, option):
     options = ["--fp16"] if option == "--fp16-no-flatten-grads" else []
     assert "done training" in train(language_folder, tmp_path, "--cpu", option, *options)
@@ -96,6 +97,9 @@ def test_what_devices_can_do(monkeypatch):
     assert cfg.common.bf16 and not any(group.get("tpu") for group in cfg.values())
     with pytest.raises(InputError, match="--fp16 needs a CUDA device, but --cpu is given"):
         check_number_format(SimpleNamespace(fp16=True, cpu=True))
+    check_number_format(SimpleNamespace(amp=True))
+    with pytest.raises(InputError, match="--amp needs a CUDA device, but --cpu is given"):
+        check_number_format(SimpleNamespace(amp=True, cpu=True))
     with pytest.raises(InputError, match="--tpu is for TPUs"):
         check_number_format(SimpleNamespace(tpu=True))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)

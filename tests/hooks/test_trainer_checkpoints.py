@@ -123,6 +123,18 @@ def test_a_missing_file_that_was_named_is_an_error(language_folder, copied, opti
     assert contents(copied) == before
 
 
+@pytest.mark.parametrize(
+    ("option", "how"),
+    [
+        ("--optimizer=sgd", "with --optimizer adam; give the same, or --reset-optimizer begins"),
+        ("--memory-efficient-fp16", "without --memory-efficient-fp16 or .*-bf16; leave that out"),
+    ],
+)
+def test_another_optimizer_is_named(language_folder, copied, option, how):
+    with pytest.raises(InputError, match=rf"run/checkpoint_last\.pt: it was trained {how}"):
+        train(language_folder, copied, *OPTIONS, "--max-update=10", option)
+
+
 def test_a_finished_training_makes_no_update_more(language_folder, copied):
     before = contents(copied)
     output = train(language_folder, copied, *OPTIONS, "--max-update=6")

@@ -217,7 +217,7 @@ def test_the_loss_has_ar_and_tar(language_models, language_folder, before):
             ["--task=language_modeling", "--criterion=cross_entropy", "--optimizer=nt_asgd"],
             "nt_asgd needs --task recurrent_language_modeling",
         ),
-        (["--optimizer=nt_asgd", "--amp"], "nt_asgd needs float32: no --fp16, --bf16 or --amp"),
+        (["--optimizer=nt_asgd", "--memory-efficient-fp16"], "nt_asgd needs float32: no --fp16, "),
     ],
 )
 def test_bad_options_end_in_one_sentence(language_folder, tmp_path, options, message):

@@ -16,7 +16,9 @@ from pathlib import Path
 
 from fairseq_struct import presets
 from fairseq_struct.cli.training import kept_settings
+from fairseq_struct.cli.training.beginnings import Beginning
 from fairseq_struct.cli.training.captured_output import CapturedOutput, InUse, lines_as_written
+from fairseq_struct.cli.training.missing_splits import explained
 from fairseq_struct.errors import InputError, plain_message, suggestion
 from fairseq_struct.files.checkpoint_names import BEST, LAST
 from fairseq_struct.files.new_folders import missing_folders, remove_empty
@@ -38,10 +40,10 @@ class Training:
         self.preset, self.arguments = preset, list(arguments)
         self.folder = Path(presets.value_of("save-dir", arguments))
         self.log = self.folder / LOG
-        self.goes_on = (self.folder / LAST).is_file()
+        self.beginning = Beginning(self.folder, arguments)
         self.metric = presets.value_of("best-checkpoint-metric", arguments) or "loss"
         self.settings: dict[str, str] = {}
-        self.progress = LoggedProgress()
+        self.progress = LoggedProgress(begin=None if self.beginning.counts else (0, 0.0))
 
     def run(self) -> int:
         """Check the options, train, and say what there is to say.
@@ -53,14 +55,16 @@ class Training:
             InputError: an option, or what it names, cannot be used.
         """
         with CapturedOutput() as screen:
-            self.settings = kept_settings.settings_of(self._check())
-            if self.goes_on and not _starts_elsewhere(self.arguments):
+            args = self._check()
+            self.settings = kept_settings.settings_of(args)
+            self.beginning.check()
+            if self.beginning.held and not self.beginning.anew:
                 kept_settings.refuse_others(self.folder, self.settings)
             if not _is_first(self.arguments):  # the first process speaks for all
                 return self._train(screen)
             print(presets.command("fairseq-train", self.arguments), file=screen.out, flush=True)
-            if self.goes_on:
-                print(f"going on from {self.folder / LAST}", file=screen.out, flush=True)
+            for words in self.beginning.told():
+                print(words, file=screen.out, flush=True)
             new = missing_folders(self.folder)
             try:
                 with _ctrl_c_whatever_comes_of_it(), self._shown(screen):
@@ -69,10 +73,11 @@ class Training:
                 status = INTERRUPTED
             except Exception as error:
                 begun = self.progress.update is not None or isinstance(error, InUse)
+                error = error if begun else explained(error, args)
                 if not begun and plain_message(error) is not None:
                     _take_away([self.log, self.folder / kept_settings.FILE], new)
                 if isinstance(error, InputError):
-                    raise
+                    raise error from None
                 print(f"error: {self._reason(error)}", file=screen.errors, flush=True)
                 status = 1
             for words in self._last_words(status):
@@ -106,7 +111,8 @@ class Training:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             screen.log_to(self.log, alone=_is_first(self.arguments))
-            if not self.goes_on and _is_first(self.arguments):
+            self.beginning.begin()
+            if not self.beginning.held and _is_first(self.arguments):
                 kept_settings.keep(self.folder, self.settings)
         except OSError as error:
             raise InputError(f"--save-dir: {plain_message(error) or error}") from None
@@ -138,7 +144,7 @@ class Training:
                            for end in ends)  # fmt: skip
 
         def show():
-            lines = lines_as_written(self.log, begin, ended)
+            lines = self.beginning.watched(lines_as_written(self.log, begin, ended), self.settings)
             show_progress(
                 lines, updates, _once("loss", "lr", f"valid_{self.metric}"), screen.errors,
                 epochs=epochs, validation=_once("loss", *self.preset.watch, self.metric),
@@ -166,13 +172,13 @@ class Training:
         if status != 0:
             return []
         kept = self._kept()
-        if update is None and kept:
-            told = "done: nothing was left to train, by --max-update or --max-epoch"
-        else:
-            told = "done" if update is None else f"done: {update} updates"
+        told = "done" if update is None else f"done: {update} updates"
+        if update is None and (why := self.beginning.nothing_left()):
+            told = f"done: nothing was left to train from {self.beginning.file}: {why}"
+            kept = kept if self.beginning.goes_on else None  # what is there is of another training
         if self.progress.seconds is not None:
             told += f" in {duration(self.progress.seconds)}"
-            told += " since it went on" if self.goes_on else ""
+            told += " since it went on" if self.beginning.goes_on else ""
         best = self.progress.latest.get(f"valid_best_{self.metric}")
         if best is not None:
             told += f", best {self.metric} {best:.4g}"
@@ -199,8 +205,10 @@ class Training:
 
     def _how_to_go_on(self, update: int | None) -> str:
         where = "" if update is None else f" at update {update}"
-        if (self.folder / LAST).is_file():
-            return f"interrupted{where}; the same command goes on from {self.folder / LAST}"
+        beginning = self.beginning
+        if beginning.has_saved() or (beginning.held and not beginning.anew):
+            without = f" without {' '.join(beginning.anew)}" if beginning.anew else ""
+            return f"interrupted{where}; the same command{without} goes on from {beginning.last}"
         return f"interrupted{where}, before the first checkpoint; the same command begins again"
 
 
@@ -258,14 +266,6 @@ def _is_first(arguments: Sequence[str]) -> bool:
     # Without a port, tasks of Slurm are trainings of their own for fairseq.
     slurm = presets.value_of("distributed-port", arguments) and os.environ.get("SLURM_PROCID")
     return (given or os.environ.get("RANK") or slurm or "0") == "0"
-
-
-def _starts_elsewhere(arguments: Sequence[str]) -> bool:
-    """Whether options say what the training begins with, or what it forgets."""
-    return any(
-        name == "restore-file" or name.startswith("reset-")
-        for name, _ in presets.options_in(arguments)
-    )
 
 
 def _refuse(message: str, known: Iterable[str], preset: Preset) -> None:

@@ -15,8 +15,6 @@ from fairseq_struct import presets
 from fairseq_struct.cli.main import main
 from fairseq_struct.cli.training.running import Training, _ctrl_c_whatever_comes_of_it
 from fairseq_struct.cli.training.train import _arguments, divide
-from fairseq_struct.records.training_log import logged
-from fairseq_struct.records.training_progress import LoggedProgress, duration
 from fairseq_struct.user_dir import FOLDER
 
 TINY = ["--embed-dim=8", "--parser-size=8", "--layers=1", "--channel-size=4", "--valid-draws=1",
@@ -100,7 +98,8 @@ def test_the_same_command_goes_on(trained, tmp_path):
     assert (folder / "train.log").read_text().count("done training in") == 2
     before = weights(folder)
     status, said = train(*again)
-    assert status == 0 and "\ndone: nothing was left to train, by --max-update" in said
+    told = f"nothing was left to train from {folder / 'checkpoint_last.pt'}: 3 updates are done,"
+    assert status == 0 and f"\ndone: {told} and --max-update is 3\n" in said, said
     assert all(torch.equal(before[name], value) for name, value in weights(folder).items())
 
 
@@ -124,6 +123,23 @@ def test_another_training_does_not_go_on_there(trained, trees, tmp_path):
     (tmp_path / "moved").rename(tmp_path / "elsewhere")  # the same data, and their treebank
     status, said = train(tmp_path / "elsewhere", *run_there[1:], "--lr=0.1", "--layers=1")
     assert status == 0 and "nothing was left to train" in said, said
+
+
+def test_a_restart_keeps_the_settings_of_what_it_begins(trained, tmp_path):
+    folder, first = shutil.copytree(trained[0], tmp_path / "run"), trained[0] / "checkpoint_last.pt"
+    command = [*trained[1], "--save-dir", folder]
+    status, said = train(*command, "--valid-draws=2", "--reset-optimizer")
+    assert status == 0 and re.search(r"^done: 2 updates in \d+ s since it ", said, re.M), said
+    status, said = train(*command)
+    assert status == 2 and f"{folder} holds a training with --valid-draws 2 (now 1)" in said, said
+    status, said = train(*command, "--restore-file", first)
+    assert status == 0 and said.endswith(
+        f"\nbeginning from {first}\ndone: nothing was left to train from {first}: 2 updates are "
+        "done, and --max-update is 2\n"
+    ), said
+    status, said = train(*command, "--valid-draws=2", "--valid-subset=vald")
+    told = f"{command[0] / 'data-bin'} has no such split, but test, train, valid; did you mean"
+    assert status == 2 and said.endswith(f"error: --valid-subset vald: {told} 'valid'?\n"), said
 
 
 def test_what_to_do_next_can_be_pasted(trees, tmp_path):
@@ -276,24 +292,3 @@ def test_data_may_be_named_behind_options(trees):
     for words in (["--max-update", "3", str(trees), "--cpu"], ["--max-update", "3", "--cpu", trees],
                   [trees, "--max-update", "3", "--cpu"]):  # fmt: skip
         assert _arguments(preset, None, list(map(str, words))) == expected
-
-
-def test_the_time_of_a_training_is_that_since_its_begin():
-    progress = LoggedProgress()
-    for line in (
-        'x | train_inner | {"epoch": 1, "num_updates": "10", "train_wall": "2", "wall": "30"}',
-        'x | valid | {"epoch": 1, "valid_num_updates": "12"}',
-        'x | train | {"epoch": 1, "train_num_updates": "12", "train_train_wall": "3", '
-        '"train_wall": "45"}',
-    ):
-        for entry in logged([line]):
-            progress.add(entry)
-    assert progress.update == 12 and progress.seconds == 45
-
-
-def test_the_end_of_a_training_is_known_from_its_epochs():
-    progress = LoggedProgress(epochs=3, update=50, epoch_updates=200)
-    assert progress.total == 600
-    progress.updates = 400
-    assert progress.total == 400
-    assert [duration(s) for s in (0.2, 40, 600, 12_000)] == ["1 s", "40 s", "10 min", "3 h 20 min"]

@@ -1,0 +1,122 @@
+"""What a training begins with: what is said of it, what is refused, and when its settings count."""
+
+import json
+
+import pytest
+
+from fairseq_struct.cli.training.beginnings import Beginning
+from fairseq_struct.cli.training.kept_settings import FILE, keep
+from fairseq_struct.errors import InputError
+
+
+@pytest.fixture
+def held(tmp_path):
+    """A folder that holds a training."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "checkpoint_last.pt").write_bytes(b"old")
+    keep(folder, {"--layers": "1"})
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("options", "told", "told_elsewhere"),
+    [
+        ("--lr 1", ["going on from {last}"], []),
+        ("--restore-file checkpoint_last.pt", ["going on from {last}"], []),
+        ("--restore-file a.pt", ["beginning from a.pt"], ["beginning from a.pt"]),
+        ("--reset-meters", ["going on from {last}"], []),
+        ("--continue-once a.pt", ["going on from {last}"], ["beginning from a.pt"]),
+        (
+            "--finetune-from-model a.pt",
+            ["--finetune-from-model is not used: {folder} already holds a training",
+             "going on from {last}"],
+            ["beginning from a.pt"],
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_said(held, tmp_path, options, told, told_elsewhere):
+    names = {"folder": held, "last": held / "checkpoint_last.pt"}
+    assert Beginning(held, options.split()).told() == [line.format(**names) for line in told]
+    assert Beginning(tmp_path / "new", options.split()).told() == told_elsewhere
+
+
+def test_whose_updates_count(held, tmp_path):
+    for options, counts, counts_elsewhere in (
+        ([], True, False),
+        (["--restore-file=a.pt"], True, True),
+        (["--continue-once=a.pt"], True, True),
+        (["--finetune-from-model=a.pt"], True, False),
+    ):
+        assert Beginning(held, options).counts == counts
+        assert Beginning(tmp_path / "new", options).counts == counts_elsewhere
+
+
+@pytest.mark.parametrize("options", [["--reset-optimizer"], ["--reset-meters", "--restore-file=b"]])
+def test_a_finetuned_model_goes_with_no_other_beginning(held, tmp_path, options):
+    for folder in (held, tmp_path / "new"):
+        with pytest.raises(InputError, match=r"--finetune-from-model does not go with --r.*: it a"):
+            Beginning(folder, ["--finetune-from-model=a.pt", *options]).check()
+
+
+def test_a_model_that_is_not_used_exists(held, tmp_path):
+    options = [f"--finetune-from-model={tmp_path / 'a.pt'}"]
+    with pytest.raises(InputError, match=r"a\.pt: no such file \(--finetune-from-model\)$"):
+        Beginning(held, options).check()
+    (tmp_path / "a.pt").touch()
+    Beginning(held, options).check()
+    Beginning(held, ["--reset-optimizer"]).check()
+
+
+def settings_in(folder):
+    return json.loads((folder / FILE).read_text())
+
+
+def test_settings_are_replaced_with_the_checkpoint(held):
+    beginning = Beginning(held, ["--reset-optimizer"])
+    beginning.begin()
+    lines = beginning.watched(iter(["begun", "saved", "more"]), {"--layers": "2"})
+    assert next(lines) == "begun"
+    assert settings_in(held) == {"--layers": "1"} and not beginning.has_saved()
+    (held / "new").write_bytes(b"new")
+    (held / "new").rename(held / "checkpoint_last.pt")
+    assert next(lines) == "saved"
+    assert settings_in(held) == {"--layers": "2"} and beginning.has_saved()
+
+
+def test_settings_are_replaced_without_a_further_line(held):
+    (held / "new").write_bytes(b"new")
+    beginning = Beginning(held, [])
+    beginning.begin()
+    lines = beginning.watched(iter(["begun"]), {"--layers": "2"})
+    next(lines)
+    (held / "new").rename(held / "checkpoint_last.pt")
+    assert list(lines) == [""] and settings_in(held) == {"--layers": "2"}
+
+
+def test_settings_of_a_training_without_checkpoints_are_not_kept(held):
+    beginning = Beginning(held, ["--reset-optimizer"])
+    (held / "new").write_bytes(b"new")
+    (held / "new").rename(held / "checkpoint_last.pt")  # by a training that still runs there
+    list(beginning.watched(["refused"], {"--layers": "2"}))
+    beginning.begin()
+    list(beginning.watched(["begun"], {"--layers": "2"}))
+    assert settings_in(held) == {"--layers": "1"} and not beginning.has_saved()
+
+
+@pytest.mark.parametrize(
+    ("further", "why"),
+    [
+        (["x | nothing to train: 6 updates are done, and --max-update is 6"],
+         "6 updates are done, and --max-update is 6"),
+        (["x | stopping training because current learning rate (0.1) is"],
+         "current learning rate (0.1) is"),
+        ([], "epoch 3 would be next (--max-epoch)"),
+    ],
+)  # fmt: skip
+def test_why_nothing_was_left(held, further, why):
+    beginning = Beginning(held, [])
+    assert beginning.nothing_left() is None
+    loaded = f"x | Loaded checkpoint {held}/checkpoint_last.pt (epoch 3 @ 6 updates)"
+    list(beginning.watched([loaded, *further], {}))
+    assert beginning.nothing_left() == why
