@@ -75,12 +75,17 @@ def read_conllu(path: Path, partial: bool = False) -> Iterator[Sentence]:
         yield _sentence(path, rows, partial)
 
 
+def without_spaces(word: str) -> str:
+    """Write a word without spaces: ``20_000`` for ``20 000``, ``_`` for a word of spaces alone."""
+    return "_".join(word.split()) or "_"
+
+
 def _sentence(path: Path, rows: Sequence[tuple[int, list[str]]], partial: bool) -> Sentence:
     heads = check_heads(path, [(number, columns[6]) for number, columns in rows], partial)
     words, tags, relations = (
         tuple(columns[place] for _, columns in rows) for place in (1, 3, 7)
     )
-    words = tuple("_".join(word.split()) or "_" for word in words)
+    words = tuple(map(without_spaces, words))
     known = [values if set(values) != {"_"} else () for values in (tags, relations)]
     return Sentence(words, tuple(heads), rows[0][0], *known, str(path))
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.data.datasets.parsed_sentences import padded
-from fairseq_struct.data.readers.conllu import UNKNOWN_HEAD, Sentence
+from fairseq_struct.data.readers.conllu import UNKNOWN_HEAD, Sentence, without_spaces
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.analysis import Analysis
 from fairseq_struct.inference.parsers.dependency import DependencyParser
@@ -132,7 +132,8 @@ class TreeParser(DependencyParser):
         return parsed.heads(self.single_root), parsed.trees
 
     def _parsed(self, sentences: list[Words], allowed: Tensor | None = None):
-        tokens = padded([self.model.read_words(words) for words in sentences], self.model.padding)
+        rows = [self.model.read_words(list(map(without_spaces, words))) for words in sentences]
+        tokens = padded(rows, self.model.padding)
         lengths = torch.tensor([len(words) for words in sentences], device=self.device)
         return self.model(tokens.to(self.device), lengths, allowed), lengths
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fairseq_struct.data.readers.conllu import without_spaces
 from fairseq_struct.errors import InputError
 
 # The symbol that replaces a hidden word.
@@ -37,6 +38,9 @@ def index_of(dictionary, word: str) -> int:
 
     Args:
         dictionary: a fairseq dictionary.
-        word: the word, unchanged from the text.
+        word: the word, unchanged from the text; spaces within it become ``_``, as in prepared
+            treebanks.
     """
+    if " " in word:
+        word = without_spaces(word)
     return dictionary.unk() if word in RESERVED else dictionary.index(word)
