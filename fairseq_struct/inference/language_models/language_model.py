@@ -103,7 +103,11 @@ class LanguageModelScorer:
         Raises:
             InputError: a sentence is empty.
         """
-        return Results(self._by_length(sentences, partial(words_of, longest=sys.maxsize)))
+        return Results(self.scores(sentences))
+
+    def scores(self, sentences: Iterable[str]) -> Iterator[SentenceScore]:
+        """As :meth:`score`, as an iterator, which waits for as few sentences as possible."""
+        return self._by_length(sentences, partial(words_of, longest=sys.maxsize))
 
     def perplexity(self, sentences: Iterable[str]) -> float:
         """The perplexity per word of sentences, each read from a zero state; ends count as words.
