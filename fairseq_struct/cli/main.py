@@ -17,7 +17,7 @@ VERBS = (
     "doctor", "prepare", "training.train", "training.presets", "training.average_checkpoints",
     "training.hydra_train", "training.user_dir", "trained.channels", "trained.classify",
     "trained.complete", "trained.draw", "trained.export", "trained.parse", "trained.rollout",
-    "trained.syneval", "trained.translate", "results.curves", "results.evaluate",
+    "trained.score", "trained.syneval", "trained.translate", "results.curves", "results.evaluate",
     "results.report",
 )  # fmt: skip
 

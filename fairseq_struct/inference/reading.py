@@ -1,14 +1,18 @@
-"""Raw text for trained models: lines as they arrive, and batches of similar length."""
+"""Raw text for trained models: lines as they arrive, and batches of similar length.
+
+A sentence is a string whose words are separated by spaces, or a list, tuple or array of its words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from fairseq_struct.data.datasets.similar_lengths import BATCH_WORDS, similar_lengths
 from fairseq_struct.errors import InputError
 
 Words = tuple[str, ...]
+RawSentence: TypeAlias = str | Sequence[str]  # text, or its words
 Item = TypeVar("Item")
 Read = TypeVar("Read")
 Result = TypeVar("Result")
@@ -29,36 +33,65 @@ def listed(sentences: Iterable[Item]) -> Iterable[Item]:
     return sentences
 
 
-def text_of(number: int, sentence: str) -> str:
-    """Return a sentence unchanged; refuse what is not text, such as a list of words.
+def is_list(item: Any) -> bool:
+    """Whether something is a list, a tuple or an array of one dimension, such as words make."""
+    if isinstance(item, (str, bytes)):
+        return False
+    return isinstance(item, Sequence) or getattr(item, "ndim", None) == 1
+
+
+def text_of(number: int, sentence: RawSentence) -> str:
+    """Return a sentence as text: a string unchanged, words joined by spaces.
+
+    Args:
+        number: number of the sentence, for messages.
+        sentence: the sentence.
 
     Raises:
-        InputError: ``sentence`` is not a string.
+        InputError: ``sentence`` is neither a string nor words, or several lines.
     """
+    if is_list(sentence):
+        return " ".join(_own_words(number, sentence))
     if not isinstance(sentence, str):
         raise InputError(
-            f"line {number}: expected a string whose words are separated by spaces, not "
-            f"{sentence!r:.60}"
+            f"line {number}: expected a string whose words are separated by spaces, or a list of "
+            f"words, not {sentence!r:.60}"
         )
+    if "\n" in sentence.removesuffix("\n"):
+        raise InputError(f"line {number}: line breaks; give one sentence each")
     return sentence
 
 
-def words_of(number: int, sentence: str, longest: int = LONGEST) -> Words:
-    """Split a line into words at white space.
+def words_of(number: int, sentence: RawSentence, longest: int = LONGEST) -> Words:
+    """The words of a sentence; a string is split at white space.
 
     Args:
-        number: number of the line, for messages.
-        sentence: the line.
+        number: number of the sentence, for messages.
+        sentence: a line, or its words.
         longest: maximum number of words.
 
     Raises:
-        InputError: the line has no words, or too many, or is not a string.
+        InputError: there are no words, or too many, or as for :func:`text_of`.
     """
-    words = tuple(text_of(number, sentence).split())
+    if is_list(sentence):
+        words = _own_words(number, sentence)
+    else:
+        words = tuple(text_of(number, sentence).split())
     if not words:
         raise InputError(f"line {number}: empty sentence")
     refuse_long(f"line {number}", len(words), longest)
     return words
+
+
+def _own_words(number: int, words: Sequence[str]) -> Words:
+    """Words as they are given; a space within one stays (see :func:`.index_of`)."""
+    for place, word in enumerate(words, 1):
+        if not isinstance(word, str):
+            raise InputError(f"line {number}: word {place} is not a string but {word!r:.60}")
+        if not word or any(one.isspace() and one != " " for one in word):
+            what = "contains white space other than spaces" if word else "is empty"
+            raise InputError(f"line {number}: word {place} {what}: {word!r:.60}")
+    return tuple(map(str, words))  # also those of an array
 
 
 def refuse_long(place: str, words: int, longest: int):

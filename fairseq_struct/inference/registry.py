@@ -23,8 +23,9 @@ from fairseq_struct.option_checks import option_name
 #   classify: the tool has ``analyse(instances)``, which yields an ``Analysis`` per instance.
 #   translate: the tool has ``translations(sentences, **settings)``, which yields a ``Translation``
 #       per sentence.
-#   score: the tool has ``log_probabilities(sentences)``, ``score(sentences)``,
-#       ``perplexity(sentences)`` and a ``vocabulary``.
+#   score: the tool has ``scores(sentences)``, which yields a ``SentenceScore`` per sentence,
+#       ``log_probabilities(sentences)``, ``score(sentences)``, ``perplexity(sentences)`` and a
+#       ``vocabulary``.
 #   complete: the tool has ``completed(sequences)``, which yields a ``Completed`` per sequence.
 #   draw: the tool has ``memories(sentences)``, ``attentions(sentences)`` or ``steps(sentences)``,
 #       which yield a ``MemorySteps``, an ``AttentionSteps`` or a ``CompositionSteps`` per sentence;

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.inference.reading import RawSentence
 from fairseq_struct.inference.registry import ABILITIES, Tool, methods_of
 from fairseq_struct.inference.results.of_tools import classification_of, parse_of
 from fairseq_struct.inference.results.sequence_of_results import Results
@@ -14,6 +15,9 @@ from fairseq_struct.inference.results.sequence_of_results import Results
 
 class TrainedModel:
     """A trained model: it parses, classifies, translates or scores, as it can.
+
+    A sentence is a string whose words are separated by spaces, or a list, tuple or array of its
+    words. Results have the words as they were given; a space within a word is ``_`` for the model.
 
     Further methods and attributes are those of its main tool, ``tool``: that of the first of these
     abilities.
@@ -46,8 +50,8 @@ class TrainedModel:
         treeless = getattr(self.tool, "tree_kind", "any") is None
         return tuple(one for one in self._tools if one != "parse" or not treeless)
 
-    def parse(self, sentences: Iterable[str]) -> Results:
-        """The trees of sentences, in order; spaces separate the words.
+    def parse(self, sentences: Iterable[RawSentence]) -> Results:
+        """The trees of sentences, in order.
 
         Returns:
             A list of :class:`.DependencyParse` or :class:`.ConstituencyParse`.
@@ -57,7 +61,7 @@ class TrainedModel:
         """
         return Results(map(parse_of, self._tool("parse").trees(sentences)))
 
-    def classify(self, instances: Iterable[str | Sequence[str]]) -> Results:
+    def classify(self, instances: Iterable[str | Sequence]) -> Results:
         """The labels of sentences or pairs, in order: see :meth:`.Classifier.analyse`.
 
         Returns:
@@ -68,11 +72,11 @@ class TrainedModel:
         """
         return Results(map(classification_of, self._tool("classify").analyse(instances)))
 
-    def translate(self, sentences: Iterable[str], **settings) -> Results:
+    def translate(self, sentences: Iterable[RawSentence], **settings) -> Results:
         """The translations of raw sentences, in order: see :meth:`.Translator.translate`.
 
         Args:
-            sentences: raw text.
+            sentences: raw text; words in a list are joined by spaces, and are raw text, too.
             settings: ``beam=5``, ``n_best=1``, and others of :class:`.SearchSettings`.
 
         Returns:
@@ -84,7 +88,7 @@ class TrainedModel:
         """
         return Results(self._tool("translate").translations(sentences, **settings))
 
-    def score(self, sentences: Iterable[str]) -> Results:
+    def score(self, sentences: Iterable[RawSentence]) -> Results:
         """log p of sentences, in nats: see :meth:`.LanguageModelScorer.score`.
 
         Returns:
@@ -96,7 +100,7 @@ class TrainedModel:
         """
         return self._tool("score").score(sentences)
 
-    def perplexity(self, sentences: Iterable[str]) -> float:
+    def perplexity(self, sentences: Iterable[RawSentence]) -> float:
         """The perplexity per word of sentences: see :meth:`.LanguageModelScorer.perplexity`."""
         return self._tool("score").perplexity(sentences)
 

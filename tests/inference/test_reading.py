@@ -110,24 +110,6 @@ def test_batches_are_of_similar_lengths_and_results_in_order():
         list(by_length(["a", "b", " "], analyse))
 
 
-def test_what_is_no_text_is_named():
-    translation = ("scheduled_sampling_transformer", "translation", {"segmented": True})
-    verbs = {}
-    for arch, data, options in (
-        ("udgn", "language", {}), ("latent_tree_classifier", "single", {}), translation,
-    ):  # fmt: skip
-        model = fairseq_struct.load(STORED / f"{arch}.pt", STORED / data / "data-bin", **options)
-        verbs[arch] = getattr(model, model.abilities[0])
-    for wrong in (None, ["a", "b"], b"a b", 3):
-        for verb in verbs.values():
-            with pytest.raises(InputError, match="line 2: expected a string whose words are sep"):
-                verb(["a", wrong])
-    pairs = fairseq_struct.load(STORED / "ordered_memory_classifier.pt", STORED / "pairs/data-bin")
-    for wrong in (None, ("a", ["b"])):
-        with pytest.raises(InputError, match="line 1: expected a string"):
-            pairs.classify([wrong])
-
-
 def test_the_longest_sentence():
     assert len(words_of(1, "w " * LONGEST)) == LONGEST
     with pytest.raises(InputError, match=r"line 7: 2001 words, more than the 2000 allowed; "

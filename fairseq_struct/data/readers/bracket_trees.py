@@ -14,6 +14,7 @@ from pathlib import Path
 from nltk import Tree
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import without_spaces
 from fairseq_struct.files.text_files import read_lines
 
 Span = tuple[int, int]
@@ -238,7 +239,7 @@ def _without_brackets(symbol: str) -> str:
 def to_line(tree: Tree | str) -> str:
     """Write a tree in one line, ``(NP (DT the) (NN cat))``; a missing label becomes X.
 
-    Brackets within words and labels become -LRB- and -RRB-.
+    Brackets within words and labels become -LRB- and -RRB-, and spaces within words ``_``.
     """
     parts: list[str] = []
     waiting: list[Tree | str | None] = [tree]
@@ -247,7 +248,7 @@ def to_line(tree: Tree | str) -> str:
         if node is None:
             parts[-1] += ")"
         elif isinstance(node, str):
-            parts.append(_without_brackets(node))
+            parts.append(_without_brackets(without_spaces(node)))
         else:
             parts.append(f"({_without_brackets(node.label()) or NO_LABEL}")
             waiting += [None, *reversed(node)]

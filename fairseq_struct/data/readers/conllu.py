@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import without_spaces
 from fairseq_struct.files.text_files import read_lines
 
 _MOST_DIGITS = 10  # Python refuses to read numbers of thousands of digits
@@ -80,7 +81,7 @@ def _sentence(path: Path, rows: Sequence[tuple[int, list[str]]], partial: bool) 
     words, tags, relations = (
         tuple(columns[place] for _, columns in rows) for place in (1, 3, 7)
     )
-    words = tuple("_".join(word.split()) or "_" for word in words)
+    words = tuple(map(without_spaces, words))
     known = [values if set(values) != {"_"} else () for values in (tags, relations)]
     return Sentence(words, tuple(heads), rows[0][0], *known, str(path))
 

@@ -18,8 +18,10 @@ from fairseq_struct.inference.parsers.constituency import Constituents
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,
     LONGEST,
+    RawSentence,
     Words,
     by_length,
+    is_list,
     text_of,
     words_of,
 )
@@ -70,12 +72,15 @@ class Classifier(ParsesSentences):
         """Sentences per instance, 1 or 2."""
         return self.model.sides
 
-    def analyse(self, instances: Iterable[Sequence[str]]) -> Iterator[Analysis]:
+    def analyse(self, instances: Iterable[str | Sequence]) -> Iterator[Analysis]:
         """Yield labels and trees of instances, in order.
 
         Args:
             instances: each a sequence of one or two sentences, or a string in which a tab separates
-                two sentences. Spaces separate words.
+                two sentences; a single sentence may also be given by itself. A sentence is a
+                string, in which spaces separate the words, or a list of its words. So a list of
+                strings is a pair where the model reads pairs, and one of several strings is words
+                where it reads single sentences.
 
         Raises:
             InputError: the number of sentences is wrong, or a sentence is empty or too long; with
@@ -83,11 +88,11 @@ class Classifier(ParsesSentences):
         """
         return self._by_length(instances, self._analyse, self._words)
 
-    def classify(self, instances: Iterable[Sequence[str]]) -> Results:
+    def classify(self, instances: Iterable[str | Sequence]) -> Results:
         """The most likely label of each instance, as a list of :class:`.Classification`."""
         return Results(map(classification_of, self.analyse(instances)))
 
-    def trees(self, sentences: Iterable[str]) -> Iterator[Analysis | Constituents]:
+    def trees(self, sentences: Iterable[RawSentence]) -> Iterator[Analysis | Constituents]:
         """Yield the trees of sentences with the full analysis of each sentence.
 
         A model of pairs reads every sentence twice, as a pair; a tree does not depend on the other
@@ -101,16 +106,16 @@ class Classifier(ParsesSentences):
         found = self._by_length(sentences, self._analyse, self._repeated)
         return (one.constituents() for one in found) if self.tree_kind == CONSTITUENTS else found
 
-    def _repeated(self, number: int, sentence: str) -> tuple[Words, ...]:
+    def _repeated(self, number: int, sentence: RawSentence) -> tuple[Words, ...]:
         if "\t" in text_of(number, sentence):
             raise InputError(f"line {number}: a sentence pair; trees are for single sentences")
         return self._words(number, (sentence,) * self.sides)
 
-    def _words(self, number: int, instance: Sequence[str]) -> tuple[Words, ...]:
-        if isinstance(instance, str):
-            instance = instance.split("\t")
-        if not isinstance(instance, Sequence):
-            text_of(number, instance)
+    def _words(self, number: int, instance: str | Sequence) -> tuple[Words, ...]:
+        if not is_list(instance):
+            instance = text_of(number, instance).split("\t")
+        elif self.sides == 1 and len(instance) != 1 and not any(map(is_list, instance)):
+            instance = (instance,)  # the words of the sentence
         if len(instance) != self.sides:
             found = len(instance)
             raise InputError(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.inference.classifiers.classifier import Classifier
-from fairseq_struct.inference.reading import Words
+from fairseq_struct.inference.reading import RawSentence, Words
 from fairseq_struct.structure.spans import Span
 
 
@@ -45,7 +45,7 @@ class MemoryClassifier(Classifier):
         if slots is not None:
             model.test_slots = slots
 
-    def memories(self, sentences: Iterable[str]) -> Iterator[MemorySteps]:
+    def memories(self, sentences: Iterable[RawSentence]) -> Iterator[MemorySteps]:
         """Yield the steps of single sentences, in order; pairs as for :meth:`trees`.
 
         Raises:

@@ -11,7 +11,7 @@ import torch
 from tqdm import tqdm
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.reading import BATCH_WORDS, by_length, words_of
+from fairseq_struct.inference.reading import BATCH_WORDS, RawSentence, by_length, words_of
 from fairseq_struct.inference.results.sentence_score import SentenceScore, perplexity
 from fairseq_struct.inference.results.sequence_of_results import Results
 from fairseq_struct.inference.vocabulary import Vocabulary
@@ -56,7 +56,7 @@ class LanguageModelScorer:
         scores = tqdm(found, total=len(sentences), disable=hidden, unit="sentence")
         return [float(score) for score in scores]
 
-    def score(self, sentences: Iterable[str]) -> Results:
+    def score(self, sentences: Iterable[RawSentence]) -> Results:
         """Compute log p of sentences, in nats, as a list of :class:`.SentenceScore`.
 
         Args:
@@ -65,9 +65,13 @@ class LanguageModelScorer:
         Raises:
             InputError: a sentence is empty.
         """
-        return Results(self._by_length(sentences, partial(words_of, longest=sys.maxsize)))
+        return Results(self.scores(sentences))
 
-    def perplexity(self, sentences: Iterable[str]) -> float:
+    def scores(self, sentences: Iterable[RawSentence]) -> Iterator[SentenceScore]:
+        """As :meth:`score`, as an iterator, which waits for as few sentences as possible."""
+        return self._by_length(sentences, partial(words_of, longest=sys.maxsize))
+
+    def perplexity(self, sentences: Iterable[RawSentence]) -> float:
         """The perplexity per word of sentences, each read from a zero state; ends count as words.
 
         The perplexity of ``fairseq-validate`` may be lower: it may read a text on from sentence to

@@ -11,7 +11,14 @@ from nltk import Tree
 
 from fairseq_struct.data.readers.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
+from fairseq_struct.inference.reading import (
+    BATCH_WORDS,
+    LONGEST,
+    RawSentence,
+    Words,
+    by_length,
+    words_of,
+)
 from fairseq_struct.inference.results.of_tools import ParsesSentences
 from fairseq_struct.inference.vocabulary import Vocabulary
 from fairseq_struct.structure.inferred_trees import CONSTITUENTS
@@ -84,7 +91,7 @@ class ConstituencyParser(ParsesSentences):
             by_length, read=partial(words_of, longest=longest), batch_words=batch_words
         )
 
-    def trees(self, sentences: Iterable[str]) -> Iterator[Constituents]:
+    def trees(self, sentences: Iterable[RawSentence]) -> Iterator[Constituents]:
         """Yield the trees of sentences, in order; spaces separate the words.
 
         Raises:

@@ -11,7 +11,14 @@ from torch import Tensor
 
 from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.inference.analysis import Analysis
-from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
+from fairseq_struct.inference.reading import (
+    BATCH_WORDS,
+    LONGEST,
+    RawSentence,
+    Words,
+    by_length,
+    words_of,
+)
 from fairseq_struct.inference.results.arc_marginals import ArcMarginalsOfBatch
 from fairseq_struct.inference.results.of_tools import ParsesSentences
 from fairseq_struct.structure.dependency import DependencyTrees
@@ -36,7 +43,7 @@ class DependencyParser(ParsesSentences):
             by_length, read=partial(words_of, longest=longest), batch_words=batch_words
         )
 
-    def trees(self, sentences: Iterable[str]) -> Iterator[Analysis]:
+    def trees(self, sentences: Iterable[RawSentence]) -> Iterator[Analysis]:
         """Yield the trees of sentences, in order; spaces separate the words.
 
         The sentences must be segmented as in training.

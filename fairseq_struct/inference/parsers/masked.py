@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.parsers.dependency import DependencyParser
-from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words
+from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, RawSentence, Words
 from fairseq_struct.inference.vocabulary import Vocabulary
 from fairseq_struct.structure.dependency import DependencyTrees, readings, trees_of_selection
 
@@ -39,7 +39,7 @@ class MaskedParser(DependencyParser):
         self.vocabulary = Vocabulary(words)
         self.single_root, self.bfloat16 = single_root, bfloat16
 
-    def readings(self, sentences: Iterable[str]) -> Iterator[dict[str, list[int]]]:
+    def readings(self, sentences: Iterable[RawSentence]) -> Iterator[dict[str, list[int]]]:
         """Yield the heads of every decoding of the scores: see :func:`.head_selection.readings`.
 
         Raises:

@@ -28,6 +28,7 @@ from fairseq_struct.inference.parsers.constituency import Constituents
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,
     LONGEST,
+    RawSentence,
     Words,
     by_length,
     refuse_long,
@@ -109,7 +110,7 @@ class GrammarComposer(ParsesSentences):
             length=lambda one: max(1, len(one.words)), batch_words=batch_words,
         )  # fmt: skip
 
-    def trees(self, sentences: Iterable[str]) -> Iterator[Constituents]:
+    def trees(self, sentences: Iterable[RawSentence]) -> Iterator[Constituents]:
         """Yield the trees of sentences, in order; spaces separate the words.
 
         Raises:
@@ -117,7 +118,7 @@ class GrammarComposer(ParsesSentences):
         """
         return self._by_length(sentences, self._constituents)
 
-    def steps(self, sentences: Iterable[str]) -> Iterator[CompositionSteps]:
+    def steps(self, sentences: Iterable[RawSentence]) -> Iterator[CompositionSteps]:
         """Yield how the model composes sentences by its own spans; errors as for trees."""
         return self._by_length(sentences, self._own_steps)
 
@@ -158,7 +159,7 @@ class GrammarComposer(ParsesSentences):
             raise InputError("there is no step to compose")
         return _unit_use(found)
 
-    def vectors(self, sentences: Iterable[str]) -> Tensor:
+    def vectors(self, sentences: Iterable[RawSentence]) -> Tensor:
         """The symbols of whole sentences, (count, size); errors as for trees."""
         found = list(self._by_length(sentences, self._roots))
         return torch.stack(found) if found else torch.zeros(0, self.model.network.size)

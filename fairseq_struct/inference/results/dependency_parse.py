@@ -97,7 +97,7 @@ class DependencyParse(tuple):
         """The tree as :class:`nltk.parse.DependencyGraph`."""
         from nltk.parse import DependencyGraph
 
-        return DependencyGraph(self.to_conllu(), top_relation_label="root")
+        return DependencyGraph(self.to_conllu(), cell_separator="\t", top_relation_label="root")
 
     def to_displacy(self) -> dict[str, Any]:
         """Input of spaCy's ``displacy.render(…, style="dep", manual=True)``; it draws no root."""

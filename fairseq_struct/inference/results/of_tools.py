@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 
+from fairseq_struct.inference.reading import RawSentence
 from fairseq_struct.inference.results.classification import Classification
 from fairseq_struct.inference.results.constituency_parse import ConstituencyParse
 from fairseq_struct.inference.results.dependency_parse import DependencyParse
@@ -15,10 +16,10 @@ class ParsesSentences(ABC):
     """A tool that finds trees."""
 
     @abstractmethod
-    def trees(self, sentences: Iterable[str]) -> Iterator:
+    def trees(self, sentences: Iterable[RawSentence]) -> Iterator:
         """Yield what :func:`parse_of` takes, for each sentence."""
 
-    def parse(self, sentences: Iterable[str]) -> Results:
+    def parse(self, sentences: Iterable[RawSentence]) -> Results:
         """Parse sentences into a list of :class:`.DependencyParse` or :class:`.ConstituencyParse`.
 
         Raises:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.reserved_words import index_of
-from fairseq_struct.inference.reading import BATCH_WORDS, by_length, text_of
+from fairseq_struct.inference.reading import BATCH_WORDS, RawSentence, by_length, text_of
 from fairseq_struct.inference.results.sequence_of_results import Results
 from fairseq_struct.inference.results.translation import Translation
 from fairseq_struct.inference.translation.raw_text import RawText, SegmentedText
@@ -51,13 +51,13 @@ class Translator:
         # Symbols read so far, and those of them that the model does not know.
         self.read, self.unknown = 0, 0
 
-    def translate(self, sentences: Iterable[str], **settings) -> Results:
+    def translate(self, sentences: Iterable[RawSentence], **settings) -> Results:
         """Translate sentences, in order, into a list of :class:`.Translation`.
 
         A blank sentence has a blank translation.
 
         Args:
-            sentences: raw text.
+            sentences: raw text; words in a list are joined by spaces, and are raw text, too.
             settings: ``beam=5``, ``n_best=1``, and others of :class:`.SearchSettings`.
 
         Raises:
@@ -65,7 +65,9 @@ class Translator:
         """
         return Results(self.translations(sentences, **settings))
 
-    def translations(self, sentences: Iterable[str], **settings) -> Iterator[Translation]:
+    def translations(
+        self, sentences: Iterable[RawSentence], **settings
+    ) -> Iterator[Translation]:
         """As :meth:`translate`, as an iterator, which waits for as few sentences as possible."""
         try:
             chosen = SearchSettings(**settings)
@@ -78,8 +80,9 @@ class Translator:
             lambda sentence: len(sentence.tokens), self.batch_words,
         )  # fmt: skip
 
-    def _sentence(self, number: int, text: str, truncate: bool) -> _Sentence:
-        symbols, most = self.text.symbols(text_of(number, text)), self.positions - 1
+    def _sentence(self, number: int, text: RawSentence, truncate: bool) -> _Sentence:
+        text, most = text_of(number, text), self.positions - 1
+        symbols = self.text.symbols(text)
         if len(symbols) > most and not truncate:
             raise InputError(
                 f"line {number}: {len(symbols)} symbols (subwords, if words are segmented), more "

@@ -12,9 +12,10 @@ from torch import Tensor
 from fairseq_struct.data.datasets.parsed_sentences import padded
 from fairseq_struct.data.readers.conllu import UNKNOWN_HEAD, Sentence
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.reserved_words import without_spaces
 from fairseq_struct.inference.analysis import Analysis
 from fairseq_struct.inference.parsers.dependency import DependencyParser
-from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, refuse_long
+from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, RawSentence, Words, refuse_long
 from fairseq_struct.inference.undirected.passes import set_test_passes
 from fairseq_struct.structure.dependency import DependencyTrees, arcs_that_fit
 
@@ -79,7 +80,7 @@ class TreeParser(DependencyParser):
         """
         return self._sentences(self._checked(sentences), self._given)
 
-    def marginals(self, sentences: Iterable[str]) -> Iterator[ArcMarginals]:
+    def marginals(self, sentences: Iterable[RawSentence]) -> Iterator[ArcMarginals]:
         """Yield the marginals of the arcs of sentences, in order; spaces separate the words.
 
         Raises:
@@ -132,7 +133,8 @@ class TreeParser(DependencyParser):
         return parsed.heads(self.single_root), parsed.trees
 
     def _parsed(self, sentences: list[Words], allowed: Tensor | None = None):
-        tokens = padded([self.model.read_words(words) for words in sentences], self.model.padding)
+        rows = [self.model.read_words(list(map(without_spaces, words))) for words in sentences]
+        tokens = padded(rows, self.model.padding)
         lengths = torch.tensor([len(words) for words in sentences], device=self.device)
         return self.model(tokens.to(self.device), lengths, allowed), lengths
 

@@ -1,4 +1,4 @@
-"""parse, classify and translate in several processes: the same bytes, in order, from any input."""
+"""Verbs that answer lines in several processes: the same bytes, in order, from any input."""
 
 import gzip
 import itertools
@@ -24,6 +24,7 @@ LINES = [" ".join(WORDS[n % 5 : n % 5 + 1 + n % 4]) for n in range(11)]
 VERBS = {
     "parse": ("udgn", "language", ["--probabilities"]),
     "classify": ("latent_tree_classifier", "single", []),
+    "score": ("on_lstm_lm", "language", []),
     "translate": ("scheduled_sampling_transformer", "translation",
                   ["--segmented", "--max-len-b=9", "--sample", "--n-best=2", "--scores"]),
 }  # fmt: skip
