@@ -36,6 +36,27 @@ _OF_ANY_SIZE = b"\nbytearray\n"
 _MOST_SHARED = 16
 
 
+@contextmanager
+def foreign_content(path: str | Path) -> Iterator[None]:
+    """Turn whatever a forged checkpoint raises in fairseq's loading into one line.
+
+    Args:
+        path: the file, for the message.
+
+    Raises:
+        InputError: the file was not written by fairseq-train.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # forged options may raise any exception
+        said = (str(error).splitlines() or [""])[0]
+        raise InputError(
+            f"{path}: not written by fairseq-train ({type(error).__name__}: {said})"
+        ) from error
+
+
 def look_at(path: str | Path) -> None:
     """Check a file without unpacking it.
 

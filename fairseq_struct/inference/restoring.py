@@ -10,7 +10,12 @@ from torch import nn
 
 from fairseq_struct import compat, plugin
 from fairseq_struct.errors import InputError
-from fairseq_struct.files.checkpoint_file import name_in, options_of, parameters_of
+from fairseq_struct.files.checkpoint_file import (
+    foreign_content,
+    name_in,
+    options_of,
+    parameters_of,
+)
 from fairseq_struct.files.trained_data import unset_for_training
 from fairseq_struct.files.trained_words import check_words
 from fairseq_struct.inference.building import build_model, build_task, place_of_data
@@ -84,16 +89,9 @@ def _read_checkpoint(checkpoint: str | Path) -> tuple[Mapping, dict]:
     if found.get("cfg") is not None:
         options_of(found, checkpoint, "task", "model")
     del found
-    try:
+    with foreign_content(checkpoint):
         state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
         return options_of(state, checkpoint, "task", "model"), state
-    except InputError:
-        raise
-    except Exception as error:  # forged options may raise any exception
-        said = (str(error).splitlines() or [""])[0]
-        raise InputError(
-            f"{checkpoint}: not written by fairseq-train ({type(error).__name__}: {said})"
-        ) from error
 
 
 def _unset_for_training(cfg: Mapping):

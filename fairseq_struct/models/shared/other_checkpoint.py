@@ -8,7 +8,7 @@ from fairseq import checkpoint_utils
 from torch import Tensor
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.files.checkpoint_file import parameters_of, require_finite
+from fairseq_struct.files.checkpoint_file import foreign_content, parameters_of, require_finite
 
 
 def read_other(path: str, option: str) -> tuple[Mapping[str, Any], dict[str, Tensor]]:
@@ -27,21 +27,10 @@ def read_other(path: str, option: str) -> tuple[Mapping[str, Any], dict[str, Ten
     if not Path(path).is_file():
         raise InputError(f"{path or repr(path)}: no such file ({option})")
     try:
-        state = _content(path)
+        with foreign_content(path):
+            state = checkpoint_utils.load_checkpoint_to_cpu(path)
         parameters = parameters_of(state, path)
         require_finite(parameters, path)
     except InputError as error:
         raise InputError(f"{option} {error}") from None
     return state, parameters
-
-
-def _content(path: str) -> Mapping[str, Any]:
-    try:
-        return checkpoint_utils.load_checkpoint_to_cpu(path)
-    except InputError:
-        raise
-    except Exception as error:  # forged options may raise any exception
-        said = (str(error).splitlines() or [""])[0]
-        raise InputError(
-            f"{path}: not written by fairseq-train ({type(error).__name__}: {said})"
-        ) from error
