@@ -80,7 +80,7 @@ class Classifier(ParsesSentences):
                 two sentences; a single sentence may also be given by itself. A sentence is a
                 string, in which spaces separate the words, or a list of its words. So a list of
                 strings is a pair where the model reads pairs, and one of several strings is words
-                where it reads single sentences.
+                where it reads single sentences, unless each has a space.
 
         Raises:
             InputError: the number of sentences is wrong, or a sentence is empty or too long; with
@@ -114,7 +114,7 @@ class Classifier(ParsesSentences):
     def _words(self, number: int, instance: str | Sequence) -> tuple[Words, ...]:
         if not is_list(instance):
             instance = text_of(number, instance).split("\t")
-        elif self.sides == 1 and len(instance) != 1 and not any(map(is_list, instance)):
+        elif self.sides == 1 and len(instance) != 1 and not _are_sentences(instance):
             instance = (instance,)  # the words of the sentence
         if len(instance) != self.sides:
             found = len(instance)
@@ -179,3 +179,9 @@ class Classifier(ParsesSentences):
 
 def _longest_side(instance: tuple[Words, ...]) -> int:
     return max(map(len, instance))
+
+
+def _are_sentences(parts: Sequence) -> bool:
+    """Whether these are sentences rather than the words of one, of which some have spaces."""
+    spaced = [isinstance(part, str) and " " in part for part in parts]
+    return any(map(is_list, parts)) or (bool(spaced) and all(spaced))
