@@ -93,10 +93,16 @@ class TrainingLog:
     def minutes(self) -> float:
         """Training time in minutes, without validation.
 
-        It is a sum over epochs, whose time fairseq logs in whole seconds: epochs of less than half
-        a second count as none.
+        It is a sum over epochs, whose time fairseq logs in whole seconds. That of an epoch of less
+        than 10 seconds is its number of updates over its updates per second, where these are known.
         """
-        return sum(values["train_wall"] for values in self.splits["train"].values()) / 60
+        seconds, before = 0.0, 0.0
+        for _, values in sorted(self.splits["train"].items()):
+            updates, before = values["num_updates"] - before, values["num_updates"]
+            per_second = values.get("ups", 0.0)  # 0 for an epoch of a few updates
+            exact = per_second and values["train_wall"] < 10
+            seconds += updates / per_second if exact else values["train_wall"]
+        return seconds / 60
 
 
 def read_log(path: str | Path) -> TrainingLog:

@@ -9,7 +9,7 @@ FIRST = """2026-01-01 00:00:00 | INFO | train_inner | {"epoch": 1, "loss": "9"}
 2026-01-01 00:00:01 | INFO | valid | {"epoch": 1, "valid_loss": "3.5", "valid_ppl": "11.3"}
 2026-01-01 00:00:02 | INFO | STS-B | {"epoch": 1, "STS-B_spearman": "-2.5", "STS-B_best": null}
 2026-01-01 00:00:03 | INFO | train | {"epoch": 1, "train_loss": "4", "train_train_wall": "1", \
-"train_wall": "61"}
+"train_wall": "61", "train_num_updates": "20"}
 """
 SECOND = FIRST.replace('"epoch": 1', '"epoch": 2').replace('"3.5"', '"2.5"').replace("-2.5", "7")
 END = "2026-01-01 00:00:09 | INFO | fairseq_cli.train | done training in 3.0 seconds\n"
@@ -29,6 +29,17 @@ def test_values_by_split_and_epoch(tmp_path):
         log.value("valid", 2, "uas")
     with pytest.raises(InputError, match="no values of test"):
         log.best_epoch("test", "loss")
+
+
+def test_the_time_of_short_epochs_is_not_rounded_to_seconds(tmp_path):
+    path = tmp_path / "train.log"
+    epochs = [(1, 30, 0, 75.0), (2, 60, 0, 60.0), (3, 61, 0, 0.0), (4, 91, 1500, 0.02)]
+    path.write_text("".join(
+        f'x | train | {{"epoch": {epoch}, "train_num_updates": "{updates}", '
+        f'"train_train_wall": "{wall}", "train_ups": "{per_second}"}}\n'
+        for epoch, updates, wall, per_second in epochs
+    ) + END)  # fmt: skip
+    assert read_log(path).minutes == pytest.approx((30 / 75 + 30 / 60 + 0 + 1500) / 60)
 
 
 def test_lines_of_something_else_are_passed_over(tmp_path):
