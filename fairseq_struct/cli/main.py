@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import inspect
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -34,7 +35,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: from argparse, for ``--help``, ``--version`` and unknown arguments.
     """
+    if argv is None:
+        _wait_briefly()
     return run_plainly(lambda: _run(argv))
+
+
+def _wait_briefly():
+    """Let the threads of torch sleep early where they wait for each other.
+
+    By default they turn round and round for milliseconds first. If other programs need the same
+    cores, a thread that works then waits for those that wait for it, and training takes ten times
+    as long. 1000 rounds are what GNU's OpenMP takes of itself if it knows of too few cores; it
+    reads the variable when torch is imported. Results do not depend on it.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def _run(argv: Sequence[str] | None) -> int:
