@@ -114,12 +114,9 @@ def run(program: str, *arguments: object) -> str:
 
 
 def _run_here(program: str, *arguments: str) -> str:
-    from fairseq.checkpoint_utils import save_checkpoint
     from fairseq.logging import metrics
 
-    # A new process has no best score yet (fairseq keeps it on the function), and no averages.
-    vars(save_checkpoint).pop("best", None)
-    metrics.reset()
+    metrics.reset()  # a new process has no averages
     command = importlib.import_module(f"fairseq_cli.{program.replace('-', '_')}")
     output, root = io.StringIO(), logging.getLogger()
     handler = logging.StreamHandler(output)

@@ -135,6 +135,7 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
             cfg.write_checkpoints_asynchronously = False
         # The parts of a sharded checkpoint belong together: no other file can replace one.
         token = _replaceable.set(last if cfg.restore_file == LAST and not suffix else None)
+        _forget_other_trainings()
         try:
             extra_state, epoch_itr = original(cfg, trainer, **passthrough)
         except RuntimeError as error:
@@ -185,15 +186,27 @@ def _other_optimizer(message: str) -> str | None:
     return f"with {option}; give the same, or {new}"
 
 
-def _keep_patience(trainer: Any, known: dict[str, Any]) -> dict[str, Any]:
-    """Continue the count of validations without progress, which fairseq does not save."""
-    count: dict[str, Any] = {}
+def _forget_other_trainings():
+    """Forget what fairseq keeps on functions, the best value of an earlier training."""
+    from fairseq import checkpoint_utils
+
+    for kept in (vars(checkpoint_utils.save_checkpoint), _patience()):
+        kept.pop("best", None)
+        kept.pop("num_runs", None)
+
+
+def _patience() -> dict[str, Any]:
+    """The best value and the number of validations since, which fairseq keeps on a function."""
     for program in ("__main__", "fairseq_cli.train"):
-        # fairseq keeps the count as attributes of this function.
         function = getattr(sys.modules.get(program), "should_stop_early", None)
         if function is not None:
-            count = vars(function)
-            break
+            return vars(function)
+    return {}
+
+
+def _keep_patience(trainer: Any, known: dict[str, Any]) -> dict[str, Any]:
+    """Continue the count of validations without progress, which fairseq does not save."""
+    count = _patience()
     count.update((name, known[name]) for name in ("best", "num_runs") if name in known)
     save = trainer.save_checkpoint
 

@@ -3,7 +3,7 @@
 import argparse
 
 import pytest
-from fairseq_commands import USER_DIR, run, write_data_bin
+from fairseq_commands import USER_DIR, in_this_process, run, write_data_bin
 from small_masked_models import logged, train
 
 from fairseq_struct import presets
@@ -109,3 +109,16 @@ def test_the_first_of_several_splits_has_the_metric(language_folder, tmp_path):
 def test_without_validation_no_metric_is_missed(language_folder, tmp_path):
     options = ["--best-checkpoint-metric=Uuas", "--disable-validation", "--max-update=1"]
     assert "done training" in train(language_folder, tmp_path, *options)
+
+
+def test_trainings_of_one_process_know_nothing_of_each_other(language_folder, tmp_path):
+    """As with hydra, which runs several settings; each has its own best value."""
+    with in_this_process():
+        train(language_folder, tmp_path / "good", "--optimizer=adam", "--lr=0.01", "--max-epoch=3")
+        for name in ("first", "second"):
+            output = train(language_folder, tmp_path / name, "--optimizer=adam", "--lr=0",
+                           "--patience=2")  # fmt: skip
+            assert len(logged(output, "valid_loss")) == 3
+            assert (tmp_path / name / "checkpoint_best.pt").is_file()
+            best = logged(output, "valid_best_loss")
+            assert not best or best[-1] == logged(output, "valid_loss")[0]
