@@ -26,7 +26,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from fairseq_struct.errors import DependencyError, InputError
+from fairseq_struct.errors import DependencyError, InputError, first_line
 from fairseq_struct.files import checkpoint_file
 
 TORCH_MINIMUM = (2, 6)
@@ -188,8 +188,7 @@ def _quieten_numba():
 
 
 def _describe_broken_fairseq(error: Exception) -> str:
-    first_line = (str(error).splitlines() or [""])[0]
-    reason = f"{type(error).__name__}: {first_line}"
+    reason = f"{type(error).__name__}: {first_line(error)}"
     try:
         official = importlib.metadata.version("fairseq")
     except importlib.metadata.PackageNotFoundError:

@@ -63,6 +63,11 @@ class DamagedCheckpoint(InputError):
     """A file that is not a checkpoint, or is truncated; it requests no unsafe class or function."""
 
 
+def first_line(error: Exception) -> str:
+    """The first line of an error's message, for a message of one line."""
+    return (str(error).splitlines() or [""])[0]
+
+
 @contextlib.contextmanager
 def as_input(before: str = "") -> Iterator[None]:
     """Turn a ``ValueError`` of what the block builds from options into an :class:`InputError`.

@@ -23,8 +23,11 @@ def checkpoint_of(arch: str) -> tuple[Path, Path | None]:
     return STORED / f"{arch}.pt", STORED / data / "data-bin" if data else None
 
 
-def said_by(path: Path, data: Path | None = None) -> dict:
-    """What the tools of a model say about a few inputs, by ability; and its parameters."""
+def said_by(path: Path, data: Path | None = None, training: bool = False) -> dict:
+    """What the tools of a model say about a few inputs, by ability; and its parameters.
+
+    The model may be in ``training``, and is so afterwards.
+    """
     found = restore(path, data)
     if getattr(found.model, "gold_kind", None) == CONSTITUENTS:
         found.task.formulas = "listops"  # this model reads gold trees
@@ -37,7 +40,9 @@ def said_by(path: Path, data: Path | None = None) -> dict:
         options = {"segmented": True} if ability == "translate" else {}
         tool = tool.build(found.model, found.task, batch_words=100, **options)
         if ability in _ASK:
+            found.model.train(training)
             said[ability] = plain(_ASK[ability](tool))
+            assert found.model.training == training
     parameters = found.model.state_dict().items()
     said["parameters"] = {k: plain(v) for k, v in parameters if not k.endswith("_extra_state")}
     return said

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_struct.errors import DamagedCheckpoint, InputError, out_of_memory
+from fairseq_struct.errors import DamagedCheckpoint, InputError, first_line, out_of_memory
 from fairseq_struct.files.text_files import reading
 from fairseq_struct.files.whole_files import whole_file
 
@@ -51,7 +51,7 @@ def foreign_content(path: str | Path) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:  # forged options may raise any exception
-        said = (str(error).splitlines() or [""])[0]
+        said = first_line(error)
         raise InputError(
             f"{path}: not written by fairseq-train ({type(error).__name__}: {said})"
         ) from error
@@ -219,8 +219,8 @@ def options_of(state: dict[str, Any], path: str | Path, *groups: str) -> Mapping
         kinds = Mapping | Namespace if group == "model" else Mapping
         if not isinstance(options.get(group), kinds):
             raise InputError(f"{path}: its options ('cfg') have no group {group!r}")
-    for group in {"task", "model"}.intersection(groups):
-        if not name_in(options[group]):
+    for group in ("task", "model"):
+        if group in groups and not name_in(options[group]):
             raise InputError(f"{path}: its options ('cfg') name no {group}")
     return options
 

@@ -104,9 +104,14 @@ def _without_device(original: type) -> Callable[..., Any]:
     return distributed
 
 
+def started_by_torchrun() -> bool:
+    """Whether this is one of several processes of ``torchrun``: the environment says where."""
+    return all(name in os.environ for name in _PLACE)
+
+
 def _processes() -> int:
     """How many processes ``torchrun`` started; 1 without it."""
-    return _number("WORLD_SIZE", 1) if all(name in os.environ for name in _PLACE) else 1
+    return _number("WORLD_SIZE", 1) if started_by_torchrun() else 1
 
 
 def _number(name: str, default: int) -> int:

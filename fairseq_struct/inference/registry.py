@@ -207,7 +207,12 @@ def tools_for(model: Any, abilities: Iterable[str]) -> dict[str, Tool]:
     for ability in abilities:
         with suppress(InputError):
             found[ability] = tool_for(model, [ability])
-    return found or {abilities[0]: tool_for(model, abilities)}
+    if not found:
+        raise InputError(
+            f"{type(model).__name__} has no trees, labels, translations or scores, and does not "
+            "act; fairseq_struct.inference.restoring.restore(checkpoint).model is the network"
+        )
+    return found
 
 
 def given_options(abilities: Iterable[str], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,8 +76,8 @@ class UDGNModel(MaskedModel):
         layers = [
             DependencyGraphLayer(
                 cfg.embed_dim, cfg.channels, cfg.channel_size, cfg.dropout,
-                cfg.attention_dropout, cfg.nonlinearity, not cfg.no_gates, cfg.competition,
-                position_bias=not cfg.absolute_positions,
+                cfg.attention_dropout, str(cfg.nonlinearity), not cfg.no_gates,
+                str(cfg.competition), position_bias=not cfg.absolute_positions,
             )
             for _ in range(cfg.layers)
         ]  # fmt: skip

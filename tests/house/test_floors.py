@@ -16,7 +16,7 @@ PACKAGE = ROOT / "fairseq_struct"
 # Room -> the rooms it may import besides itself. Every room may import the exceptions.
 FLOORS = {
     "cli": {"inference", "evaluation", "modules", "metrics", "records", "pages", "structure"}
-    | {"data", "environments", "compat", "plugin", "presets", "user_dir", "__init__"},
+    | {"data", "environments", "hooks", "compat", "plugin", "presets", "user_dir", "__init__"},
     "inference": {"data", "environments", "pages", "records", "structure", "compat", "plugin"},
     "models": {"modules", "structure"},
     "tasks": {"data", "environments", "evaluation", "metrics", "structure"},

@@ -34,6 +34,9 @@ class Model:
     def eval(self):
         return self
 
+    def modules(self):
+        return iter(())
+
     def acting(self, count, task=0):
         return Walker(count)
 

@@ -122,6 +122,9 @@ def test_a_composer_that_does_not_fit_its_own_options(tmp_path):
         (lambda state: state["model"].pop("network.words.weight"), "does not fit its options and"),
         (lambda state: state["cfg"].update(model={"_name": "udgn"}), "this task is for composers"),
         (lambda state: state["cfg"].pop("model"), "it is not a checkpoint of a composer"),
+        (lambda state: state["cfg"]["model"].update(units="many"), "no model can be built from"),
+        (lambda state: state["cfg"]["model"].update(layers=10**7), "its options ask for more lay"),
+        (lambda state: state["cfg"]["model"].update(embed_dim=10**7), "does not fit its options"),
     ):
         state = stored(option)
         change(state)

@@ -22,6 +22,7 @@ from fairseq_struct.cli.training.missing_splits import explained
 from fairseq_struct.errors import InputError, plain_message, suggestion
 from fairseq_struct.files.checkpoint_names import BEST, LAST
 from fairseq_struct.files.new_folders import missing_folders, remove_empty
+from fairseq_struct.hooks.several_processes import started_by_torchrun
 from fairseq_struct.presets import Preset
 from fairseq_struct.records.training_progress import LoggedProgress, duration, show_progress
 
@@ -265,7 +266,8 @@ def _is_first(arguments: Sequence[str]) -> bool:
     given = presets.value_of("distributed-rank", arguments)
     # Without a port, tasks of Slurm are trainings of their own for fairseq.
     slurm = presets.value_of("distributed-port", arguments) and os.environ.get("SLURM_PROCID")
-    return (given or os.environ.get("RANK") or slurm or "0") == "0"
+    rank = os.environ["RANK"] if started_by_torchrun() else None
+    return (given or rank or slurm or "0") == "0"
 
 
 def _refuse(message: str, known: Iterable[str], preset: Preset) -> None:

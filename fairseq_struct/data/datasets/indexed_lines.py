@@ -8,7 +8,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset, infer_dataset_impl
 
 from fairseq_struct.data.datasets.mapped.lines import MappedLines
 from fairseq_struct.data.datasets.mapped.split_files import SplitFiles
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, first_line
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ def open_lines(path: str | Path, dictionary=None, implementation: str | None = "
         if lines is not None and len(lines):
             lines[len(lines) - 1]  # the last line shows whether the file is truncated
     except Exception as error:  # damaged files may raise any exception
-        said = (str(error).splitlines() or [""])[0]
+        said = first_line(error)
         raise InputError(
             f"{path}.idx, .bin: damaged; prepare the data again ({type(error).__name__}: {said})"
         ) from error

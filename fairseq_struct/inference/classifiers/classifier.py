@@ -14,6 +14,7 @@ from fairseq_struct.data.datasets.labelled_sentences import side_by_side
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.inference.analysis import Analysis
+from fairseq_struct.inference.evaluation import in_evaluation
 from fairseq_struct.inference.parsers.constituency import Constituents
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,
@@ -134,7 +135,7 @@ class Classifier(ParsesSentences):
                 formula_tree(words, self.formulas, f"line {number}")  # refuses what is no formula
         return tuple(words[: self.longest_sentence or None] for words in split)
 
-    @torch.inference_mode()
+    @in_evaluation
     def _read(self, batch: list[tuple[Words, ...]]) -> tuple[Tensor, InferredTrees | None]:
         """Scores of the labels, and the trees of all sentences, instance by instance."""
         lengths = torch.tensor([[len(words) for words in one] for one in batch])
@@ -152,7 +153,7 @@ class Classifier(ParsesSentences):
         output = self.model(tokens.to(device), lengths.to(device), **gold)
         return output.logits, output.trees
 
-    @torch.inference_mode()
+    @in_evaluation
     def _analyse(self, batch: list[tuple[Words, ...]]) -> Iterator[Analysis]:
         logits, trees = self._read(batch)
         chances = logits.float().softmax(1).tolist()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from fairseq_struct.inference.classifiers.classifier import Classifier
+from fairseq_struct.inference.evaluation import in_evaluation
 from fairseq_struct.inference.reading import RawSentence, Words
 from fairseq_struct.structure.spans import Span
 
@@ -53,7 +53,7 @@ class MemoryClassifier(Classifier):
         """
         return self._by_length(sentences, self._steps, self._repeated)
 
-    @torch.inference_mode()
+    @in_evaluation
     def _steps(self, batch: list[tuple[Words, ...]]) -> Iterator[MemorySteps]:
         _, trees = self._read(batch)
         every = zip(trees.pointers.float().cpu().unbind(1), trees.spans(), strict=True)

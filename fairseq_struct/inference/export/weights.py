@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, first_line
 
 
 def write_weights(
@@ -63,7 +63,7 @@ def read_weights(path: str | Path, tied: Mapping[str, str]) -> dict[str, Tensor]
     try:
         found = load_file(path, device="cpu")
     except (SafetensorError, ValueError, KeyError, RuntimeError) as error:
-        said = (str(error).splitlines() or [""])[0]
+        said = first_line(error)
         raise InputError(f"{path}: not a file of safetensors, or a damaged one ({said})") from None
     for name, first in tied.items():
         if name in found or first not in found:

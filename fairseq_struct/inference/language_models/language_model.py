@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-import torch
 from tqdm import tqdm
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.inference.evaluation import in_evaluation
 from fairseq_struct.inference.reading import BATCH_WORDS, RawSentence, by_length, words_of
 from fairseq_struct.inference.results.sentence_score import SentenceScore, perplexity
 from fairseq_struct.inference.results.sequence_of_results import Results
@@ -93,7 +93,7 @@ class LanguageModelScorer:
             sentences, self._score, read, lambda words: len(words) + 1, self.batch_words
         )
 
-    @torch.inference_mode()
+    @in_evaluation
     def _score(self, sentences: list[Sequence[str]]) -> list[SentenceScore]:
         device = next(self.model.parameters()).device
         tokens = self.vocabulary.read(sentences, ends=1).to(device)

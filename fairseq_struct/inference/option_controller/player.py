@@ -15,6 +15,7 @@ from fairseq_struct.environments.craft_worlds import CraftWorlds
 from fairseq_struct.environments.rollouts.actors import Episodes, Policy
 from fairseq_struct.environments.rollouts.episodes import play
 from fairseq_struct.errors import InputError, unknown_name
+from fairseq_struct.inference.evaluation import in_evaluation
 from fairseq_struct.inference.reading import BATCH_WORDS
 
 BATCH_EPISODES = 256
@@ -69,6 +70,7 @@ class OptionPlayer:
         self.tasks = [options.task for options in known]
         self.batch = min(batch_words, BATCH_EPISODES)
 
+    @in_evaluation
     def rollout(
         self, task: str | None = None, episodes: int = 1000, seed: int = 1, **world
     ) -> Episodes:
@@ -90,6 +92,7 @@ class OptionPlayer:
             self.batch,
         )  # fmt: skip
 
+    @in_evaluation
     def option_success(
         self, subtasks: str | None = None, episodes: int = 1000, seed: int = 1, **world
     ) -> np.ndarray:
@@ -123,6 +126,7 @@ class OptionPlayer:
                 table[number, column] = played.successes.mean()
         return table
 
+    @in_evaluation
     def trajectory(self, task: str | None = None, episode: int = 0, seed: int = 1, **world):
         """One episode of a task, step by step: a :class:`Trajectory`.
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.errors import InputError
+from fairseq_struct.inference.evaluation import in_evaluation
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,
     LONGEST,
@@ -58,7 +59,7 @@ class ArcChannels:
                 children, parents = zip(*arcs, strict=True)
                 yield shares[:, parents, children].T, [tree.relations[one] for one in children]
 
-    @torch.inference_mode()
+    @in_evaluation
     def _shares(self, sentences: list[Words]) -> list[Tensor]:
         device = next(self.model.parameters()).device
         lengths = torch.tensor([len(one) for one in sentences], device=device)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-import torch
 from nltk import Tree
 
 from fairseq_struct.data.readers.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
+from fairseq_struct.inference.evaluation import in_evaluation
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,
     LONGEST,
@@ -104,7 +104,7 @@ class ConstituencyParser(ParsesSentences):
             spans = tree_of_distances(distances, self.split)
             yield Constituents(words, tuple(spans), tuple(distances))
 
-    @torch.inference_mode()
+    @in_evaluation
     def _distances(self, sentences: list[Words]) -> list[list[float]]:
         device = next(self.model.parameters()).device
         tokens = self.vocabulary.read(sentences)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.inference.analysis import Analysis
+from fairseq_struct.inference.evaluation import in_evaluation
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,
     LONGEST,
@@ -88,7 +89,7 @@ class TranslationParser(DependencyParser):
         super().__init__(encoder, longest, batch_words)
         self.words = words
 
-    @torch.inference_mode()
+    @in_evaluation
     def _found(self, sentences: list[Words]) -> tuple[Tensor, DependencyTrees]:
         longest = max(map(len, sentences))
         tokens = torch.full((len(sentences), longest + 1), self.words.pad())

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.inference.evaluation import in_evaluation
 from fairseq_struct.inference.parsers.dependency import DependencyParser
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, RawSentence, Words
 from fairseq_struct.inference.vocabulary import Vocabulary
@@ -55,7 +56,7 @@ class MaskedParser(DependencyParser):
             for row, one in enumerate(words)
         ]
 
-    @torch.inference_mode()
+    @in_evaluation
     def _arc_scores(self, words: list[Words]) -> tuple[Tensor, Tensor]:
         lengths = torch.tensor([len(one) for one in words], device=self.device)
         # Vocabulary.read adds an end of sentence before the words; here it is removed.

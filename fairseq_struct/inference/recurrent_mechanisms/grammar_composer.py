@@ -24,6 +24,7 @@ from fairseq_struct.data.readers.transformation_lists import (
 )
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.files.reserved_words import index_of
+from fairseq_struct.inference.evaluation import in_evaluation
 from fairseq_struct.inference.parsers.constituency import Constituents
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,
@@ -164,20 +165,20 @@ class GrammarComposer(ParsesSentences):
         found = list(self._by_length(sentences, self._roots))
         return torch.stack(found) if found else torch.zeros(0, self.model.network.size)
 
-    @torch.inference_mode()
+    @in_evaluation
     def _constituents(self, batch: list[_Sentence]) -> Iterator[Constituents]:
         found = self._composed(batch)
         for sentence, spans, names in zip(batch, found.spans(), self._names(found), strict=True):
             yield _tree_of_steps(sentence, spans, names)
 
-    @torch.inference_mode()
+    @in_evaluation
     def _own_steps(self, batch: list[_Sentence]) -> Iterator[CompositionSteps]:
         found = self._composed(batch, keep=True)
         spans, names = found.spans(), self._names(found)
         for row, sentence in enumerate(batch):
             yield _steps(found, row, sentence.words, spans[row], names[row], False)
 
-    @torch.inference_mode()
+    @in_evaluation
     def _gold_steps(self, batch: list[_GoldSentence]) -> Iterator[CompositionSteps | None]:
         full = [one for one in batch if one.words]
         found = self._followed(full) if full else None
@@ -189,7 +190,7 @@ class GrammarComposer(ParsesSentences):
             else:
                 yield None
 
-    @torch.inference_mode()
+    @in_evaluation
     def _roots(self, batch: list[_Sentence]) -> list[Tensor]:
         return list(self._composed(batch).symbols.float().cpu())
 

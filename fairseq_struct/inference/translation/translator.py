@@ -15,6 +15,7 @@ from torch import Tensor
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.reserved_words import index_of
+from fairseq_struct.inference.evaluation import in_evaluation
 from fairseq_struct.inference.reading import BATCH_WORDS, RawSentence, by_length, text_of
 from fairseq_struct.inference.results.sequence_of_results import Results
 from fairseq_struct.inference.results.translation import Translation
@@ -93,7 +94,7 @@ class Translator:
         self.unknown += indices.count(self.source.unk())
         return _Sentence(number, text, torch.tensor([*indices, self.source.eos()]))
 
-    @torch.inference_mode()
+    @in_evaluation
     def _translated(
         self, sentences: list[_Sentence], settings: SearchSettings
     ) -> list[Translation]:  # fmt: skip

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fairseq_struct.data.datasets.labelled_images import pixels_of
 from fairseq_struct.errors import InputError
+from fairseq_struct.inference.evaluation import in_evaluation
 from fairseq_struct.inference.reading import BATCH_WORDS
 from fairseq_struct.inference.undirected.passes import set_test_passes
 
@@ -58,7 +59,7 @@ class ImageModel:
         """Whether the network infers images, too; untied networks do not."""
         return hasattr(self.network, "prototypes")
 
-    @torch.inference_mode()
+    @in_evaluation
     def classify_images(self, images: np.ndarray) -> ImageLabels:
         """Classify images.
 
@@ -71,7 +72,7 @@ class ImageModel:
         passes = torch.cat([one.passes for one in found]).cpu()
         return ImageLabels(probabilities.argmax(1), probabilities, passes)
 
-    @torch.inference_mode()
+    @in_evaluation
     def prototypes(self, passes: int | None = None) -> Tensor:
         """An image of each label, (labels, height, width), after some passes.
 
@@ -83,7 +84,7 @@ class ImageModel:
         labels = torch.arange(self.network.labels, device=self._device)
         return _grey(self.network.prototypes(labels, passes))
 
-    @torch.inference_mode()
+    @in_evaluation
     def complete(self, images: np.ndarray, hidden: np.ndarray, passes: int | None = None) -> Tensor:
         """Images (n, height, width) with hidden pixels inferred from the others.
 

@@ -14,6 +14,7 @@ from fairseq_struct.data.readers.conllu import UNKNOWN_HEAD, Sentence
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.reserved_words import without_spaces
 from fairseq_struct.inference.analysis import Analysis
+from fairseq_struct.inference.evaluation import in_evaluation
 from fairseq_struct.inference.parsers.dependency import DependencyParser
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, RawSentence, Words, refuse_long
 from fairseq_struct.inference.undirected.passes import set_test_passes
@@ -88,7 +89,7 @@ class TreeParser(DependencyParser):
         """
         return self._by_length(sentences, self._marginals)
 
-    @torch.inference_mode()
+    @in_evaluation
     def _marginals(self, sentences: list[Words]) -> list[ArcMarginals]:
         parsed, lengths = self._parsed(sentences)
         found = parsed.heads(self.single_root).tolist(), parsed.passes.tolist()
@@ -118,14 +119,14 @@ class TreeParser(DependencyParser):
         for number, sentence in enumerate(self._checked(sentences)):
             _known_words(number, sentence, self.longest)
 
-    @torch.inference_mode()
+    @in_evaluation
     def _given(self, sentences: list[Sentence]) -> list[Analysis]:
         known = padded([torch.tensor(one.heads) for one in sentences], UNKNOWN_HEAD)
         lengths = torch.tensor([len(one.words) for one in sentences])
         allowed = arcs_that_fit(known, lengths).to(self.device)
         return self._analyses([one.words for one in sentences], allowed)
 
-    @torch.inference_mode()
+    @in_evaluation
     def _found(
         self, sentences: list[Words], allowed: Tensor | None = None
     ) -> tuple[Tensor, DependencyTrees]:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.errors import InputError, unknown_name
+from fairseq_struct.inference.evaluation import in_evaluation
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
 from fairseq_struct.inference.undirected.passes import set_test_passes
 
@@ -86,7 +87,7 @@ class SequenceCompleter:
         """Yield the attention weights for each sequence; arguments and errors as there."""
         return self._by_length(sequences, self._attend)
 
-    @torch.inference_mode()
+    @in_evaluation
     def _fill(self, batch: list[Words]) -> Iterator[Completed]:
         tokens, lengths, places = self._batch(batch)
         best = self.model(tokens, lengths, places).logits.float().softmax(-1).max(-1)
@@ -97,7 +98,7 @@ class SequenceCompleter:
                 chances[place] = float(best.values[row, column])
             yield Completed(tuple(filled), chances)
 
-    @torch.inference_mode()
+    @in_evaluation
     def _attend(self, batch: list[Words]) -> Iterator[AttentionSteps]:
         for words in batch:
             tokens, _, places = self._batch([words])

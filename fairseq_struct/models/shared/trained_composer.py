@@ -6,6 +6,7 @@ from fairseq.tasks import setup_task
 from torch import Tensor, nn
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.described_networks import model_of
 from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.files.trained_data import data_of_training, unset_for_training
 from fairseq_struct.files.trained_words import check_words
@@ -48,16 +49,7 @@ def read_composer(
     except InputError as error:
         raise InputError(f"{option} {path}: it needs its data ({error})") from None
     unset_for_training(cfg["model"], ComposerModel)
-    try:
-        model = task.build_model(cfg["model"])
-        model.load_state_dict(parameters, strict=True, model_cfg=cfg["model"])
-    except InputError as error:
-        raise InputError(f"{option} {path}: {error}") from None
-    except RuntimeError as error:
-        raise InputError(
-            f"{option} {path}: does not fit its options and the dictionaries in "
-            f"{cfg['task']['data']} ({str(error).splitlines()[-1].strip()})"
-        ) from None
+    model = model_of(task, cfg, parameters, f"{option} {path}")
     composer = model.network
     composer.categories = None  # nobody asks for them
     rows = rows_of(words, task.source_dictionary, task.lower)

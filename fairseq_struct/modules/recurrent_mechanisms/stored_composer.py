@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from fairseq_struct.files.without_memory import without_memory
+from fairseq_struct.files.described_networks import without_memory
 from fairseq_struct.modules.recurrent_mechanisms.lstm_composer import LstmComposer
 from fairseq_struct.modules.recurrent_mechanisms.rim_composer import RimComposer
 from fairseq_struct.modules.recurrent_mechanisms.symbols import Composer

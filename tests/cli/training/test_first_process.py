@@ -8,20 +8,24 @@ import pytest
 from fairseq_struct.cli.training.captured_output import CapturedOutput, InUse
 from fairseq_struct.cli.training.running import _is_first
 
+TORCHRUN = {"MASTER_ADDR": "localhost", "MASTER_PORT": "1", "WORLD_SIZE": "2", "RANK": "1"}
+
 
 @pytest.mark.parametrize(
     ("options", "environment", "first"),
     [
         ([], {}, True),
-        ([], {"RANK": "1"}, False),
-        (["--distributed-rank=0"], {"RANK": "1"}, True),
+        ([], TORCHRUN, False),
+        ([], {**TORCHRUN, "RANK": "0"}, True),
+        ([], {"RANK": "1"}, True),  # left over: fairseq trains in one process
+        (["--distributed-rank=0"], TORCHRUN, True),
         (["--distributed-port", "29500"], {"SLURM_PROCID": "1"}, False),
         (["--distributed-port", "29500"], {"SLURM_PROCID": "0"}, True),
         ([], {"SLURM_PROCID": "1"}, True),  # trainings of their own, in tasks of one job
     ],
 )
 def test_the_first_process(options, environment, first, monkeypatch):
-    for name in ("RANK", "SLURM_PROCID"):
+    for name in (*TORCHRUN, "SLURM_PROCID"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
