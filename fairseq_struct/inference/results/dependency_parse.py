@@ -89,6 +89,9 @@ class DependencyParse(tuple):
         Args:
             comments: first lines, without ``#``.
             probabilities: add ``Prob=0.93`` to the last column, where the model has them.
+
+        Raises:
+            InputError: a comment has a line break.
         """
         known = self.probabilities if probabilities else None
         notes = () if known is None else [f"Prob={one:.4f}" for one in known]
