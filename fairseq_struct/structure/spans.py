@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch import Tensor
 
+from fairseq_struct.structure.checks import whole_number
+
 Span = tuple[int, int]
 DISTANCE_SPLITS = ("word", "gap")
 
@@ -143,8 +145,7 @@ def random_tree(n: int, generator: torch.Generator | None = None) -> list[Span]:
 
 def _split(n: int, choose: Callable[[int, int], int]) -> list[Span]:
     """Spans of the tree that cuts every span at ``choose(start, end)``."""
-    if n < 1:
-        raise ValueError("a tree needs at least one word")
+    n = whole_number("the number of words", n, 1)
     spans, waiting = [], [(0, n)]
     while waiting:
         start, end = waiting.pop()

@@ -210,6 +210,14 @@ def test_divergence_where_there_is_no_probability(kind):
     assert torch.autograd.gradcheck(kl, (unlikely, others))
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.uint16, torch.uint64])
+def test_lengths_of_any_integers(dtype):
+    trees = DependencyTrees(torch.zeros(2, 4, 4), torch.tensor([2, 3]).to(dtype))
+    assert trees.lengths.dtype == torch.int64 and trees.lengths.tolist() == [2, 3]
+    with pytest.raises(ValueError, match="sentence 1 has length 5; allowed are 1 to 4"):
+        DependencyTrees(torch.zeros(2, 4, 4), torch.tensor([2, 5]).to(dtype))
+
+
 @pytest.mark.parametrize(
     ("scores", "options", "message"),
     [
