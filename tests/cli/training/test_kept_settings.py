@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairseq_struct.cli.training.kept_settings import FILE, keep, refuse_others
+from fairseq_struct.cli.training.kept_settings import FILE, keep, refuse_others, settings_of
 from fairseq_struct.errors import InputError
 
 
@@ -40,6 +40,32 @@ def test_no_more_than_three_settings_are_named(tmp_path):
     keep(tmp_path, {f"--{name}": "1" for name in "abcde"})
     with pytest.raises(InputError, match=r"--a 1 .*, --b 1 .*, --c 1 \(now 2\), 2 more: name"):
         refuse_others(tmp_path, {f"--{name}": "2" for name in "abcde"})
+
+
+def test_a_file_that_is_called_like_a_value_is_no_path(tmp_path, monkeypatch):
+    from fairseq.options import get_training_parser, parse_args_and_arch
+
+    from fairseq_struct.plugin import load
+
+    load()
+    monkeypatch.chdir(tmp_path)
+    for name in ("en", "de", "data"):
+        (tmp_path / name).mkdir()
+    given = ["data:./de", "--task=translation", "--arch=transformer", "--source-lang=en"]
+    args = parse_args_and_arch(get_training_parser("translation"), [*given, "--target-lang=./de"])
+    settings = settings_of(args)
+    assert settings["the data"] == f"{tmp_path}/data:{tmp_path}/de"
+    assert settings["--source-lang"] == "en" and settings["--target-lang"] == f"{tmp_path}/de"
+
+
+def test_names_that_earlier_versions_kept_as_paths_are_the_same(tmp_path):
+    (tmp_path / "en").mkdir()
+    keep(tmp_path, {"--source-lang": f"{tmp_path}/en", "--embed-path": "vectors"})
+    given = {"--source-lang": "en", "--embed-path": "/elsewhere/vectors"}
+    refuse_others(tmp_path, given)
+    for changed in ({"--source-lang": "de"}, {"--embed-path": "/elsewhere/others"}):
+        with pytest.raises(InputError, match=f"holds a training with {next(iter(changed))}"):
+            refuse_others(tmp_path, given | changed)
 
 
 @pytest.mark.parametrize("content", [None, "", "[1]", "{"])
