@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import select
 import signal
+import weakref
 from argparse import Namespace
 from collections import Counter
 
@@ -154,6 +155,24 @@ def test_devices():
     assert of("cuda:0,1") == of("cuda:0,1", 2) == ["cuda:0", "cuda:1"]
     assert of("cuda:0,2,cpu") == ["cuda:0", "cuda:2", "cpu"]
     assert of("cuda:0,cuda:1") == ["cuda:0", "cuda:1"] and of("cpu,cpu") == ["cpu", "cpu"]
+
+
+def test_the_text_of_a_finished_part_is_read_chunk_by_chunk(tmp_path):
+    class Held:
+        pass
+
+    alive, place = weakref.WeakSet(), Namespace(path=tmp_path)
+
+    def chunks():
+        for number in range(9):
+            alive.add(one := Held())
+            assert len(alive) < 4
+            yield text_input.Chunk("part", None, number, one, "same" if number == 8 else "")
+
+    part = text_input.Part("part", chunks)
+    answering._require_same_text(part, {"input": "same"}, place)
+    with pytest.raises(InputError, match="part: was made of other text; name another folder"):
+        answering._require_same_text(part, {"input": "other"}, place)
 
 
 class Echo(answering.Answers):
