@@ -191,7 +191,7 @@ class DependencyTrees(ShownTrees):
             return self._trees.sample_heads(*given, count, generator, self.backend)
 
     def perturbed(self, generator: torch.Generator | None = None) -> "DependencyTrees":
-        """The same scores, in float64, under standard Gumbel noise on every arc."""
+        """Scores, in float64, under standard Gumbel noise; results as precise as of these trees."""
         noise = torch.empty_like(self._arc_scores.exact).uniform_(generator=generator)
         noise = noise.clamp_min_(2.0**-60).log_().neg_().log_()
         trees = self.with_scores(self._arc_scores.in_float64() - noise)
