@@ -14,6 +14,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.files.whole_files import whole_file
 
 FILE = "settings.json"
+DATA = "the data"
 # Most settings that a refusal names.
 MOST = 3
 # What the manifest of the data says of their text; the data may be prepared anew in their place.
@@ -31,7 +32,8 @@ def settings_of(args: argparse.Namespace) -> dict[str, str]:
         args: fairseq's, with the defaults of the architecture.
 
     Returns:
-        Values as text, by option; paths are absolute.
+        Values as text, by option. Paths of the data, and others with a slash, are absolute: a name
+        alone may be something else, such as a language.
     """
     from fairseq.criterions import CRITERION_REGISTRY
     from fairseq.models import ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY
@@ -48,9 +50,9 @@ def settings_of(args: argparse.Namespace) -> dict[str, str]:
         part.add_args(parser)
         for action in parser._actions:
             if hasattr(args, action.dest):
-                name = max(action.option_strings, key=len, default="the data")
-                found[name] = _text(getattr(args, action.dest))
-    found[TEXT] = text_of_data(found.get("the data", ""))
+                name = max(action.option_strings, key=len, default=DATA)
+                found[name] = _text(getattr(args, action.dest), name == DATA)
+    found[TEXT] = text_of_data(found.get(DATA, ""))
     if args.lr_scheduler == OWN_RATE:
         found[RATE] = _text(args.lr)
     return found
@@ -129,13 +131,13 @@ def _kept(folder: Path) -> dict[str, Any]:
         return {}
 
 
-def _text(value: Any) -> str:
-    """A value as text, the same however it was written."""
+def _text(value: Any, path: bool = False) -> str:
+    """A value as text, the same however it was written; with a slash, or if told, it is a path."""
     if value is None or value is False:
         return ""
     if isinstance(value, str) and value:
-        return ":".join(str(Path(one).resolve()) if Path(one).exists() else one
-                        for one in value.split(":"))  # fmt: skip
+        return ":".join(str(Path(one).resolve()) if (path or "/" in one) and Path(one).exists()
+                        else one for one in value.split(":"))  # fmt: skip
     if isinstance(value, Iterable) and not isinstance(value, str):
         return " ".join(map(_text, value))
     return str(value)
@@ -146,8 +148,15 @@ def _same(old: str, new: str) -> bool:
     if old == new:
         return True
     pairs = list(zip(old.split(":"), new.split(":"), strict=False))
-    return old.count(":") == new.count(":") and all(a == b or _moved(a, b) for a, b in pairs)
+    return old.count(":") == new.count(":") and all(
+        a == b or _moved(a, b) or _named(a, b) or _named(b, a) for a, b in pairs
+    )
 
 
 def _moved(old: str, new: str) -> bool:
     return Path(old).is_absolute() and Path(new).is_absolute() and not Path(old).exists()
+
+
+def _named(path: str, name: str) -> bool:
+    """Whether a name may be that of a path: of a file in the folder where it was given."""
+    return Path(path).is_absolute() and Path(path).name == name

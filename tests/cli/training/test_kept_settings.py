@@ -11,6 +11,7 @@ from fairseq_struct.cli.training.kept_settings import (
     keep,
     keep_rate,
     refuse_others,
+    settings_of,
     text_of_data,
 )
 from fairseq_struct.errors import InputError
@@ -79,6 +80,32 @@ def test_a_rate_that_is_not_used_is_told_once_for_all(tmp_path):
     assert told.startswith("--lr 0.2 is not used") and settings == {RATE: "0.1"}
     assert keep_rate(tmp_path, {RATE: "0.1"}, []) == keep_rate(tmp_path, {}, []) == []
     refuse_others(tmp_path, {RATE: "0.3"})
+
+
+def test_a_file_that_is_called_like_a_value_is_no_path(tmp_path, monkeypatch):
+    from fairseq.options import get_training_parser, parse_args_and_arch
+
+    from fairseq_struct.plugin import load
+
+    load()
+    monkeypatch.chdir(tmp_path)
+    for name in ("en", "de", "data"):
+        (tmp_path / name).mkdir()
+    given = ["data:./de", "--task=translation", "--arch=transformer", "--source-lang=en"]
+    args = parse_args_and_arch(get_training_parser("translation"), [*given, "--target-lang=./de"])
+    settings = settings_of(args)
+    assert settings["the data"] == f"{tmp_path}/data:{tmp_path}/de"
+    assert settings["--source-lang"] == "en" and settings["--target-lang"] == f"{tmp_path}/de"
+
+
+def test_a_name_may_be_that_of_a_path(tmp_path):
+    (tmp_path / "en").mkdir()
+    keep(tmp_path, {"--source-lang": f"{tmp_path}/en", "--embed-path": "vectors"})
+    given = {"--source-lang": "en", "--embed-path": "/elsewhere/vectors"}
+    refuse_others(tmp_path, given)
+    for changed in ({"--source-lang": "de"}, {"--embed-path": "/elsewhere/others"}):
+        with pytest.raises(InputError, match=f"holds a training with {next(iter(changed))}"):
+            refuse_others(tmp_path, given | changed)
 
 
 @pytest.mark.parametrize("content", [None, "", "[1]", "{"])
