@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from fairseq_struct.errors import InputError, suggestion
 from fairseq_struct.files.text_files import read_text
-from fairseq_struct.records.training_log import Logged, logged
+from fairseq_struct.records.training_log import Logged, logged, seconds_of_epochs
 
 LOG = "train.log"
 # What the x axis counts.
@@ -151,16 +152,10 @@ def confusion_of(log: Path, entries: Sequence[Logged], split: str) -> tuple[list
 
 def _minutes(entries: Sequence[Logged]) -> Mapping[float, float]:
     """Minutes of training until the end of each epoch."""
-    seconds = {
-        entry.values["epoch"]: entry.values["train_wall"]
-        for entry in entries
-        if entry.split == "train" and "train_wall" in entry.values
-    }
-    total, found = 0.0, {}
-    for epoch in sorted(seconds):
-        total += seconds[epoch]
-        found[epoch] = total / 60
-    return found
+    epochs = {entry.values["epoch"]: entry.values for entry in entries if entry.split == "train"}
+    seconds = seconds_of_epochs(epochs)
+    totals = accumulate(seconds.values())
+    return {epoch: total / 60 for epoch, total in zip(seconds, totals, strict=True)}
 
 
 def _labels(counts: Mapping[str, int]) -> list[str]:

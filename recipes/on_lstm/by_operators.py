@@ -6,7 +6,7 @@ from pathlib import Path
 import fairseq_struct
 from fairseq_struct.data.readers.formulas.propositional_logic import operators_of_longer
 from fairseq_struct.errors import report_plainly
-from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
+from fairseq_struct.records.scoring import publish, scoring_options, training_of
 
 
 def accuracies(checkpoint: Path, text: Path) -> dict[str, float]:
@@ -37,7 +37,6 @@ def main():
     parser = scoring_options(__doc__)
     parser.add_argument("--text", type=Path, required=True, help="folder of the prepared text")
     args = parser.parse_args()
-    log = log_of(args.run)
     count = len((args.text / "train.label").read_text().splitlines())
     args.data = (
         f"propositional logic, {count} training pairs of up to 6 operators; accuracy by operators "
@@ -45,9 +44,7 @@ def main():
     )
     publish(args, [{
         "metrics": accuracies(args.run / "checkpoint_best.pt", args.text),
-        "seed": seed_of(args.run),
-        "updates": log.updates,
-        "minutes": round(log.minutes),
+        **training_of(args.run),
     }], folder=Path(__file__).parent)  # fmt: skip
 
 

@@ -93,7 +93,7 @@ def main():
     metrics = {name: round(value, 2) for name, value in metrics.items()}
     # The numbers of Shen's thesis are of the Wall Street Journal.
     publish(args, [{"metrics": metrics}], folder=Path(__file__).parent, seed=made["seed"],
-            updates=made["updates"], minutes=round(minutes),
+            updates=made["updates"], minutes=round(minutes, 1),
             paper=not args.data.startswith(GENERATED))  # fmt: skip
 
 
