@@ -14,6 +14,7 @@ from fairseq_struct.records.training_log import Logged, logged, seconds_of_epoch
 LOG = "train.log"
 # What the x axis counts.
 AXES = ("updates", "epochs", "minutes")
+_NUMBERS_OF_AXES = {"updates": "num_updates", "epochs": "epoch"}
 _SEED = re.compile(r"seed[_=-]?\d+")
 _CONFUSION = "confusion_"
 
@@ -99,7 +100,8 @@ def curve_of(
         entries: of this log.
         split: ``valid``, ``train``, or another one.
         metric: without the prefix of the split.
-        axis: one of :data:`AXES`. Minutes are those of training, without validation.
+        axis: one of :data:`AXES`, or a metric of the split. Minutes are those of training, without
+            validation.
 
     Raises:
         InputError: the log has no such metric of the split; the message lists those it has.
@@ -117,9 +119,10 @@ def curve_of(
     for entry in own:
         if metric not in entry.values:
             continue
-        x = {"updates": entry.update, "epochs": entry.values.get("epoch")}.get(
-            axis, minutes.get(entry.values.get("epoch"))
-        )
+        if axis == "minutes":
+            x = minutes.get(entry.values.get("epoch"))
+        else:
+            x = entry.values.get(_NUMBERS_OF_AXES.get(axis, axis))
         if x is not None:
             # A training that went back, to a checkpoint or its start, takes back what came later.
             while points and next(reversed(points)) >= x:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from fairseq_commands import ROOT, start
 
+from fairseq_struct.errors import InputError
 from fairseq_struct.records.paper_values import paper_values
 from fairseq_struct.records.results import Result, append_result
 
@@ -142,6 +143,27 @@ def test_returns_by_options_are_those_of_seeds_with_all_of_them(tmp_path):
     assert curves.returns_by_options(records, "another") == []
     curves.draw(tmp_path / "21.png", [panel], "")
     assert (tmp_path / "21.png").read_bytes().startswith(b"\x89PNG")
+    append_result(records, Result(
+        "s1_options_count", "k3", {"return": 0.2}, {}, "reduced", "Craft", 1, 10, "cpu", 1.0,
+        "HIDDEN=4 options_count.sh",
+    ))  # fmt: skip
+    with pytest.raises(InputError, match="s1_options_count k3: its records differ"):
+        curves.returns_by_options(records, "s1_options_count")
+
+
+def test_a_training_that_went_back_has_no_points_of_its_past(tmp_path):
+    log = tmp_path / "ocn" / "seed_1" / "train.log"
+    log.parent.mkdir(parents=True)
+    points = ((5, 0.1), (10, 0.2), (15, 0.3), (7, 0.4), (14, 0.5))  # begun again, by sevens
+    log.write_text("".join(
+        f'x | train | {{"epoch": 1, "train_environment_steps": "{x}", "train_return": "{y}"}}\n'
+        for x, y in points
+    ))  # fmt: skip
+    curves = module_of("curves")
+    (panel,) = curves.panels_of([["DCA", "return", "ocn", str(log.parent.parent)]])
+    assert panel.curves == {"ocn": [([5, 7, 14], [0.1, 0.4, 0.5])]}
+    with pytest.raises(InputError, match=r"train.log: no metric 'nmi' of valid"):
+        curves.panels_of([["DCA", "nmi", "ocn", str(log.parent.parent)]])
 
 
 def test_every_subtask_has_an_option_of_its_own():
