@@ -15,6 +15,7 @@ import torch  # noqa: E402
 
 import fairseq_struct  # noqa: E402
 from fairseq_struct.errors import report_plainly  # noqa: E402
+from fairseq_struct.files.text_files import read_lines  # noqa: E402
 from fairseq_struct.files.whole_files import whole_file  # noqa: E402
 from fairseq_struct.records.figures import mean_and_deviation  # noqa: E402
 from fairseq_struct.records.scoring import publish, scoring_options, training_of  # noqa: E402
@@ -70,7 +71,7 @@ def main():
     parser.add_argument("--text", type=Path, required=True, help="the test sentences")
     parser.add_argument("--png", type=Path, required=True, help="histograms to write")
     args = parser.parse_args()
-    sentences = args.text.read_text(encoding="utf-8").splitlines()
+    sentences = read_lines(args.text)
     found = defaultdict(list)
     for method, folder in (run.split("=", 1) for run in args.runs):
         model = fairseq_struct.load(Path(folder) / "checkpoint_best.pt")

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shlex
 import subprocess
 import sysconfig
@@ -258,3 +259,9 @@ def test_files_that_are_kept_are_written_whole():
         if path.parent.name != "benchmarks":
             assert text.count("savefig(") == text.count("savefig(file, "), path
             assert ".write_text(" not in text and ".write_bytes(" not in text, path
+
+
+def test_lines_of_text_end_at_newlines_alone():
+    """``str.splitlines`` splits sentences at rare Unicode separators, too."""
+    for path in (ROOT / "recipes").glob("*/*.py"):
+        assert not re.search(r"read_text\([^)]*\)\.splitlines", path.read_text()), path

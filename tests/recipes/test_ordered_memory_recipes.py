@@ -1,5 +1,7 @@
 """The recipes of Ordered Memory: inputs that they refuse, and runs from end to end."""
 
+import sys
+
 import pytest
 from fairseq_commands import ROOT, start
 
@@ -36,6 +38,16 @@ def test_bad_calls_end_in_one_sentence(tmp_path, recipe, arguments, settings, me
     assert status == 2
     assert said.startswith("error: ") and message in said and said.count("\n") <= 2
     assert not (tmp_path / "out").exists()
+
+
+def test_a_rare_separator_is_no_end_of_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(RECIPES))
+    import score
+
+    for name, text in (("sentence1", "( a\x85 b )\nc\n"), ("label", "=\n<\n")):
+        (tmp_path / f"test.{name}").write_text(text, encoding="utf-8")
+    monkeypatch.delitem(sys.modules, "score")  # other recipes have one, too
+    assert score.instances_of(tmp_path, "test") == ([("( a\x85 b )",), ("c",)], ["=", "<"])
 
 
 @pytest.mark.parametrize(("model", "trees"), [("lstm", False), ("ordered_memory", True)])
