@@ -59,6 +59,17 @@ class TrainingLog:
 
     splits: dict[str, dict[int, dict[str, float]]]
 
+    def values(self, split: str, epoch: int) -> dict[str, float]:
+        """All metrics of a split after an epoch.
+
+        Raises:
+            InputError: the split was not validated then.
+        """
+        try:
+            return self.splits[split][epoch]
+        except KeyError:
+            raise InputError(f"the log has no values of {split} after epoch {epoch}") from None
+
     def value(self, split: str, epoch: int, name: str) -> float:
         """A metric of a split after an epoch.
 

@@ -27,6 +27,11 @@ def test_values_by_split_and_epoch(tmp_path):
     assert log.minutes == pytest.approx(2 / 60)
     with pytest.raises(InputError, match="no uas of valid after epoch 2"):
         log.value("valid", 2, "uas")
+    assert log.values("valid", 2) == {"epoch": 2, "loss": 2.5, "ppl": 11.3}
+    with pytest.raises(InputError, match="no values of valid after epoch 3"):
+        log.values("valid", 3)
+    with pytest.raises(InputError, match="no values of test after epoch 1"):
+        log.values("test", 1)
     with pytest.raises(InputError, match="no values of test"):
         log.best_epoch("test", "loss")
 
