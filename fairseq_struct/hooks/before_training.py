@@ -18,6 +18,7 @@ from typing import Any
 from fairseq_struct.errors import InputError
 from fairseq_struct.hooks import best_checkpoint
 from fairseq_struct.hooks.run_numbers import check_numbers
+from fairseq_struct.option_checks import option_name
 
 LARGEST_SEED = 2**32 - 1
 # fairseq's programs for trained models that meet processes as training does, by their files. All
@@ -133,7 +134,7 @@ def check_trackers(common) -> None:
     ):
         if getattr(common, option, None) and package is None:
             raise InputError(
-                f"--{option.replace('_', '-')} needs a package that is not installed: "
+                f"{option_name(option)} needs a package that is not installed: "
                 f"pip install 'fairseq-struct[{extra}]'"
             )
 
