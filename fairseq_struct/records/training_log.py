@@ -14,6 +14,7 @@ from fairseq_struct.files.text_files import reading
 
 # If a kill cut a line off and the resumed run continued it, this matches the second part.
 _NUMBERS = re.compile(r"^.*\| (?P<split>[\w-]+) \| (?P<values>\{\"epoch\".*\})\s*$")
+_DEVICE = re.compile(r"\| device: (.*\S)")
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,11 @@ class TrainingLog:
 
     Attributes:
         splits: values by split, epoch and name; the training split is ``train``.
+        device: what the training, or its last part, ran on; older logs do not tell it.
     """
 
     splits: dict[str, dict[int, dict[str, float]]]
+    device: str | None = None
 
     def values(self, split: str, epoch: int) -> dict[str, float]:
         """All metrics of a split after an epoch.
@@ -149,4 +152,5 @@ def read_log(path: str | Path) -> TrainingLog:
     before, ended, after = text.rpartition("done training in")
     if not ended or "train" not in splits or any(logged(after.splitlines())):
         raise InputError(f"{path}: the training is not finished")
-    return TrainingLog(splits)
+    devices = _DEVICE.findall(text)
+    return TrainingLog(splits, devices[-1] if devices else None)

@@ -20,7 +20,8 @@ import timing
 import torch
 from structured_inference import Ours, gradient_of
 
-from fairseq_struct.records.results import Result, append_result, device_name
+from fairseq_struct.processor import device_name
+from fairseq_struct.records.results import Result, append_result
 
 WORDS, BATCHES = 40, (32, 256)
 

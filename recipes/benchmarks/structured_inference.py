@@ -20,7 +20,8 @@ import timing
 import torch
 from structured_inference_peers import Peer, by_networkx, by_supar, laplacian_determinant
 
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
+from fairseq_struct.processor import device_name
+from fairseq_struct.records.results import Result, append_result, benchmark_name
 from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.dependency.sparsemap.gradient import Face, JacobianProduct
 

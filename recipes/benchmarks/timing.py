@@ -12,7 +12,8 @@ from typing import TypeVar
 import torch
 
 from fairseq_struct.files.text_files import read_lines
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
+from fairseq_struct.processor import device_name
+from fairseq_struct.records.results import Result, append_result, benchmark_name
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 Kind = TypeVar("Kind", bound=Hashable)

@@ -79,6 +79,15 @@ def test_the_last_of_two_runs_of_an_epoch_counts(tmp_path):
     assert read_log(path).best_epoch("valid", "loss") == 1
 
 
+def test_the_device_is_that_of_the_last_part(tmp_path):
+    path = tmp_path / "train.log"
+    path.write_text(FIRST + END)
+    assert read_log(path).device is None
+    line = "2026-01-01 00:00:00 | INFO | fairseq_struct.hooks.before_training | device: {}\n"
+    path.write_text(line.format("A Processor, avx2, 1 thread") + FIRST + line.format("A GPU") + END)
+    assert read_log(path).device == "A GPU"
+
+
 def test_a_training_that_did_not_end_has_no_results(tmp_path):
     with pytest.raises(InputError, match="no such run"):
         read_log(tmp_path / "train.log")
