@@ -56,7 +56,7 @@ def test_one_sentence_and_none(call):
 
 
 def test_words_that_the_model_does_not_know(call):
-    status, text, summary = call("--json", lines=["a unheard b unseen", "b a"])
+    status, text, summary = call("--json", lines=["the unheard tree unseen", "in the"])
     assert status == 0 and summary.endswith("; 2 of 6 words unknown to the model\n")
     found = [json.loads(line)["unknown"] for line in text.splitlines()]
     assert found == [["unheard", "unseen"], []]
