@@ -288,6 +288,11 @@ def test_a_misspelt_name_is_answered_by_the_one_that_is_like_it(tmp_path, capsys
     assert errors.unknown_name("mix", "softmx", ("argmax", "softmax")) == (
         "unknown mix 'softmx'; choose one of argmax, softmax; did you mean 'softmax'?"
     )
+    options = ("--future-target", "--eos", "--tpu", "--restore-file", "--max-epoch", "--save-dir")
+    for word, told in (("--restart", ""), ("--bogus", ""), ("--gpu", ""), ("max-epoch", "max"),
+                       ("--max-epochs", "max"), ("--savedir", "save"), ("-save-dir", "save")):
+        meant = [f"; did you mean {one!r}?" for one in options if told and told in one]
+        assert errors.suggestion(word, options) == "".join(meant)
 
 
 def test_text_is_read_without_its_mark(tmp_path):
