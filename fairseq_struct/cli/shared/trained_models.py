@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -89,6 +90,8 @@ def load_tools(
         InputError: as for :func:`fairseq_struct.inference.load`.
     """
     require(models=checkpoints, folders=data)
+    # fairseq's Transformers give torch masks of two kinds; there is nothing that a user can do.
+    warnings.filterwarnings("ignore", "Support for mismatched key_padding_mask and attn_mask")
     from fairseq_struct.inference import load
 
     names = [option.name for option in (*options_for(abilities), *COMMON)]

@@ -45,8 +45,9 @@ def run(args: argparse.Namespace) -> int:
     if args.trees and args.folder:
         raise InputError("--trees is one file, but --output a folder; --json has the trees, too")
     totals = answer(args, NAME, Labels, *filter(None, [args.trees]))
-    ((kind, count),) = totals.items()
-    say(args, f"{count} {kind} classified")
+    ((kind, count),) = totals.items() or [("", 0)]
+    if count:
+        say(args, f"{count} {kind if count > 1 else kind.removesuffix('s')} classified")
     return 0
 
 

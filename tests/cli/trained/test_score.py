@@ -1,9 +1,12 @@
 """What ``score`` writes: the numbers that Python gives, and the perplexity of all sentences."""
 
+import io
 import json
 import math
+import warnings
 
 import pytest
+from fairseq_commands import USER_DIR, run
 from stored_models import STORED
 
 from fairseq_struct import load
@@ -76,6 +79,18 @@ def test_a_score_appears_before_the_next_sentence_is_there():
 
     scores = load(STORED / "awd_lstm_lm.pt", DATA).scores(Lines())
     assert next(scores).words == ("one", "two", "three") and taken == TEXT[:1]
+
+
+def test_what_torch_says_of_masks_is_not_repeated(language_folder, tmp_path, monkeypatch):
+    run("train", language_folder / "data-bin", "--task=language_modeling", "--arch=transformer_lm",
+        "--decoder-layers=1", "--decoder-embed-dim=8", "--decoder-attention-heads=2",
+        "--sample-break-mode=eos", "--optimizer=adam", "--batch-size=30", "--max-update=1",
+        f"--save-dir={tmp_path}", "--disable-validation", f"--user-dir={USER_DIR}")  # fmt: skip
+    monkeypatch.setattr("sys.stdin", io.StringIO("the\nthe tree sings\n"))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert main(["score", f"{tmp_path}/checkpoint_last.pt", "--quiet"]) == 0
+    assert not [one for one in told if "key_padding_mask" in str(one.message)]
 
 
 def test_what_it_cannot_score(call, capsys):
