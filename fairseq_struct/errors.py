@@ -87,8 +87,14 @@ def as_input(before: str = "") -> Iterator[None]:
 
 
 def suggestion(word: object, known: Iterable[str], most: int = 1) -> str:
-    """``; did you mean 'parse'?`` with the most similar known words; empty if none is similar."""
-    alike = difflib.get_close_matches(str(word), list(known), n=most)
+    """``; did you mean 'parse'?`` with the most similar known words; empty if none is similar.
+
+    The dashes of options are not compared: they would make all of them similar.
+    """
+    bare = {one.lstrip("-"): one for one in reversed(list(known))}
+    cutoff = 0.7 if str(word).startswith("-") else 0.6
+    close = difflib.get_close_matches(str(word).lstrip("-"), reversed(list(bare)), most, cutoff)
+    alike = [bare[one] for one in close]
     return f"; did you mean {' or '.join(map(repr, alike))}?" if alike else ""
 
 

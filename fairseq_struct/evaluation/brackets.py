@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from fairseq_struct.metrics.bracketing import BracketingScores
 from fairseq_struct.metrics.labelled_bracketing import LabelledScores
 from fairseq_struct.structure import spans as constituency
 from fairseq_struct.structure.spans import Span, mean_depth
+
+logger = logging.getLogger(__name__)
 
 
 def compare_brackets(
@@ -59,6 +62,11 @@ def compare_brackets(
             raise InputError(f"{path}: {len(ours)} trees, but {gold} has {len(theirs)}")
         if not (_have_labels(ours) and _have_labels(theirs)):
             labelled = None
+            if _have_labels(ours) and _have_labels(theirs, []):
+                logger.warning(
+                    f"note: {gold} has the label {NO_LABEL} alone, as parse writes it, and {path} "
+                    "others: the gold trees come first"
+                )
     scores, depths = BracketingScores(), []
     for number, (line, tree) in enumerate(theirs):
         words = leaves_of(tree)
@@ -110,10 +118,10 @@ def trivial_spans(name: str, seed: int = 1) -> Callable[[int], list[Span]]:
     return getattr(constituency, name)
 
 
-def _have_labels(trees: Sequence[tuple[int, Tree]]) -> bool:
-    """Whether any constituent has a label that is more than a placeholder."""
+def _have_labels(trees: Sequence[tuple[int, Tree]], but: Sequence[str] = (NO_LABEL,)) -> bool:
+    """Whether any constituent has a label, but for placeholders."""
     every = (label for _, tree in trees for label, _ in spans_of(tree))
-    return any(label not in ("", NO_LABEL) for label in every)
+    return any(label and label not in but for label in every)
 
 
 def _same_words(tree: Tree, words: Sequence[str]) -> bool:

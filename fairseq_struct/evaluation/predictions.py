@@ -7,21 +7,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_struct.errors import InputError, suggestion
-from fairseq_struct.files.text_files import reading
+from fairseq_struct.files.compressed_files import opened, without_ending
 
 TRIVIAL_BRACKETS = ("right_branching", "left_branching", "balanced", "random")
 TRIVIAL_HEADS = ("right_chain", "left_chain", "random")
 
 
 def is_treebank(path: Path) -> bool:
-    """Whether a path is a folder or a file of dependency trees, by its suffix or first line."""
-    if path.is_dir() or path.suffix in (".conllu", ".dp"):
+    """Whether a path is a folder or a file of dependency trees, by its suffix or first line.
+
+    Raises:
+        InputError: the file cannot be read or decompressed.
+    """
+    if path.is_dir() or without_ending(path).suffix in (".conllu", ".dp"):
         return True
     if not path.is_file():
         return False
-    with reading(path), path.open(encoding="utf-8", errors="replace") as lines:
-        first = next((line for line in lines if line.strip() and line[0] != "#"), "")
-    return first.count("\t") == 9
+    with opened(path) as lines:
+        first = next((line for line in lines if line.strip() and line[:1] != b"#"), b"")
+    return first.count(b"\t") == 9
 
 
 def file_of(predicted: Path | str, trivial: Sequence[str]) -> Path | None:

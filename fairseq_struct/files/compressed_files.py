@@ -54,6 +54,11 @@ def existing(path: Path) -> Path:
     return next((one for one in found if one.exists()), path)
 
 
+def without_ending(path: Path) -> Path:
+    """The path without the ending of a compressed file, if it has one."""
+    return path.with_suffix("") if path.suffix in ENDINGS else path
+
+
 def _damaged(path: Path, error: Exception) -> InputError:
     return InputError(f"{path}: cannot be decompressed ({error})")
 

@@ -27,13 +27,15 @@ def reading(path: str | Path) -> Iterator[None]:
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a UTF-8 file, without a byte-order mark.
+    """The text of a UTF-8 file, decompressed by its ending, without a byte-order mark.
 
     Raises:
-        InputError: as for :func:`reading`, or a line is not UTF-8.
+        InputError: as for :func:`reading`, or it cannot be decompressed, or a line is not UTF-8.
     """
-    with reading(path):
-        content = Path(path).read_bytes()
+    from fairseq_struct.files.compressed_files import opened  # which imports this file
+
+    with reading(path), opened(Path(path)) as file:
+        content = file.read()
     try:
         return content.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:

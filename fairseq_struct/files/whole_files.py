@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import secrets
 import stat
@@ -35,35 +36,61 @@ def whole_file(path: str | Path, through_link: bool = True) -> Iterator[BinaryIO
         KeyboardInterrupt: Ctrl-C, also where torch has made another error of it.
     """
     path = Path(path)
+    mode = temporary = None
     with _telling(path):
         if path.exists() and not path.is_file():  # opening a folder fails
-            with open(path, "wb") as file:
+            file = _opened(path, "w", path)
+        else:
+            place = Path(os.path.realpath(path)) if through_link else path
+            if place.exists() and not place.is_symlink():
+                mode = place.stat().st_mode
+            temporary, file = _begun(place, path)
+    if temporary is None:
+        with file, _unwrapping():
+            yield file
+        return
+    with file:  # locked until the end
+        try:
+            if mode is not None:
+                with suppress(OSError):  # a file system without permissions
+                    os.fchmod(file.fileno(), stat.S_IMODE(mode))
+            with _unwrapping():
                 yield file
-            return
-        place = Path(os.path.realpath(path)) if through_link else path
-        mode = None if place.is_symlink() or not place.exists() else place.stat().st_mode
-        temporary, file = _begun(place)
-        with file:  # locked until the end
-            try:
-                if mode is not None:
-                    with suppress(OSError):  # a file system without permissions
-                        os.fchmod(file.fileno(), stat.S_IMODE(mode))
-                yield file
-                file.flush()
+            file.flush()
+            with _telling(path):
                 os.fsync(file.fileno())
                 os.replace(temporary, place)
-            except BaseException:
-                with suppress(OSError):
-                    temporary.unlink()
-                raise
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
 
 
-def _begun(place: Path) -> tuple[Path, BinaryIO]:
+class _Told(io.FileIO):
+    """A file whose writing fails with an error that names the file, as no other error does.
+
+    What else happens while it is open, such as printing to a closed pipe, is not its error.
+    """
+
+    path: Path
+
+    def write(self, data) -> int:
+        with _telling(self.path):
+            return super().write(data)
+
+
+def _opened(place: Path, mode: str, path: Path) -> BinaryIO:
+    file = _Told(place, mode)
+    file.path = path
+    return io.BufferedWriter(file)
+
+
+def _begun(place: Path, path: Path) -> tuple[Path, BinaryIO]:
     """A new file, locked: ``PATH.tmp``, unless another writer is at work on it."""
     temporary = place.with_name(f"{place.name}.tmp")
     while True:
         with suppress(FileExistsError):
-            file = open(temporary, "xb")  # noqa: SIM115 - the caller closes it
+            file = _opened(temporary, "x", path)  # the caller closes it
             if _lock(file) and _is_still(file, temporary):
                 return temporary, file
             file.close()  # another writer took it for that of a killed one
@@ -106,18 +133,18 @@ def _is_still(file: BinaryIO, path: Path) -> bool:
 def _telling(path: Path) -> Iterator[None]:
     try:
         yield
-    except Exception as error:
-        cause = _below(error)
-        if isinstance(cause, KeyboardInterrupt):
-            raise cause from None
-        if not isinstance(cause, OSError):
-            raise
+    except OSError as error:
         # The chain is cut: errors that follow a failed write add no information.
-        raise InputError(f"{path}: cannot be written ({cause.strerror or cause})") from None
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
-def _below(error: BaseException) -> BaseException:
-    """What stopped a write, a full disk or Ctrl-C; torch raises its own error on top of it."""
-    if isinstance(error, RuntimeError):
-        return error.__cause__ or error.__context__ or error
-    return error
+@contextmanager
+def _unwrapping() -> Iterator[None]:
+    """Tell what stopped a write, a full disk or Ctrl-C; torch raises its own error on top of it."""
+    try:
+        yield
+    except RuntimeError as error:
+        cause = error.__cause__ or error.__context__
+        if isinstance(cause, InputError | KeyboardInterrupt):
+            raise cause from None
+        raise

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fairseq_struct.errors import InputError
 from fairseq_struct.files.new_folders import missing_folders, remove_empty
 
 
@@ -28,7 +29,15 @@ def _only_looking(original: Callable[[str], None]) -> Callable[[str], None]:
     @functools.wraps(original)
     def verify_checkpoint_directory(save_dir: str) -> None:
         new = missing_folders(Path(save_dir))
-        original(save_dir)
+        try:
+            original(save_dir)
+        except OSError as error:
+            if error.filename != os.path.join(save_dir, "dummy"):
+                raise
+            # The file that fairseq writes into the folder for that look.
+            raise InputError(
+                f"--save-dir {save_dir}: cannot be written ({error.strerror or error})"
+            ) from None
         remove_empty(new)
 
     return verify_checkpoint_directory

@@ -23,6 +23,7 @@ from fairseq_struct import compat
 from fairseq_struct.errors import DamagedCheckpoint, InputError
 from fairseq_struct.files.checkpoint_file import write_checkpoint
 from fairseq_struct.files.checkpoint_names import ANY, LAST
+from fairseq_struct.files.text_files import reading
 from fairseq_struct.files.trained_data import with_whole_paths
 from fairseq_struct.files.whole_files import whole_file
 from fairseq_struct.hooks.kept_counts import (
@@ -94,8 +95,8 @@ def _copying_whole(original: Callable[..., Any], manager: type) -> Callable[...,
         if any(map(manager.path_requires_pathmanager, (src_path, dst_path))):
             return original(src_path, dst_path, overwrite)
         # A link, perhaps to another checkpoint, is replaced; its target is unchanged.
-        with open(src_path, "rb") as source, whole_file(dst_path, through_link=False) as target:
-            shutil.copyfileobj(source, target)
+        with reading(src_path), open(src_path, "rb") as source, whole_file(dst_path, False) as to:
+            shutil.copyfileobj(source, to)
         return True
 
     return copy

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +13,21 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.files.checkpoint_file import options_of, parameters_of
 from fairseq_struct.files.checkpoint_names import KEPT
 from fairseq_struct.files.trained_words import same_words
+from fairseq_struct.option_checks import option_name
 
 if TYPE_CHECKING:
     import torch
+
+logger = logging.getLogger(__name__)
 
 KEEPING_OPTION = {
     "epochs": "--keep-last-epochs, after a preset with --epoch-checkpoints, too",
     "updates": "--keep-interval-updates",
     "best": "--keep-best-checkpoints",
 }
+SELECTING_OPTION = {"epochs": "--by epochs", "updates": "--by updates", "best": "--best"}
+# Options that are the same in all checkpoints of a training: their groups and names.
+OF_TRAININGS = (("common", "seed"), ("checkpoint", "save_dir"))
 
 
 def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> dict[str, Any]:
@@ -28,6 +36,7 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
     Every floating-point parameter becomes its arithmetic mean, summed in float32 (float64 for
     float64) and cast back. Integer buffers and everything outside the model come from the last
     checkpoint. The optimizer's state is dropped, because it does not fit the averaged model.
+    Checkpoints of several trainings, as their seeds and folders tell, are averaged with a warning.
 
     Args:
         paths: the files, oldest first.
@@ -47,6 +56,7 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
     if not paths:
         raise InputError("no checkpoints to average")
     sums: dict[str, torch.Tensor] = {}
+    told = False
     for path in tqdm(paths, desc="averaging", disable=not progress):
         state = compat.load_state(path)
         model = parameters_of(state, path)
@@ -54,6 +64,7 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
             # Kept to compare with the next checkpoints; the values change, the shapes do not.
             shapes = {name: tuple(value.shape) for name, value in model.items()}
             words = state.get("task_state")
+            training = _training_of(state)
             texts = {name: value for name, value in model.items() if value.dtype == torch.uint8}
         _check_same(model, path, shapes, paths[0])
         for name, value in texts.items():  # facts, such as what demonstrations were of
@@ -61,6 +72,9 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
                 raise InputError(f"{path}: has another {name!r} than {paths[0]}")
         if not same_words(state.get("task_state"), words):
             raise InputError(f"{path}: trained with other dictionaries than {paths[0]}")
+        if not told and (other := _differing(_training_of(state), training)):
+            logger.warning(f"{path}: is of another training than {paths[0]}, by its {other}")
+            told = True
         for name, value in model.items():
             if value.is_floating_point():
                 wide = value.to(torch.promote_types(value.dtype, torch.float32))
@@ -102,19 +116,45 @@ def checkpoints_of(
         raise InputError(f"the number of checkpoints must be 1 or more, not {count}")
     if not directory.is_dir():
         raise InputError(f"{directory}: no such folder")
-    matches = [KEPT[by].fullmatch(path.name) for path in directory.iterdir()]
-    found = sorted((float(match.group(1)), match.string) for match in matches if match)
+    found = _kept(directory, by)
     if upper_bound is not None:
         found = [(number, name) for number, name in found if number <= upper_bound]
     if len(found) < count:
         bound = "" if upper_bound is None else f" up to {upper_bound}"
+        others = {other: len(_kept(directory, other)) for other in KEPT if other != by}
+        told = [f" and {number} by {other} ({SELECTING_OPTION[other]})"
+                for other, number in others.items() if number >= count]  # fmt: skip
         raise InputError(
-            f"{directory}: has {len(found)} checkpoints by {by}{bound}, but {count} are needed;"
-            f" fairseq-train keeps them with {KEEPING_OPTION[by]}"
+            f"{directory}: has {len(found)} checkpoints by {by}{bound}{''.join(told)}, but {count} "
+            f"are needed; fairseq-train keeps them with {KEEPING_OPTION[by]}"
         )
     if by == "best" and not _maximizes(directory / found[0][1]):
         found.reverse()
     return [directory / name for _, name in found[-count:]]
+
+
+def _kept(directory: Path, by: str) -> list[tuple[float, str]]:
+    """The number and the name of each checkpoint of one kind, in order."""
+    matches = [KEPT[by].fullmatch(path.name) for path in directory.iterdir()]
+    return sorted((float(match.group(1)), match.string) for match in matches if match)
+
+
+def _training_of(state: dict[str, Any]) -> dict[str, Any]:
+    """What tells one training from another: the options that the checkpoint has."""
+    groups = {group: (state.get("cfg") or {}).get(group) for group, _ in OF_TRAININGS}
+    return {name: groups[group][name] for group, name in OF_TRAININGS
+            if isinstance(groups[group], Mapping) and name in groups[group]}  # fmt: skip
+
+
+def _differing(some: dict[str, Any], others: dict[str, Any]) -> str | None:
+    """The option in which two trainings differ."""
+    for name in some.keys() & others.keys():
+        one, other = some[name], others[name]
+        # Older versions stored paths as they were given, so that they may be relative.
+        paths = name == "save_dir" and os.path.isabs(str(one)) != os.path.isabs(str(other))
+        if one != other and not paths:
+            return option_name(name)
+    return None
 
 
 def _check_same(

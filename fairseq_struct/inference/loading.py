@@ -14,6 +14,7 @@ from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.inference.registry import (
     ABILITIES,
     BATCH,
+    NoTool,
     given_options,
     refuse_foreign,
     tool_for,
@@ -79,6 +80,8 @@ def load(
         tool = tool_for(model, abilities)
         refuse_foreign([tool], given)
         return tool.build(model.to(place), task, batch_words=batch_words, **given)
+    except NoTool as error:
+        raise NoTool(f"{checkpoint}: {error.problem}", error.abilities) from None
     except InputError as error:
         raise InputError(f"{checkpoint}: {error}") from None
 

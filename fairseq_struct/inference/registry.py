@@ -52,6 +52,24 @@ METHODS = {
 }  # fmt: skip
 
 
+class NoTool(InputError):
+    """No tool with what is asked for serves a model.
+
+    Args:
+        problem: what the model is not.
+        abilities: what tools that serve it have instead.
+    """
+
+    def __init__(self, problem: str, abilities: Iterable[str]):
+        self.problem, self.abilities = problem, tuple(abilities)
+        super().__init__(self.told(methods_of(self.abilities)))
+
+    def told(self, names: Iterable[str]) -> str:
+        """The message, with what a user calls for the abilities."""
+        names = list(names)
+        return f"{self.problem}; it can {', '.join(names)}" if names else self.problem
+
+
 @dataclass(frozen=True)
 class Option:
     """An option of tools: a keyword of ``load`` and an option of the command line.
@@ -179,17 +197,17 @@ def tool_for(model: Any, abilities: Iterable[str]) -> Tool:
     """The tool with one of these abilities that serves a model; the last registered one wins.
 
     Raises:
-        InputError: there is no such tool.
+        NoTool: there is no such tool.
     """
     abilities = list(abilities)
     for tool in reversed(TOOLS.values()):
         if set(abilities).intersection(tool.abilities) and tool.serves(model):
             return tool
-    told = f"{type(model).__name__} {ABILITIES[abilities[0]]}"
-    purposes = dict.fromkeys(tool.abilities[0] for tool in TOOLS.values() if tool.serves(model))
-    if able := methods_of(purposes):
-        told += f"; it can {', '.join(able)}"
-    raise InputError(told)
+    found = {one for tool in TOOLS.values() if tool.serves(model) for one in tool.abilities}
+    if getattr(model, "tree_kind", "any") is None:  # a classifier without trees
+        found.discard("parse")
+    able = [one for one in ABILITIES if one in found]
+    raise NoTool(f"{type(model).__name__} {ABILITIES[abilities[0]]}", able)
 
 
 def methods_of(abilities: Iterable[str]) -> list[str]:

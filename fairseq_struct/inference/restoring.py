@@ -19,6 +19,7 @@ from fairseq_struct.files.checkpoint_file import (
 from fairseq_struct.files.trained_data import unset_for_training
 from fairseq_struct.files.trained_words import check_words
 from fairseq_struct.inference.building import build_model, build_task, place_of_data
+from fairseq_struct.inference.export.layout import CONFIG, WEIGHTS
 from fairseq_struct.inference.export.reading import read_export
 from fairseq_struct.inference.export.training_facts import training_facts
 
@@ -81,6 +82,9 @@ def _read_checkpoint(checkpoint: str | Path) -> tuple[Mapping, dict]:
     """The options and the content of a file that fairseq-train wrote."""
     from fairseq import checkpoint_utils
 
+    path = Path(checkpoint)
+    if path.name == WEIGHTS and path.with_name(CONFIG).is_file():
+        raise InputError(f"{path}: is a part of an exported model; name its folder, {path.parent}")
     # load_state explains what is wrong with a damaged file; fairseq's loader upgrades old files.
     found = compat.load_state(checkpoint)
     if not {"args", "cfg"} & set(found) or "model" not in found:

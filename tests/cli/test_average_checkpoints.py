@@ -47,6 +47,11 @@ def test_too_few_name_the_option_that_keeps_them(tmp_path, capsys):
     assert "--keep-last-epochs, after a preset with --epoch-checkpoints, too" in error
     assert main([*arguments, "--best", "1"]) == 2
     assert "--keep-best-checkpoints" in capsys.readouterr().err
+    for update in range(4):
+        (tmp_path / f"checkpoint_1_{update}.pt").touch()
+    assert main([*arguments, "--last", "2"]) == 2
+    error = capsys.readouterr().err
+    assert "has 1 checkpoints by epochs and 4 by updates (--by updates), but 2 are" in error
 
 
 def test_output_may_not_be_an_input(tmp_path, capsys):
@@ -60,7 +65,9 @@ def test_failed_write_leaves_nothing(tmp_path, monkeypatch, capsys):
 
     def full_disk(state, file):
         file.write(b"half a file")
-        raise OSError(28, "No space left on device")
+        with open("/dev/full", "wb") as full:
+            os.dup2(full.fileno(), file.fileno())
+        file.flush()
 
     monkeypatch.setattr(torch, "save", full_disk)
     assert main(["average-checkpoints", "--inputs", str(path), "--output", str(output)]) == 2

@@ -10,6 +10,7 @@ from exported_models import checkpoint_of
 
 from fairseq_struct.cli.main import main
 from fairseq_struct.data.prepared.manifest import write_manifest
+from fairseq_struct.inference.export.layout import CONFIG, WEIGHTS
 
 RECORD = {
     "experiment": "toy", "variant": "plain", "metrics": {"accuracy": 51.5, "f1_test": 40},
@@ -132,9 +133,14 @@ def test_records_of_other_models(tmp_path, records, capsys, options, message):
     assert not (tmp_path / "m").exists()
 
 
-def test_errors(tmp_path, capsys):
+def test_errors(tmp_path, tmp_path_factory, capsys):
     checkpoint, _ = checkpoint_of("udgn")
+    run = tmp_path_factory.mktemp("run")
+    for name in ("checkpoint_best.pt", "checkpoint1.pt", "train.log", WEIGHTS, CONFIG):
+        (run / name).touch()
+    part = f"{WEIGHTS}: is a part of an exported model; name its folder, {run}"
     for command, message in (
+        ([str(run / WEIGHTS), "out"], part),
         (["none.pt", "out"], "none.pt: no such file"),
         ([str(tmp_path), "out"], "is a folder, not a file, and no exported model either"),
         ([str(checkpoint), str(checkpoint)], "udgn.pt: is a file, not a folder"),
@@ -144,4 +150,7 @@ def test_errors(tmp_path, capsys):
         assert main(["export", *command]) == 2
         error = capsys.readouterr().err
         assert message in error and error.count("\n") == 1
+    (run / CONFIG).unlink()
+    assert main(["export", str(run), "out"]) == 2
+    assert capsys.readouterr().err.endswith("; it holds checkpoint1.pt, checkpoint_best.pt\n")
     assert not list(tmp_path.iterdir())

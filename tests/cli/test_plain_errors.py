@@ -240,6 +240,13 @@ def test_what_is_no_file_is_written_as_it_is(tmp_path, capsys):
     assert capsys.readouterr().err == f"error: {tmp_path}: cannot be written (Is a directory)\n"
 
 
+def test_only_errors_of_its_own_writing_are_told_of_a_file(tmp_path):
+    for error in (BrokenPipeError(errno.EPIPE, "Broken pipe"), OSError(errno.EIO, "elsewhere")):
+        with pytest.raises(OSError) as raised, whole_file(tmp_path / "trees"):
+            raise error
+        assert raised.value is error and not os.listdir(tmp_path)
+
+
 def test_links_to_files_stay_links(tmp_path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "link").symlink_to("disk/file")
@@ -281,6 +288,11 @@ def test_a_misspelt_name_is_answered_by_the_one_that_is_like_it(tmp_path, capsys
     assert errors.unknown_name("mix", "softmx", ("argmax", "softmax")) == (
         "unknown mix 'softmx'; choose one of argmax, softmax; did you mean 'softmax'?"
     )
+    options = ("--future-target", "--eos", "--tpu", "--restore-file", "--max-epoch", "--save-dir")
+    for word, told in (("--restart", ""), ("--bogus", ""), ("--gpu", ""), ("max-epoch", "max"),
+                       ("--max-epochs", "max"), ("--savedir", "save"), ("-save-dir", "save")):
+        meant = [f"; did you mean {one!r}?" for one in options if told and told in one]
+        assert errors.suggestion(word, options) == "".join(meant)
 
 
 def test_text_is_read_without_its_mark(tmp_path):

@@ -177,7 +177,7 @@ def test_what_comes_next_is_possible(data, tmp_path, capfd, options, drawn):
     assert main([*command, f"--save-dir={tmp_path}", "--passes=1", *options]) == 0
     assert ("\nnext: fairseq-struct draw" in capfd.readouterr().out) == drawn
     assert main(["classify", str(tmp_path / "checkpoint_best.pt")]) == 2
-    assert capfd.readouterr().err.endswith("gives no labels; it can classify_images\n")
+    assert capfd.readouterr().err.endswith("gives no labels; it can draw\n")
 
 
 def test_passes_are_checked_and_images_are_read_before_anything_is_drawn(

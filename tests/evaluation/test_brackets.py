@@ -43,6 +43,17 @@ def test_random_trees_are_those_of_their_seed():
     assert drawn[0] == drawn[1] != drawn[2] and drawn[0][0] != drawn[0][1]
 
 
+def test_swapped_files_are_noted(tmp_path, caplog):
+    gold, ours = tmp_path / "gold", tmp_path / "ours"
+    gold.write_text("(S (A a) (NP (B b) (C c)))\n")
+    ours.write_text("(X a (X b c))\n")
+    compare_brackets(gold, ours)
+    assert not caplog.messages
+    compare_brackets(ours, gold)
+    (note,) = caplog.messages
+    assert note.startswith(f"note: {ours} has the label X alone, as parse writes it, and {gold} ")
+
+
 def test_labels_are_scored_if_both_files_have_them(tmp_path):
     gold, ours, bare = (tmp_path / name for name in ("gold", "ours", "bare"))
     gold.write_text("(S+VP (A a) (NP (B b) (C c)))\n")

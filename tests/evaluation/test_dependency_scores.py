@@ -1,6 +1,8 @@
 """``fairseq-struct evaluate`` of dependency trees, and scores of a parser in training."""
 
+import gzip
 import json
+import lzma
 
 import pytest
 import torch
@@ -71,6 +73,33 @@ def test_files_that_do_not_fit(files, capsys):
     short = write(files / "y.conllu", ("yes", [0]))
     assert "1 trees, but" in evaluate(capsys, files / "gold.dp", short)[2]
     assert "no sentence is left" in evaluate(capsys, files / "gold.dp", other, "--longest=0")[2]
+
+
+def test_a_file_may_be_compressed_or_standard_input(files, capsys, monkeypatch):
+    expected = evaluate(capsys, files / "gold.dp", files / "gold.dp")
+    assert expected[0] == 0
+    gold = [("The dog barks , loudly".split(), (2, 3, 0, 3, 4)), ("Yes .".split(), (0, 1))]
+    text = "".join(to_conllu(*one) for one in gold)
+    (files / "gold.dp.gz").write_bytes(gzip.compress(GOLD.encode()))
+    for name, pack in (("x.conllu.xz", lzma.compress), ("x.gz", gzip.compress)):
+        (files / name).write_bytes(pack(text.encode()))
+        assert evaluate(capsys, files / "gold.dp.gz", files / name) == expected
+    (files / "text").write_text(text)
+    for pair in ((files / "gold.dp.gz", "-"), ("-", "right_chain", "--keep-punctuation")):
+        with open(files / "text") as stream:
+            monkeypatch.setattr("sys.stdin", stream)
+            status, _, error = evaluate(capsys, *pair)
+        assert (status, error) == (0, "")
+    (files / "text").write_text(text + "3\tx\n")
+    with open(files / "text") as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        status, _, error = evaluate(capsys, files / "gold.dp", "-")
+    assert status == 2 and error == "error: standard input:10: 2 columns; CoNLL-U has 10\n"
+    message = "error: only one of the two files can be standard input\n"
+    assert evaluate(capsys, "-", "-") == (2, "", message)
+    (files / "torn.gz").write_bytes(gzip.compress(GOLD.encode())[:-9])
+    status, _, error = evaluate(capsys, files / "torn.gz", "random")
+    assert status == 2 and "torn.gz: cannot be decompressed" in error and error.count("\n") == 1
 
 
 def sure_of(heads):

@@ -8,6 +8,7 @@ from fairseq_commands import USER_DIR, run
 from omegaconf import OmegaConf
 from small_masked_models import OF_MODEL, SMALL
 
+from fairseq_struct import plugin
 from fairseq_struct.errors import InputError
 from fairseq_struct.hooks.before_training import check_number_format, settle_bfloat16
 from fairseq_struct.processor import processor_name
@@ -56,6 +57,15 @@ def test_what_does_not_train_needs_a_model(language_folder, program, options, me
     with pytest.raises(InputError, match=message):
         run(program, language_folder / "data-bin", f"--user-dir={USER_DIR}",
             "--task=structured_masked_lm", *options)  # fmt: skip
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    plugin.load()
+    from fairseq import checkpoint_utils
+
+    (tmp_path / "dummy").mkdir()  # the file that fairseq writes to see whether it can
+    with pytest.raises(InputError, match=rf"^--save-dir {tmp_path}: cannot be written \(Is a dir"):
+        checkpoint_utils.verify_checkpoint_directory(str(tmp_path))
 
 
 def test_the_folder_of_a_refused_training_stays_as_it_was(language_folder, tmp_path):

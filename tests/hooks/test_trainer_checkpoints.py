@@ -195,16 +195,21 @@ def test_no_room_for_the_copy(language_folder, copied, monkeypatch):
     plugin.load()
     from fairseq import checkpoint_utils
 
-    def fail(source, target):
-        target.write(source.read(1000))
-        raise OSError(28, "No space left on device")
+    def fill(source, target):
+        with open("/dev/full", "wb") as full:
+            os.dup2(full.fileno(), target.fileno())
+        target.write(source.read())
 
-    monkeypatch.setattr(shutil, "copyfileobj", fail)
+    monkeypatch.setattr(shutil, "copyfileobj", fill)
     before = contents(copied)
     with pytest.raises(InputError, match=r"checkpoint_last\.pt: cannot be written \(No space left"):
         checkpoint_utils.PathManager.copy(
             str(copied / "checkpoint_1_4.pt"), str(copied / "checkpoint_last.pt"), overwrite=True
         )
+    assert contents(copied) == before
+    monkeypatch.undo()
+    with pytest.raises(InputError, match=r"self/mem: cannot be read \(Input/output"):
+        checkpoint_utils.PathManager.copy("/proc/self/mem", str(copied / "checkpoint_last.pt"))
     assert contents(copied) == before
 
 

@@ -88,6 +88,26 @@ def test_other_dictionaries_are_told(tmp_path):
         average_checkpoints(paths[:2])
 
 
+@pytest.mark.parametrize(
+    ("group", "name", "values", "told"),
+    [
+        ("common", "seed", (1, 2), "--seed"),
+        ("checkpoint", "save_dir", ("/a", "/b"), "--save-dir"),
+        ("checkpoint", "save_dir", ("/a", "a"), None),  # of an older version, which kept it so
+        ("common", "seed", (1, 1), None),
+    ],
+)
+def test_several_trainings_are_told(tmp_path, caplog, group, name, values, told):
+    paths = [save(tmp_path / f"{letter}.pt") for letter in "abc"]
+    for path, value in zip(paths, (values[0], *values[1:] * 2), strict=True):
+        state = torch.load(path, weights_only=False)
+        state["cfg"].setdefault(group, {})[name] = value
+        torch.save(state, path)
+    average_checkpoints(paths)
+    expected = f"{paths[1]}: is of another training than {paths[0]}, by its {told}"
+    assert caplog.messages == ([expected] if told else [])
+
+
 def test_models_that_say_other_things_about_themselves_are_told(tmp_path):
     texts = [torch.tensor(list(text), dtype=torch.uint8) for text in (b"AB, BA", b"BA, AB")]
     paths = [save(tmp_path / f"{n}.pt", about=text) for n, text in enumerate(texts)]

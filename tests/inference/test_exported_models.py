@@ -65,6 +65,16 @@ def test_it_describes_the_training(exported):
         assert found[name] == expected[name]
 
 
+@pytest.mark.parametrize(("batches", "epoch"), [(0, 3), (5, 4)])
+def test_the_epoch_is_the_last_one_that_was_begun(tmp_path, batches, epoch):
+    checkpoint, data = checkpoint_of("udgn")
+    state = torch.load(checkpoint, weights_only=True)
+    state["extra_state"] = {"train_iterator": {"epoch": 4, "iterations_in_epoch": batches}}
+    torch.save(state, tmp_path / "checkpoint.pt")
+    out = fairseq_struct.export(tmp_path / "checkpoint.pt", tmp_path / "model", data=data)
+    assert f"| epoch | {epoch} |" in (out / "README.md").read_text()
+
+
 def test_it_is_a_third_of_a_checkpoint(tmp_path):
     """Adam's two moments of each parameter stay behind, and tied parameters are stored once."""
     checkpoint, data = checkpoint_of("undirected_convnet")

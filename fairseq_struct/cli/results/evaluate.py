@@ -2,7 +2,11 @@
 
 import argparse
 import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from fairseq_struct.cli.shared.paths import require, require_or_one_of
 from fairseq_struct.errors import InputError
@@ -16,12 +20,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``evaluate``."""
     parser.add_argument(
         "gold", type=Path,
-        help="gold trees, bracketed; or dependency trees, .conllu, .dp or a folder of .dp files",
+        help="gold trees, bracketed; or dependency trees, .conllu, .dp or a folder of .dp files; "
+        ".gz, .xz and .zst are decompressed, and - is standard input",
     )  # fmt: skip
     parser.add_argument(
         "predicted", type=Path,
-        help="predicted trees of the same sentences, or one of: right_branching, left_branching, "
-        "balanced, random; for dependencies: right_chain, left_chain, random",
+        help="predicted trees of the same sentences, read in the same way, or one of: "
+        "right_branching, left_branching, balanced, random; for dependencies: right_chain, "
+        "left_chain, random",
     )  # fmt: skip
     parser.add_argument(
         "--longest", type=int, help="maximum number of words of a sentence (10 for WSJ10)"
@@ -52,9 +58,10 @@ def run(args: argparse.Namespace) -> int:
     """
     if not 0 <= args.seed < 2**63:
         raise InputError(f"--seed must be a number from 0 to 2^63 - 1, not {args.seed}")
-    require(either=[args.gold])
-    require_or_one_of(args.predicted, {*TRIVIAL_BRACKETS, *TRIVIAL_HEADS})
-    values, policy = (_dependencies if is_treebank(args.gold) else _brackets)(args)
+    with _standard_input(args):
+        require(either=[args.gold])
+        require_or_one_of(args.predicted, {*TRIVIAL_BRACKETS, *TRIVIAL_HEADS})
+        values, policy = (_dependencies if is_treebank(args.gold) else _brackets)(args)
     values = {name: round(value, 2) for name, value in values.items()}
     if args.json:
         print(json.dumps(values | {"policy": policy}))
@@ -64,6 +71,27 @@ def run(args: argparse.Namespace) -> int:
         print(f"{name:{width}} {value:g}")
     print(f"policy: {policy}")
     return 0
+
+
+@contextmanager
+def _standard_input(args: argparse.Namespace) -> Iterator[None]:
+    """Within it, a file with the text of standard input stands where a file is named ``-``."""
+    names = [name for name in ("gold", "predicted") if getattr(args, name) == Path("-")]
+    if not names:
+        yield
+        return
+    if len(names) > 1:
+        raise InputError("only one of the two files can be standard input")
+    if sys.stdin is None:
+        raise InputError("standard input is closed")
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "standard input")
+        path.write_bytes(sys.stdin.buffer.read())
+        setattr(args, names[0], path)
+        try:
+            yield
+        except InputError as error:
+            raise InputError(str(error).replace(str(path), path.name)) from None
 
 
 def _dependencies(args: argparse.Namespace) -> tuple[dict[str, float], str]:

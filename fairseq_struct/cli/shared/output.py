@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from fairseq_struct.errors import InputError
+
 Item = TypeVar("Item")
 _CHUNK = 1 << 20
 
@@ -26,7 +28,7 @@ def add_output_options(parser: argparse.ArgumentParser, one: str):
         "--output", action=_Output, metavar="FILE",
         help="write to FILE, which appears when all is done, or into a folder (one that exists, or "
         "a name that ends in /), whose files appear one by one, and which the same command goes on "
-        "filling where it was stopped (default: standard output)",
+        "filling where it was stopped (default, and for -: standard output)",
     )  # fmt: skip
     parser.set_defaults(folder=None)
     parser.add_argument("--json", action="store_true", help=f"write one JSON object a line: {one}")
@@ -34,12 +36,23 @@ def add_output_options(parser: argparse.ArgumentParser, one: str):
 
 
 class _Output(argparse.Action):
-    """Stores ``output``, a file, or ``folder``; the other one is None."""
+    """Stores ``output``, a file, or ``folder``; the other one is None, both for ``-``."""
 
     def __call__(self, parser, namespace, values, option_string=None):
-        path = Path(values)
-        is_folder = values.endswith(os.sep) or path.is_dir()
+        if not values:
+            raise InputError("--output '': name a file or a folder, or - for standard output")
+        path = None if values == "-" else Path(values)
+        is_folder = path is not None and (values.endswith(os.sep) or path.is_dir())
         namespace.output, namespace.folder = (None, path) if is_folder else (path, None)
+
+
+class WrittenFile(argparse.Action):
+    """Stores the path of a file to write; refuses what names a folder or standard output."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if values in ("", "-") or values.endswith(os.sep):
+            raise InputError(f"{option_string} {values!r}: name a file to write")
+        setattr(namespace, self.dest, Path(values))
 
 
 @contextmanager

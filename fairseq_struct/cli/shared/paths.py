@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fairseq_struct.errors import InputError, suggestion
+from fairseq_struct.files.checkpoint_names import ANY
 
 
 def require(
@@ -28,7 +29,11 @@ def require(
             raise InputError(f"{path}: no such file")
     for path in filter(None, models):
         if Path(path).is_dir() and not (Path(path) / "config.json").is_file():
-            raise InputError(f"{path}: is a folder, not a file, and no exported model either")
+            held = sorted(name for name in os.listdir(path) if ANY.fullmatch(name))
+            told = f"; it holds {', '.join(held[-3:])}" if held else ""
+            raise InputError(
+                f"{path}: is a folder, not a file, and no exported model either{told}"
+            )
         if not Path(path).exists():
             raise InputError(f"{path}: no such file")
     for path in filter(None, files):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fairseq_struct.cli.shared.paths import require
-from fairseq_struct.inference.registry import COMMON, Option, options_for
+from fairseq_struct.errors import InputError
+from fairseq_struct.inference.registry import COMMON, NoTool, Option, options_for
+
+# The verbs for each ability, where they are not the verb of its name.
+VERBS = {"parse": ("parse", "draw"), "score": ("score", "syneval"), "images": ("draw",)}
 
 
 def add_data_option(parser: argparse.ArgumentParser, which: str = "with the dictionaries"):
@@ -85,11 +90,17 @@ def load_tools(
         InputError: as for :func:`fairseq_struct.inference.load`.
     """
     require(models=checkpoints, folders=data)
+    # fairseq's Transformers give torch masks of two kinds; there is nothing that a user can do.
+    warnings.filterwarnings("ignore", "Support for mismatched key_padding_mask and attn_mask")
     from fairseq_struct.inference import load
 
     names = [option.name for option in (*options_for(abilities), *COMMON)]
     options = {name: getattr(args, name) for name in names}
-    return [
-        load(checkpoint, folder, ability=abilities, user_dir=args.user_dir, **options)
-        for checkpoint, folder in zip(checkpoints, data, strict=True)
-    ]
+    try:
+        return [
+            load(checkpoint, folder, ability=abilities, user_dir=args.user_dir, **options)
+            for checkpoint, folder in zip(checkpoints, data, strict=True)
+        ]
+    except NoTool as error:
+        verbs = [verb for one in error.abilities for verb in VERBS.get(one, (one,))]
+        raise InputError(error.told(dict.fromkeys(verbs))) from None

@@ -12,7 +12,7 @@ from fairseq_struct.errors import InputError
 def add_input_options(parser: argparse.ArgumentParser):
     """Add ``--input`` and ``--workers``."""
     parser.add_argument(
-        "--input", type=_path, metavar="PATH",
+        "--input", action=_Input, metavar="PATH",
         help="read this file, or the files of this folder in the order of their names; .gz, .xz "
         "and .zst are decompressed (default, and for -: standard input)",
     )  # fmt: skip
@@ -24,8 +24,20 @@ def add_input_options(parser: argparse.ArgumentParser):
     )  # fmt: skip
 
 
-def _path(text: str) -> Path | None:
-    return None if text == "-" else Path(text)
+class _Input(argparse.Action):
+    """Stores a path, None for ``-``; refuses a second one."""
+
+    given = False
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if not values:
+            raise InputError("--input '': name a file or a folder, or - for standard input")
+        if self.given:
+            raise InputError(
+                f"--input {values}: is a second --input; of several files, name their folder, or "
+                "write them to standard input"
+            )
+        self.given, namespace.input = True, None if values == "-" else Path(values)
 
 
 def devices_of(args: Namespace) -> list[str | None]:

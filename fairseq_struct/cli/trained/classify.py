@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fairseq_struct.cli.shared.answering import Answers, answer, check_paths
-from fairseq_struct.cli.shared.output import add_output_options, say
+from fairseq_struct.cli.shared.output import WrittenFile, add_output_options, say
 from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.cli.shared.trained_models import add_data_option, add_tool_options, load_tool
 from fairseq_struct.cli.shared.workers import add_input_options
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``classify``."""
     parser.add_argument("checkpoint", type=Path, help="a trained classifier")
     parser.add_argument(
-        "--trees", type=Path, metavar="FILE",
+        "--trees", action=WrittenFile, metavar="FILE",
         help="also write the latent trees to FILE: CoNLL-U, or brackets of constituents",
     )  # fmt: skip
     add_input_options(parser)
@@ -45,8 +45,9 @@ def run(args: argparse.Namespace) -> int:
     if args.trees and args.folder:
         raise InputError("--trees is one file, but --output a folder; --json has the trees, too")
     totals = answer(args, NAME, Labels, *filter(None, [args.trees]))
-    ((kind, count),) = totals.items()
-    say(args, f"{count} {kind} classified")
+    ((kind, count),) = totals.items() or [("", 0)]
+    if count:
+        say(args, f"{count} {kind if count > 1 else kind.removesuffix('s')} classified")
     return 0
 
 

@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
     require(models=[args.checkpoint], folders=[args.data])
     check_paths(args)
     totals = answer(args, NAME, Completions)
-    count = totals["sequences"]
-    say(args, f"{count} sequence{'s' * (count != 1)} completed")
+    if count := totals["sequences"]:
+        say(args, f"{count} sequence{'s' * (count != 1)} completed")
     return 0
 
 

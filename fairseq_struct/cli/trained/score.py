@@ -23,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "checkpoint", type=Path, help="a language model that predicts the next word"
     )
     add_input_options(parser)
-    add_output_options(parser, "words, log-probability, and that of each word and of the end")
+    add_output_options(parser, "words, log-probability, that of each word and of the end, and "
+        "the words unknown to the model")
     add_data_option(parser, "with the dictionary")
     add_tool_options(parser, NAME)
 
@@ -32,9 +33,9 @@ def run(args: argparse.Namespace) -> int:
     """Score standard input, or --input, one sentence per line; spaces separate the words.
 
     Each line of output is the log-probability of the sentence and its end in nats, a tab, and the
-    number of its words, of which the end is one. The perplexity per word of all sentences goes to
-    standard error. The model reads each sentence by itself. Output appears as soon as no more input
-    is waiting; with several workers, 2,000 lines at a time.
+    number of its words, of which the end is one. The perplexity per word of all sentences and the
+    number of unknown words go to standard error. The model reads each sentence by itself. Output
+    appears as soon as no more input is waiting; with several workers, 2,000 lines at a time.
 
     Raises:
         InputError: a sentence or the checkpoint cannot be used.
@@ -46,7 +47,8 @@ def run(args: argparse.Namespace) -> int:
         words = totals["words"]
         perplexity = math.exp(-totals["log_probability"] / words)
         say(args, f"{count} sentence{'s' * (count != 1)}, {words} words with the ends of "
-            f"sentences, perplexity {perplexity:.2f}")  # fmt: skip
+            f"sentences, perplexity {perplexity:.2f}; {totals['unknown']} of {words - count} words "
+            "unknown to the model")  # fmt: skip
     return 0
 
 
@@ -72,7 +74,9 @@ class Scores(Answers):
         """
         for one in self.model.scores(lines):
             words = len(one.word_scores)
-            self.totals.update(sentences=1, words=words, log_probability=float(one))
+            self.totals.update(
+                sentences=1, words=words, log_probability=float(one), unknown=len(one.unknown)
+            )
             yield (self.write(one),)
 
 

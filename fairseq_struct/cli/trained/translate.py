@@ -70,9 +70,9 @@ def run(args: argparse.Namespace) -> int:
 
     SearchSettings(**_settings(args))  # refuses what is out of range, before the model is loaded
     totals = answer(args, NAME, Translations)
-    count = totals["sentences"]
-    unknown = f"{totals['unknown']} of {totals['read']} symbols unknown to the model"
-    say(args, f"{count} sentence{'s' * (count != 1)} translated; {unknown}")
+    if count := totals["sentences"]:
+        unknown = f"{totals['unknown']} of {totals['read']} symbols unknown to the model"
+        say(args, f"{count} sentence{'s' * (count != 1)} translated; {unknown}")
     return 0
 
 

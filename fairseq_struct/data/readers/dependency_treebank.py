@@ -9,6 +9,7 @@ from pathlib import Path
 from fairseq_struct.data.readers.conllu import Sentence, check_heads, read_conllu
 from fairseq_struct.data.readers.penn_treebank import WORDS, normalised
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.compressed_files import without_ending
 from fairseq_struct.files.text_files import read_lines
 
 SUFFIX = ".dp"
@@ -37,7 +38,8 @@ def read_treebank(path: str | Path) -> list[Sentence]:
             raise InputError(f"{path}: no {SUFFIX} file in this folder")
         trees = [tree for file in files for tree in _read_dp(file)]
     else:
-        trees = list(_read_dp(path) if path.suffix == SUFFIX else read_conllu(path))
+        is_dp = without_ending(path).suffix == SUFFIX
+        trees = list(_read_dp(path) if is_dp else read_conllu(path))
     if not trees:
         raise InputError(f"{path}: contains no sentence")
     return trees

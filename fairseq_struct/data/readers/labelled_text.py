@@ -15,6 +15,8 @@ from fairseq_struct.files.text_files import read_lines
 SPLITS = ("train", "valid", "test")
 LEAST_INSTANCES = 10  # of which a tenth can validate
 
+HEADERS = ("label", "labels", "class", "gold_label")  # of a column of labels, in lower case
+
 # The binary labels of the Stanford Sentiment Treebank, and neutral between them.
 _SENTIMENT = {
     "0": "negative", "1": "negative", "2": "neutral", "3": "positive", "4": "positive",
@@ -102,9 +104,9 @@ def read_corpus(name: str, reader: Reader, files: dict[str, Path]) -> LabelledCo
         corpus.dropped[split] = Counter(entry for entry in read if isinstance(entry, str))
         if not corpus.splits[split]:
             raise InputError(f"{path}: contains no instance")
+    _require_same_columns(corpus)
+    _refuse_header(corpus)
     labels = {instance.label for instance in corpus.splits["train"]}
-    sizes = Counter(len(instance.sentences) for instance in corpus.splits["train"])
-    usual = sizes.most_common(1)[0][0]
     for split in SPLITS:
         for instance in corpus.splits[split]:
             if instance.label not in labels:
@@ -113,14 +115,34 @@ def read_corpus(name: str, reader: Reader, files: dict[str, Path]) -> LabelledCo
                     f"{files[split]}:{instance.line}: label {instance.label!r} is not in the "
                     f"training split, which has the labels {known}"
                 )
+    return corpus
+
+
+def _require_same_columns(corpus: LabelledCorpus):
+    sizes = Counter(len(instance.sentences) for instance in corpus.splits["train"])
+    usual = sizes.most_common(1)[0][0]
+    for split in SPLITS:
+        for instance in corpus.splits[split]:
             if len(instance.sentences) != usual:
                 one, two = "one sentence", "two sentences"
                 own, due = (two, one) if usual == 1 else (one, two)
                 raise InputError(
-                    f"{files[split]}:{instance.line}: {own} and a label; expected {due} and a "
+                    f"{corpus.place(split, instance)}: {own} and a label; expected {due} and a "
                     "label, as on most lines of the training split"
                 )
-    return corpus
+
+
+def _refuse_header(corpus: LabelledCorpus):
+    """Refuse a first line that names the columns; their names would be a sentence and a class."""
+    every = [one for split in SPLITS for one in corpus.splits[split]]
+    labels = {one.label for one in every if one.line != 1}
+    for split in SPLITS:
+        first = corpus.splits[split][0]
+        if first.line == 1 and first.label.lower() in HEADERS and first.label not in labels:
+            raise InputError(
+                f"{corpus.place(split, first)}: a header, as it seems, because no other line has "
+                f"the label {first.label!r}; remove this line"
+            )
 
 
 def read_tsv(path: Path) -> Iterator[Instance | str]:

@@ -21,8 +21,9 @@ def training_facts(cfg: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str
     """Facts for the model card and for records of results.
 
     Returns:
-        ``seed``; ``updates`` and ``epoch`` so far; ``best``, with ``metric`` and ``value`` of the
-        best validation, or None; ``options``, the most important ones by name.
+        ``seed``; ``updates`` and ``epoch`` so far, one that was begun included; ``best``, with
+        ``metric`` and ``value`` of the best validation, or None; ``options``, the most important
+        ones by name.
     """
     history = state.get("optimizer_history") or [{}]
     extra = state.get("extra_state") or {}
@@ -38,10 +39,18 @@ def training_facts(cfg: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str
     return {
         "seed": common.get("seed") if isinstance(common, Mapping) else None,
         "updates": int(history[-1].get("num_updates", 0)),
-        "epoch": (extra.get("train_iterator") or {}).get("epoch"),
+        "epoch": _epoch(extra.get("train_iterator") or {}),
         "best": _best(cfg, extra),
         "options": options,
     }
+
+
+def _epoch(iterator: Mapping[str, Any]) -> int | None:
+    """The last epoch; at its end, fairseq stores the number of the next one."""
+    epoch = iterator.get("epoch")
+    if epoch is None or iterator.get("iterations_in_epoch") != 0:
+        return epoch
+    return epoch - 1
 
 
 def _best(cfg: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any] | None:

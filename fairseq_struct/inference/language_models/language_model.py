@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import compress
 
 from tqdm import tqdm
 
@@ -106,8 +107,11 @@ class LanguageModelScorer:
         else:
             scores = self.model.get_normalized_probs(self.model(given), log_probs=True)
             own = scores.gather(-1, wanted[..., None]).squeeze(-1)
-        rows = own.double().tolist()
+        rows, missing = own.double().tolist(), (wanted == self.words.unk()).tolist()
         return [
-            SentenceScore(math.fsum(row[: len(words) + 1]), words, row[: len(words) + 1])
-            for words, row in zip(sentences, rows, strict=True)
-        ]
+            SentenceScore(
+                math.fsum(row[: len(words) + 1]), words, row[: len(words) + 1],
+                list(compress(words, unknown)),
+            )
+            for words, row, unknown in zip(sentences, rows, missing, strict=True)
+        ]  # fmt: skip

@@ -14,14 +14,20 @@ class SentenceScore(float):
         value: the sum of ``word_scores``.
         words: the words.
         word_scores: log p of each word given the words before it, and of the end of the sentence.
+        unknown: those of the words that the model does not know, in order.
     """
 
     words: tuple[str, ...]
     word_scores: tuple[float, ...]
+    unknown: tuple[str, ...]
 
-    def __new__(cls, value: float, words: Sequence[str] = (), word_scores: Sequence[float] = ()):
+    def __new__(
+        cls, value: float, words: Sequence[str] = (), word_scores: Sequence[float] = (),
+        unknown: Sequence[str] = (),
+    ):  # fmt: skip
         self = super().__new__(cls, value)
         self.words, self.word_scores = tuple(words), tuple(word_scores)
+        self.unknown = tuple(unknown)
         return self
 
     def __repr__(self) -> str:
@@ -33,9 +39,10 @@ class SentenceScore(float):
         return perplexity([self])
 
     def to_dict(self) -> dict[str, Any]:
-        """Words, log p, and log p of each word, as JSON has them."""
+        """Words, log p, log p of each word, and the unknown words, as JSON has them."""
         return {"words": list(self.words), "log_probability": round(float(self), 6),
-                "word_scores": [round(one, 6) for one in self.word_scores]}  # fmt: skip
+                "word_scores": [round(one, 6) for one in self.word_scores],
+                "unknown": list(self.unknown)}  # fmt: skip
 
 
 def perplexity(scores: Iterable[SentenceScore]) -> float:

@@ -52,6 +52,7 @@ def test_a_file_has_what_standard_output_has(call, verb, tmp_path):
     assert call(verb, f"--output={tmp_path / 'out'}") == (0, "", summary)
     assert (tmp_path / "out").read_text() == text
     assert call(verb, "--quiet")[1:] == (text, "")
+    assert call(verb, "--output", "-") == (0, text, summary)
     assert call(verb, "--input", "-") == (0, text, summary)
     status, lines, _ = call(verb, "--json")
     found = [json.loads(line) for line in lines.splitlines()]
@@ -230,6 +231,25 @@ def test_what_is_read_is_not_overwritten(verb, options, message, tmp_path, monke
     assert message in capsys.readouterr().err
     assert (tmp_path / "text").read_text() == (tmp_path / "model.pt").read_text() == "kept\n"
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--output="], "--output '': name a file or a folder, or - for standard output"),
+        (["--input="], "--input '': name a file or a folder, or - for standard input"),
+        (["--input=-", "--input=x"], "--input x: is a second --input; of several files, name "),
+        (["--trees=new/"], "--trees 'new/': name a file to write"),
+        (["--trees=-"], "--trees '-': name a file to write"),
+    ],
+)
+def test_names_of_files_that_are_none(options, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("model.pt").touch()
+    assert main(["classify", "model.pt", *options]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {message}") and error.count("\n") == 1
+    assert os.listdir() == ["model.pt"]
 
 
 def test_a_device_may_be_named_twice():

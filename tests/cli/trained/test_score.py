@@ -1,13 +1,17 @@
 """What ``score`` writes: the numbers that Python gives, and the perplexity of all sentences."""
 
+import io
 import json
 import math
+import warnings
 
 import pytest
+from fairseq_commands import USER_DIR, run
 from stored_models import STORED
 
 from fairseq_struct import load
 from fairseq_struct.cli.main import main
+from fairseq_struct.errors import InputError
 
 TEXT = ["one two three", "nine four", "unheard"]
 DATA = STORED / "language" / "data-bin"
@@ -38,7 +42,8 @@ def test_it_writes_what_python_gives(call, arch, tmp_path):
     status, text, summary = call(arch=arch)
     assert status == 0
     assert text == "".join(f"{one:.6f}\t{len(one.words) + 1}\n" for one in scores)
-    told = f"3 sentences, 9 words with the ends of sentences, perplexity {perplexity:.2f}\n"
+    told = f"3 sentences, 9 words with the ends of sentences, perplexity {perplexity:.2f}; 6 of " \
+           "6 words unknown to the model\n"
     assert summary == told
     assert call(f"--output={tmp_path / 'out'}", arch=arch) == (0, "", told)
     assert (tmp_path / "out").read_text() == text
@@ -51,6 +56,13 @@ def test_one_sentence_and_none(call):
     status, text, summary = call(lines=["one"])
     assert status == 0 and text.endswith("\t2\n") and summary.startswith("1 sentence, 2 words ")
     assert call(lines=[]) == (0, "", "")
+
+
+def test_words_that_the_model_does_not_know(call):
+    status, text, summary = call("--json", lines=["the unheard tree unseen", "in the"])
+    assert status == 0 and summary.endswith("; 2 of 6 words unknown to the model\n")
+    found = [json.loads(line)["unknown"] for line in text.splitlines()]
+    assert found == [["unheard", "unseen"], []]
 
 
 def test_a_score_appears_before_the_next_sentence_is_there():
@@ -69,9 +81,27 @@ def test_a_score_appears_before_the_next_sentence_is_there():
     assert next(scores).words == ("one", "two", "three") and taken == TEXT[:1]
 
 
-def test_what_it_cannot_score(call):
+def test_what_torch_says_of_masks_is_not_repeated(language_folder, tmp_path, monkeypatch):
+    run("train", language_folder / "data-bin", "--task=language_modeling", "--arch=transformer_lm",
+        "--decoder-layers=1", "--decoder-embed-dim=8", "--decoder-attention-heads=2",
+        "--sample-break-mode=eos", "--optimizer=adam", "--batch-size=30", "--max-update=1",
+        f"--save-dir={tmp_path}", "--disable-validation", f"--user-dir={USER_DIR}")  # fmt: skip
+    monkeypatch.setattr("sys.stdin", io.StringIO("the\nthe tree sings\n"))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert main(["score", f"{tmp_path}/checkpoint_last.pt", "--quiet"]) == 0
+    assert not [one for one in told if "key_padding_mask" in str(one.message)]
+
+
+def test_what_it_cannot_score(call, capsys):
     status, text, error = call(lines=["one", " "])
     assert (status, text, error) == (2, "", "error: line 2: empty sentence\n")
     status, text, error = call(arch="udgn")
     assert status == 2 and text == "" and error.count("\n") == 1
-    assert "is not a language model that reads from left to right" in error
+    assert error.endswith("that reads from left to right; it can parse, draw, channels\n")
+    assert main(["parse", str(STORED / "awd_lstm_lm.pt"), f"--data={DATA}"]) == 2
+    assert capsys.readouterr().err.endswith("infers no trees; it can score, syneval\n")
+    with pytest.raises(InputError, match="infers no trees; it can score, perplexity$"):
+        load(STORED / "awd_lstm_lm.pt", DATA, ability="parse")
+    with pytest.raises(InputError, match="left to right; it can classify$"):
+        load(STORED / "recurrent_classifier.pt", STORED / "pairs" / "data-bin", ability="score")

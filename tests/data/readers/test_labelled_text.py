@@ -171,6 +171,23 @@ def test_splits_have_to_fit_together(tmp_path):
         read_corpus("x", labelled_text.read_tsv, files)
 
 
+@pytest.mark.parametrize(("split", "name"), [("train", "label"), ("test", "Gold_Label")])
+def test_a_header_is_no_class(tmp_path, split, name):
+    files = {one: write(tmp_path / one, "a\t1\nb\t0\n") for one in labelled_text.SPLITS}
+    write(files[split], f"sentence\t{name}\na\t1\nb\t0\n")
+    with pytest.raises(InputError, match=f"{split}:1: a header, as it seems, .* label '{name}'"):
+        read_corpus("x", labelled_text.read_tsv, files)
+    write(files["train"], f"a\t{name}\na\t1\nb\t0\nc\t{name}\n")  # now it is a class
+    assert len(read_corpus("x", labelled_text.read_tsv, files).splits["train"]) == 4
+
+
+def test_the_number_of_columns_comes_before_their_labels(tmp_path):
+    files = {one: write(tmp_path / one, "a\tpos\n") for one in labelled_text.SPLITS}
+    write(files["train"], "a\tpos\t12\nb\tneg\t13\n")
+    with pytest.raises(InputError, match="valid:1: one sentence and a label; expected two sente"):
+        read_corpus("x", labelled_text.read_tsv, files)
+
+
 def test_a_dictionary_is_not_cut_to_nothing(tmp_path):
     instances = [Instance(("a b a",), "x"), Instance(("a c",), "y")]
     corpus = LabelledCorpus("x", dict.fromkeys(labelled_text.SPLITS, instances))
