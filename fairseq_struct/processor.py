@@ -1,4 +1,4 @@
-"""The processor of this machine: its name and its vector instructions."""
+"""What this machine computes with: its processor and vector instructions, or its accelerator."""
 
 import os
 import platform
@@ -16,6 +16,22 @@ LIMITS = (("AMX", 4), ("AVX10", 3), ("AVX512", 3), ("AVX2", 2), ("AVX", 1), ("SS
 def processor_name() -> str:
     """The name of the processor."""
     return _told("model name") or platform.processor() or platform.machine()
+
+
+def device_name(threads: int | None = None, on_cpu: bool = False) -> str:
+    """Name of the device in use: accelerator, or ``PROCESSOR, VECTOR INSTRUCTIONS, N threads``.
+
+    Args:
+        threads: number of CPU threads (default: torch's number).
+        on_cpu: the CPU was used, even if there is an accelerator.
+    """
+    import torch
+
+    if torch.cuda.is_available() and not on_cpu:
+        return torch.cuda.get_device_name()
+    threads = threads or torch.get_num_threads()
+    parts = processor_name(), own_instructions(), f"{threads} thread{'s' if threads > 1 else ''}"
+    return ", ".join(filter(None, parts))
 
 
 def own_instructions() -> str:

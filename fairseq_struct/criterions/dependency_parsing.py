@@ -8,9 +8,7 @@ from torch import Tensor
 
 from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
 from fairseq_struct.criterions.shared.sums import log_mean, total
-from fairseq_struct.metrics.attachment import AttachmentScores
-
-SCORES = ("uas", "modifier_list", "modifier_count", "exact_match")
+from fairseq_struct.metrics.attachment import SCORES, AttachmentScores
 
 
 @register_criterion("dependency_parsing", dataclass=FairseqDataclass)

@@ -136,6 +136,12 @@ def accuracies(
     return result
 
 
+def in_percent(found: Mapping[str, Accuracy]) -> dict[str, float]:
+    """Accuracy of each row, and ``told_apart``, rounded to two places."""
+    values = {name: round(row.accuracy, 2) for name, row in found.items()}
+    return values | {"told_apart": round(share_told_apart(found), 2)}
+
+
 def share_told_apart(found: Mapping[str, Accuracy]) -> float:
     """Share of the pairs of all rows that the model can distinguish, 0 to 100."""
     return 100 * sum(row.apart for row in found.values()) / sum(row.pairs for row in found.values())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,10 @@ from typing import Any
 from fairseq_struct.errors import InputError
 from fairseq_struct.hooks import best_checkpoint
 from fairseq_struct.hooks.run_numbers import check_numbers
+from fairseq_struct.option_checks import option_name
+from fairseq_struct.processor import device_name
+
+logger = logging.getLogger(__name__)
 
 LARGEST_SEED = 2**32 - 1
 # fairseq's programs for trained models that meet processes as training does, by their files. All
@@ -36,7 +41,7 @@ def install() -> None:
     ``check_criterion(criterion)`` and ``check_format(common)``, and the optimizer's
     ``check_task(task, common)``. fairseq builds these objects independently, so this is the first
     place where they can check each other. Last, if it will validate, it calls
-    :func:`.best_checkpoint.watch`.
+    :func:`.best_checkpoint.watch`. Its log says what it computes with.
     """
     from fairseq.optim import OPTIMIZER_REGISTRY
 
@@ -62,6 +67,7 @@ def install() -> None:
         if common is not cfg and not cfg.dataset.disable_validation:
             best_checkpoint.watch(task, criterion, cfg.checkpoint)
         begin(self, cfg, task, model, criterion, *args, **kwargs)
+        logger.info("device: %s", device_name(on_cpu=self.device.type == "cpu"))
 
     trainer.__init__ = checked
     utils = importlib.import_module("fairseq.distributed.utils")
@@ -133,7 +139,7 @@ def check_trackers(common) -> None:
     ):
         if getattr(common, option, None) and package is None:
             raise InputError(
-                f"--{option.replace('_', '-')} needs a package that is not installed: "
+                f"{option_name(option)} needs a package that is not installed: "
                 f"pip install 'fairseq-struct[{extra}]'"
             )
 

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fairseq_struct.option_checks import option_name
+
 HELP = ("-h", "--help")
 OF_MODELS = "Model-specific configuration"  # fairseq's title of the group
 
@@ -68,7 +70,7 @@ def _group_by_part(parser: argparse.ArgumentParser, words: Sequence[str]) -> Non
         parts[name] = registry["registry"].get(getattr(chosen, name, None))
     for name, part in parts.items():
         if part is not None:
-            title = f"options of --{name.replace('_', '-')} {getattr(chosen, name)}"
+            title = f"options of {option_name(name)} {getattr(chosen, name)}"
             _move(parser, title, _options_of(part))
 
 

@@ -14,7 +14,6 @@ import logging
 import os
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
@@ -27,13 +26,16 @@ from fairseq_struct.files.checkpoint_names import ANY, LAST
 from fairseq_struct.files.text_files import reading
 from fairseq_struct.files.trained_data import with_whole_paths
 from fairseq_struct.files.whole_files import whole_file
+from fairseq_struct.hooks.kept_counts import (
+    PATIENCE,
+    TASK,
+    forget_other_trainings,
+    keep_patience,
+    keep_task,
+)
 
 logger = logging.getLogger(__name__)
 
-# Key of the count of validations without progress in a checkpoint.
-PATIENCE = "patience"
-# Key of what a task keeps between updates (``training_state``) in a checkpoint.
-TASK = "task"
 # Options of number formats, by the optimizer with which fairseq wraps that of --optimizer for them.
 FORMATS = {
     "FP16Optimizer": "--fp16 or --bf16",
@@ -136,7 +138,7 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
             cfg.write_checkpoints_asynchronously = False
         # The parts of a sharded checkpoint belong together: no other file can replace one.
         token = _replaceable.set(last if cfg.restore_file == LAST and not suffix else None)
-        _forget_other_trainings()
+        forget_other_trainings()
         try:
             extra_state, epoch_itr = original(cfg, trainer, **passthrough)
         except RuntimeError as error:
@@ -147,21 +149,22 @@ def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]
                 "batches (of another size, or for more processes); --reset-dataloader counts "
                 "epochs from 1 again, and keeps the weights and the optimizer"
             ) from error
-        except AssertionError as error:
-            told = _other_optimizer(str(error))
+        except Exception as error:
+            told = _other_optimizer(str(error)) or _other_model(error)
             if told is None:
                 raise
-            first = getattr(cfg, "continue_once", None) if begins else last
+            first = getattr(cfg, "continue_once", None) or cfg.finetune_from_model
+            first = first if begins else last
             file = first if cfg.restore_file == LAST else cfg.restore_file
-            raise InputError(f"{file}: it was trained {told}") from error
+            raise InputError(f"{file}: {told}") from error
         finally:
             _replaceable.reset(token)
         goes_on = extra_state is not None and not (
             cfg.reset_optimizer or (begins and cfg.finetune_from_model)
         )
         counts = goes_on and not cfg.reset_meters
-        count = _keep_patience(trainer, extra_state.get(PATIENCE, {}) if counts else {})
-        _keep_task(trainer, extra_state.get(TASK) if goes_on else None)
+        count = keep_patience(trainer, extra_state.get(PATIENCE, {}) if counts else {})
+        keep_task(trainer, extra_state.get(TASK) if goes_on else None)
         _keep_whole_paths(trainer)
         if 0 < getattr(cfg, "patience", -1) <= count.get("num_runs", 0):
             _stop(trainer, f"no progress in {cfg.patience} validations (--patience)")
@@ -181,58 +184,21 @@ def _other_optimizer(message: str) -> str | None:
     had, has = found.groups()
     new = "--reset-optimizer begins with a new optimizer"
     if has in FORMATS and had not in FORMATS:
-        return f"without {FORMATS[has]}; leave that out, or {new}"
+        return f"it was trained without {FORMATS[has]}; leave that out, or {new}"
     names = [name for name, kind in OPTIMIZER_REGISTRY.items() if kind.__name__ == had]
     option = FORMATS.get(had, f"--optimizer {names[0]}" if names else "another optimizer")
-    return f"with {option}; give the same, or {new}"
+    return f"it was trained with {option}; give the same, or {new}"
 
 
-def _forget_other_trainings():
-    """Forget what fairseq keeps on functions, the best value of an earlier training."""
-    from fairseq import checkpoint_utils
-
-    for kept in (vars(checkpoint_utils.save_checkpoint), _patience()):
-        kept.pop("best", None)
-        kept.pop("num_runs", None)
-
-
-def _patience() -> dict[str, Any]:
-    """The best value and the number of validations since, which fairseq keeps on a function."""
-    for program in ("__main__", "fairseq_cli.train"):
-        function = getattr(sys.modules.get(program), "should_stop_early", None)
-        if function is not None:
-            return vars(function)
-    return {}
-
-
-def _keep_patience(trainer: Any, known: dict[str, Any]) -> dict[str, Any]:
-    """Continue the count of validations without progress, which fairseq does not save."""
-    count = _patience()
-    count.update((name, known[name]) for name in ("best", "num_runs") if name in known)
-    save = trainer.save_checkpoint
-
-    @functools.wraps(save)
-    def save_checkpoint(filename: str, extra_state: dict[str, Any]) -> Any:
-        return save(filename, {**extra_state, PATIENCE: dict(count)} if count else extra_state)
-
-    trainer.save_checkpoint = save_checkpoint
-    return count
-
-
-def _keep_task(trainer: Any, known: Any) -> None:
-    """Store what the task keeps between updates, which fairseq saves but does not load."""
-    task = trainer.task
-    if not hasattr(task, "training_state"):
-        return
-    if known:
-        task.load_training_state(known)
-    save = trainer.save_checkpoint
-
-    @functools.wraps(save)
-    def save_checkpoint(filename: str, extra_state: dict[str, Any]) -> Any:
-        return save(filename, {**extra_state, TASK: task.training_state()})
-
-    trainer.save_checkpoint = save_checkpoint
+def _other_model(error: Exception) -> str | None:
+    """What differs in the model of a checkpoint, of fairseq's error that it cannot be loaded."""
+    if not str(error).startswith("Cannot load model parameters"):
+        return None
+    cause = error.__context__
+    if isinstance(cause, InputError):
+        return str(cause)
+    lines = str(cause or "").splitlines()
+    return f"its model is another one ({lines[-1].strip() if lines else 'other parameters'})"
 
 
 def _keep_whole_paths(trainer: Any) -> None:

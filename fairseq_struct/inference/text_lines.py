@@ -29,7 +29,9 @@ def read_lines(stream: Iterable[str] | None) -> Iterator[str]:
         raise InputError("there is no input to read: standard input is closed")
     try:
         stream.fileno()
-    except (AttributeError, OSError, ValueError):  # text in memory
+    except (AttributeError, OSError, ValueError):  # decompressed, or in memory: always ready
+        if isinstance(stream, io.TextIOWrapper):
+            return (line for line in Lines(stream))
         return _plain(stream)
     return Lines(stream)
 
@@ -114,13 +116,13 @@ class LinesFrom:
 
 
 def _plain(stream: Iterable[str]) -> Iterator[str]:
-    try:
-        for number, line in enumerate(stream):
+    for number, line in enumerate(stream):
+        try:
             line.encode()
-            line = line if number else line.removeprefix(_MARK)
-            yield line.removesuffix("\n").removesuffix("\r")
-    except UnicodeError as error:
-        raise _no_text(error, number) from None
+        except UnicodeError as error:
+            raise _no_text(error, number) from None
+        line = line if number else line.removeprefix(_MARK)
+        yield line.removesuffix("\n").removesuffix("\r")
 
 
 def _no_text(error: UnicodeDecodeError | UnicodeEncodeError, before: int) -> InputError:

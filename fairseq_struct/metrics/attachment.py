@@ -5,6 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import index
 
+# Those of section 5.5 of Mihaylova's thesis, which parsers are validated by.
+SCORES = ("uas", "modifier_list", "modifier_count", "exact_match")
+
 
 @dataclass
 class AttachmentScores:

@@ -15,6 +15,8 @@ POLICY = (
     "span counted once; spans of one word and of the whole sentence left out; a sentence without "
     "other gold spans counts as recall 100, and as precision 100 if nothing else is predicted"
 )
+# Constituents whose recall is told, those of table 2 of the ON-LSTM paper.
+LABELS = ("ADJP", "NP", "PP", "INTJ")
 
 
 def bracket_counts(predicted: Sequence[Iterable[Span]], gold: Tensor) -> tuple[int, int, int]:

@@ -17,6 +17,12 @@ WINDOWS = (0, 1, 2)
 SINGLE, MULTI = 0, 1
 # Names under which the two tables of :class:`WindowAccuracy` are logged and summed up.
 TABLES = ("window_counts", "window_sentences")
+# The tags of tables TC4.1 and TC4.3 of the thesis, and which metrics are logged and recorded.
+TAGS = ("NP", "VP", "PP", "SBAR", "ADJP", "ADVP")
+SHOWN = (
+    *(f"window_{w}{kind}" for w in WINDOWS for kind in ("", "_single", "_multi", "_sentence")),
+    *(f"window_{WINDOWS[-1]}_{tag}" for tag in TAGS),
+)
 
 
 def window_hits(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from fairseq_struct.errors import InputError, suggestion
 from fairseq_struct.files.text_files import read_text
-from fairseq_struct.records.training_log import Logged, logged
+from fairseq_struct.records.training_log import Logged, logged, seconds_of_epochs
 
 LOG = "train.log"
 # What the x axis counts.
 AXES = ("updates", "epochs", "minutes")
+_NUMBERS_OF_AXES = {"updates": "num_updates", "epochs": "epoch"}
 _SEED = re.compile(r"seed[_=-]?\d+")
 _CONFUSION = "confusion_"
 
@@ -98,7 +100,8 @@ def curve_of(
         entries: of this log.
         split: ``valid``, ``train``, or another one.
         metric: without the prefix of the split.
-        axis: one of :data:`AXES`. Minutes are those of training, without validation.
+        axis: one of :data:`AXES`, or a metric of the split. Minutes are those of training, without
+            validation.
 
     Raises:
         InputError: the log has no such metric of the split; the message lists those it has.
@@ -116,9 +119,10 @@ def curve_of(
     for entry in own:
         if metric not in entry.values:
             continue
-        x = {"updates": entry.update, "epochs": entry.values.get("epoch")}.get(
-            axis, minutes.get(entry.values.get("epoch"))
-        )
+        if axis == "minutes":
+            x = minutes.get(entry.values.get("epoch"))
+        else:
+            x = entry.values.get(_NUMBERS_OF_AXES.get(axis, axis))
         if x is not None:
             # A training that went back, to a checkpoint or its start, takes back what came later.
             while points and next(reversed(points)) >= x:
@@ -151,16 +155,10 @@ def confusion_of(log: Path, entries: Sequence[Logged], split: str) -> tuple[list
 
 def _minutes(entries: Sequence[Logged]) -> Mapping[float, float]:
     """Minutes of training until the end of each epoch."""
-    seconds = {
-        entry.values["epoch"]: entry.values["train_wall"]
-        for entry in entries
-        if entry.split == "train" and "train_wall" in entry.values
-    }
-    total, found = 0.0, {}
-    for epoch in sorted(seconds):
-        total += seconds[epoch]
-        found[epoch] = total / 60
-    return found
+    epochs = {entry.values["epoch"]: entry.values for entry in entries if entry.split == "train"}
+    seconds = seconds_of_epochs(epochs)
+    totals = accumulate(seconds.values())
+    return {epoch: total / 60 for epoch, total in zip(seconds, totals, strict=True)}
 
 
 def _labels(counts: Mapping[str, int]) -> list[str]:

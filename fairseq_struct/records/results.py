@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass, field, fields
 from itertools import takewhile
 from pathlib import Path
 
-import torch
-
 from fairseq_struct import __version__
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_lines
 from fairseq_struct.files.whole_files import whole_file
-from fairseq_struct.processor import own_instructions, processor_name
+from fairseq_struct.processor import own_instructions
 
 SCALES = ("paper", "reduced")
 _VARIABLE = re.compile("[A-Z_]+=")
+# Variables of recipes that say which of its runs are made.
+_OF_ROWS = ("SEED", "SEEDS", "RATES", "EIGHTHS")
 
 
 @dataclass(frozen=True)
@@ -59,26 +59,12 @@ class Result:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The environment variables of the command, in order, but those that name seeds."""
+        """The environment variables of the command, in order, but those that choose its rows."""
         try:
             words = takewhile(_VARIABLE.match, shlex.split(self.command))
         except ValueError:  # no command of a shell
             return ()
-        return tuple(sorted(word for word in words if not word.startswith(("SEED=", "SEEDS="))))
-
-
-def device_name(threads: int | None = None, on_cpu: bool = False) -> str:
-    """Name of the device in use: accelerator, or ``PROCESSOR, VECTOR INSTRUCTIONS, N threads``.
-
-    Args:
-        threads: number of CPU threads (default: torch's number).
-        on_cpu: the CPU was used, even if there is an accelerator.
-    """
-    if torch.cuda.is_available() and not on_cpu:
-        return torch.cuda.get_device_name()
-    threads = threads or torch.get_num_threads()
-    parts = processor_name(), own_instructions(), f"{threads} thread{'s' if threads > 1 else ''}"
-    return ", ".join(filter(None, parts))
+        return tuple(sorted(word for word in words if word.partition("=")[0] not in _OF_ROWS))
 
 
 def benchmark_name(what: str, threads: int) -> str:

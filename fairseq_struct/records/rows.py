@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.records.results import Result
@@ -104,14 +106,16 @@ def rows_of(results: Iterable[Result]) -> list[Row]:
     numbers of updates differ by at most 1 %. Records of the same seed are one row only if their
     updates are equal; where several rows fit, the one with the nearest number is taken.
     """
-    groups: list[list[Result]] = []
-    for item in results:
-        fitting = [group for group in groups if _is_of_row(item, group)]
-        if fitting:
-            min(fitting, key=lambda group: abs(group[0].updates - item.updates)).append(item)
-        else:
-            groups.append([item])
-    return [Row(tuple(group)) for group in groups]
+    places, found = {}, defaultdict(lambda: defaultdict(list))
+    for place, item in enumerate(results):
+        places[id(item)] = place
+        found[_setting_of(item)][_updates_of(item)].append(item)
+    groups = [
+        sorted(group, key=lambda item: places[id(item)])
+        for of_setting in found.values()
+        for group in _joined([own for _, own in sorted(of_setting.items())])
+    ]
+    return [Row(tuple(own)) for own in sorted(groups, key=lambda own: places[id(own[0])])]
 
 
 def rows_by_variant(results: Iterable[Result]) -> dict[str, Row]:
@@ -151,13 +155,28 @@ def shared(texts: Sequence[str]) -> str:
     return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
 
 
-def _is_of_row(item: Result, row: Sequence[Result]) -> bool:
-    if _setting_of(item) != _setting_of(row[0]):
+def _joined(groups: list[list[Result]]) -> list[list[Result]]:
+    """Join records of one setting, grouped by their updates, the nearest groups first."""
+    while pairs := [
+        (_distance(one, other), first, second)
+        for (first, one), (second, other) in combinations(enumerate(groups), 2)
+        if _are_one_row(one, other)
+    ]:
+        _, first, second = min(pairs)
+        groups[first] += groups.pop(second)
+    return groups
+
+
+def _are_one_row(one: Sequence[Result], other: Sequence[Result]) -> bool:
+    """Whether no seed is in both of two groups, whose updates differ, and all updates are near."""
+    if {item.seed for item in one} & {item.seed for item in other}:
         return False
-    lengths = _updates_of(item)
-    others = [_updates_of(one) for one in row]
-    near = all(len(lengths) == len(other) and all(map(_near, lengths, other)) for other in others)
-    return near and (lengths in others or item.seed not in {one.seed for one in row})
+    pairs = product(map(_updates_of, one), map(_updates_of, other))
+    return all(len(a) == len(b) and all(map(_near, a, b)) for a, b in pairs)
+
+
+def _distance(one: Sequence[Result], other: Sequence[Result]) -> int:
+    return min(abs(a.updates - b.updates) for a, b in product(one, other))
 
 
 def _setting_of(item: Result) -> tuple:

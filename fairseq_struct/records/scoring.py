@@ -9,8 +9,9 @@ import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from fairseq_struct.processor import device_name
 from fairseq_struct.records.paper_values import paper_values
-from fairseq_struct.records.results import SCALES, Result, append_result, device_name
+from fairseq_struct.records.results import SCALES, Result, append_result
 from fairseq_struct.records.rows import in_words, rows_of
 from fairseq_struct.records.training_log import TrainingLog, read_log
 
@@ -49,9 +50,10 @@ def seed_of(run: Path) -> int:
 
 
 def training_of(run: Path) -> dict:
-    """Fields of the record of a finished training: seed, updates, and minutes."""
+    """Fields of the record of a finished training: seed, updates, minutes, and its device."""
     log = log_of(run)
-    return {"seed": seed_of(run), "updates": log.updates, "minutes": round(log.minutes, 1)}
+    found = {"seed": seed_of(run), "updates": log.updates, "minutes": round(log.minutes, 1)}
+    return found if log.device is None else {**found, "device": log.device}
 
 
 def publish(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from fairseq_struct.files.text_files import reading
 
 # If a kill cut a line off and the resumed run continued it, this matches the second part.
 _NUMBERS = re.compile(r"^.*\| (?P<split>[\w-]+) \| (?P<values>\{\"epoch\".*\})\s*$")
+_DEVICE = re.compile(r"\| device: (.*\S)")
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,22 @@ class TrainingLog:
 
     Attributes:
         splits: values by split, epoch and name; the training split is ``train``.
+        device: what the training, or its last part, ran on; older logs do not tell it.
     """
 
     splits: dict[str, dict[int, dict[str, float]]]
+    device: str | None = None
+
+    def values(self, split: str, epoch: int) -> dict[str, float]:
+        """All metrics of a split after an epoch.
+
+        Raises:
+            InputError: the split was not validated then.
+        """
+        try:
+            return self.splits[split][epoch]
+        except KeyError:
+            raise InputError(f"the log has no values of {split} after epoch {epoch}") from None
 
     def value(self, split: str, epoch: int, name: str) -> float:
         """A metric of a split after an epoch.
@@ -91,18 +106,32 @@ class TrainingLog:
 
     @property
     def minutes(self) -> float:
-        """Training time in minutes, without validation.
+        """Training time in minutes, without validation."""
+        return sum(seconds_of_epochs(self.splits["train"]).values()) / 60
 
-        It is a sum over epochs, whose time fairseq logs in whole seconds. That of an epoch of less
-        than 10 seconds is its number of updates over its updates per second, where these are known.
-        """
-        seconds, before = 0.0, 0.0
-        for _, values in sorted(self.splits["train"].items()):
-            updates, before = values["num_updates"] - before, values["num_updates"]
+
+def seconds_of_epochs(epochs: Mapping[int, Mapping[str, float]]) -> dict[int, float]:
+    """Seconds of training of each epoch, in their order, without validation.
+
+    fairseq rounds them to whole seconds. Within these, they are an epoch's number of updates over
+    its updates per second, where both are known; alone, these would count validation, too.
+
+    Args:
+        epochs: values of the training split after each epoch; those without a time are left out.
+    """
+    # Of the first epoch of a log that begins later, the number of updates is unknown.
+    ends = {0: 0.0} | {
+        epoch: values["num_updates"] for epoch, values in epochs.items() if "num_updates" in values
+    }
+    found = {}
+    for epoch, values in sorted(epochs.items()):
+        if "train_wall" in values:
+            found[epoch] = rounded = values["train_wall"]
+            updates = ends.get(epoch, 0.0) - ends.get(epoch - 1, math.inf)
             per_second = values.get("ups", 0.0)  # 0 for an epoch of a few updates
-            exact = per_second and values["train_wall"] < 10
-            seconds += updates / per_second if exact else values["train_wall"]
-        return seconds / 60
+            if updates > 0 and per_second > 0:
+                found[epoch] = min(max(updates / per_second, rounded - 0.5), rounded + 0.5)
+    return found
 
 
 def read_log(path: str | Path) -> TrainingLog:
@@ -123,4 +152,5 @@ def read_log(path: str | Path) -> TrainingLog:
     before, ended, after = text.rpartition("done training in")
     if not ended or "train" not in splits or any(logged(after.splitlines())):
         raise InputError(f"{path}: the training is not finished")
-    return TrainingLog(splits)
+    devices = _DEVICE.findall(text)
+    return TrainingLog(splits, devices[-1] if devices else None)

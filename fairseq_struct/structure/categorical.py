@@ -101,12 +101,17 @@ class Categorical:
         return self._as_given(-(probabilities * _zero_where_forbidden(logs)).sum(1))
 
     def kl(self, other: "Categorical") -> Tensor:
-        """KL(p || q), (batch,), in nats; inf if q forbids what p allows."""
+        """KL(p || q), (batch,), in nats.
+
+        It is inf if q forbids a choice that p gives a probability. Choices whose probability is 0,
+        in the precision that p is computed in, add nothing.
+        """
         if self.scores.shape != other.scores.shape:
             raise ValueError("kl needs two distributions over the same choices")
         logs, others = self._exact.log_softmax(1), other._exact.log_softmax(1)
-        difference = _zero_where_forbidden(logs) - others.masked_fill(logs == -torch.inf, 0.0)
-        return self._as_given((logs.exp() * difference).sum(1))
+        probabilities = logs.exp()
+        difference = _zero_where_forbidden(logs) - others.masked_fill(probabilities == 0, 0.0)
+        return self._as_given((probabilities * difference).sum(1))
 
     def log_prob(self, labels: Tensor) -> Tensor:
         """log p of choices, (..., batch) for labels (..., batch).

@@ -117,12 +117,13 @@ def sentence_lengths(
         raise ValueError(f"lengths must be {batch} integers, not {lengths!r}") from None
     if lengths.shape != (batch,) or not is_integral(lengths):
         raise ValueError(f"lengths must be {batch} integers, not {lengths.tolist()}")
+    with torch.inference_mode(False):  # a copy: callers may change theirs
+        lengths = lengths.to(torch.int64, copy=True)  # torch compares no large unsigned integers
     wrong = (lengths < 1) | (lengths > n)
     if wrong.any():
         b = int(wrong.nonzero()[0])
         raise ValueError(f"{what} {b} has length {int(lengths[b])}; allowed are 1 to {n}")
-    with torch.inference_mode(False):  # a copy: callers may change theirs
-        return lengths.to(torch.int64, copy=True)
+    return lengths
 
 
 def is_integral(tensor: Tensor) -> bool:

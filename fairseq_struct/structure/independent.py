@@ -72,7 +72,9 @@ class Independent:
     def perturbed(self, generator: torch.Generator | None = None) -> "Independent":
         """The same scores under Gumbel noise."""
         noisy = self._each.perturbed(generator)
-        return Independent(self._grouped(noisy.scores), self._structure)
+        found = Independent(self._grouped(noisy.scores), self._structure)
+        found._each = noisy  # its results may be less precise than its scores
+        return found
 
     def observe(self, known: Tensor) -> "Independent":
         """The distribution given the known parts, (batch, k, ...)."""

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch import Tensor
 
+from fairseq_struct.structure.checks import whole_number
+
 Span = tuple[int, int]
 DISTANCE_SPLITS = ("word", "gap")
 
@@ -62,13 +64,15 @@ def tree_of_distances(distances: Sequence[float], split: str = "word") -> list[S
 def tree_of_stack(heads: Sequence[int]) -> list[Span]:
     """The binary tree that a shift-reduce parser builds with a given head of its stack.
 
-    This is algorithm 3 of Shen's thesis: before word t is pushed, the y_t - y_{t-1} + 1 topmost
-    subtrees are composed in pairs. It pops the later subtree first, so that a node is (e_2, e_1).
-    The thesis stops with two subtrees, which are the children of the root.
+    This is algorithm 3 of Shen's thesis: before word t is pushed, the two topmost subtrees are
+    composed y_t - y_{t-1} + 1 times, or as often as there are two. It pops the later subtree first,
+    so that a node is (e_2, e_1). The thesis stops with two subtrees, which are the children of the
+    root.
 
     Args:
         heads: y_t of every word: the slot that holds the head of the stack after the reductions,
-            the bottom slot having the largest number. y_1 is the bottom slot.
+            the bottom slot having the largest number. y_1 is the bottom slot; that is
+            not checked, nor is it in the thesis.
 
     Returns:
         The n - 1 spans.
@@ -141,8 +145,7 @@ def random_tree(n: int, generator: torch.Generator | None = None) -> list[Span]:
 
 def _split(n: int, choose: Callable[[int, int], int]) -> list[Span]:
     """Spans of the tree that cuts every span at ``choose(start, end)``."""
-    if n < 1:
-        raise ValueError("a tree needs at least one word")
+    n = whole_number("the number of words", n, 1)
     spans, waiting = [], [(0, n)]
     while waiting:
         start, end = waiting.pop()

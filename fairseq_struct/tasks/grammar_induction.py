@@ -16,12 +16,9 @@ from fairseq_struct.data.prepared.listed_part import read_categories, read_list_
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.data.readers.transformation_lists import tag_of
 from fairseq_struct.errors import InputError
-from fairseq_struct.metrics.window_accuracy import TABLES, WINDOWS, WindowAccuracy
+from fairseq_struct.metrics.window_accuracy import SHOWN, TABLES, WINDOWS, WindowAccuracy
 from fairseq_struct.tasks.shared.sentence_task import SentenceTask
 from fairseq_struct.tasks.shared.strict_task import TrainedConfig
-
-# The tags of table TC4.1.
-TAGS = ("NP", "VP", "PP", "SBAR", "ADJP", "ADVP")
 
 
 @dataclass
@@ -86,11 +83,8 @@ class GrammarInductionTask(SentenceTask):
         if "window_counts" not in logging_outputs[0]:
             return
         sums = (sum(log[name] for log in logging_outputs) for name in TABLES)
-        ends = ("", "_single", "_multi", "_sentence")
-        wanted = [f"window_{w}{end}" for end in ends for w in WINDOWS]
-        wanted += [f"window_{WINDOWS[-1]}_{tag}" for tag in TAGS]
         found = self._percentages(*sums)
-        for name in (name for name in wanted if name in found):
+        for name in (name for name in SHOWN if name in found):
             metrics.log_derived(name, lambda meters, name=name: self._percentage(meters, name))
 
     def _percentage(self, meters, name: str) -> float:

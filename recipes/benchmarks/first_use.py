@@ -14,7 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
+from fairseq_struct.processor import device_name
+from fairseq_struct.records.results import Result, append_result, benchmark_name
 from fairseq_struct.structure import ahead_of_time
 
 RESULTS = Path(__file__).with_name("results.jsonl")

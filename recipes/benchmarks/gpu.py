@@ -10,19 +10,18 @@ end when the GPU has finished. The two-pass Transformer is measured by
     python recipes/benchmarks/gpu.py [--threads 16] [--append]
 """
 
-import argparse
 import sys
-import time
 import warnings
 from collections.abc import Callable
-from statistics import median
 
 import on_lstm
 import structured_inference
+import timing
 import torch
-from structured_inference import RESULTS, Ours, gradient_of, positive
+from structured_inference import Ours, gradient_of
 
-from fairseq_struct.records.results import Result, append_result, device_name
+from fairseq_struct.processor import device_name
+from fairseq_struct.records.results import Result, append_result
 
 WORDS, BATCHES = 40, (32, 256)
 
@@ -72,18 +71,12 @@ def rows_of_layers(sizes: tuple[int, ...], steps: int, device: str) -> dict[str,
 
 def milliseconds(parts: dict[str, Callable], repeats: int) -> dict[str, float]:
     """Median time of each part; slow ones are repeated less often."""
-    taken: dict[str, list[float]] = {part: [] for part in parts}
-    for call in parts.values():
-        call()
-    for _ in range(repeats):
-        for part, call in parts.items():
-            if sum(taken[part]) < 1000:
-                wait()
-                start = time.perf_counter()
-                call()
-                wait()
-                taken[part].append(1000 * (time.perf_counter() - start))
-    return {part: median(values) for part, values in taken.items()}
+
+    def ended(call: Callable) -> Callable:
+        return lambda: (call(), wait())
+
+    calls = {part: ended(call) for part, call in parts.items()}
+    return timing.milliseconds(calls, repeats, untimed=False, dropped=1, most=1000)
 
 
 def wait():
@@ -93,16 +86,12 @@ def wait():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--repeats", type=positive, default=15, help="timed calls of each")
-    parser.add_argument("--threads", type=positive, default=16, help="threads of the CPU")
+    parser = timing.options_of(__doc__, 15, threads=16)
     parser.add_argument("--device", default="cuda", help="the device (default: cuda)")
     parser.add_argument("--part", choices=["trees", "on_lstm"], help="one part (default: both)")
     parser.add_argument("--rows", nargs="+", help="only these rows of trees")
-    parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
-    setting = parser.parse_args()
+    setting = timing.parsed(parser)
     warnings.simplefilter("ignore")
-    torch.set_num_threads(setting.threads)
     beside = device_name(setting.threads, on_cpu=True)
     for batch in BATCHES if setting.part != "on_lstm" else ():
         about = f"batch {batch}, {WORDS} words, unit-normal scores; CPU: {beside}"
@@ -126,7 +115,7 @@ def report(experiment: str, name: str, parts: dict[str, Callable], about: str, s
     metrics |= {f"{part}_to_ours": round(times[part] / times["ours"], 2) for part in sorted(others)}
     print(experiment, name, metrics, flush=True)
     if setting.append:
-        append_result(RESULTS, Result(
+        append_result(timing.RESULTS, Result(
             experiment=experiment, variant=name, metrics=metrics,
             data=f"{about}; {setting.repeats} repeats, or those of a second", device=device_name(),
             command=" ".join(["python recipes/benchmarks/gpu.py", *sys.argv[1:]]),

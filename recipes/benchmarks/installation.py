@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 import torch
 
-from fairseq_struct.records.results import Result, append_result, device_name
+from fairseq_struct.processor import device_name
+from fairseq_struct.records.results import Result, append_result
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 ROOT = Path(__file__).resolve().parents[2]

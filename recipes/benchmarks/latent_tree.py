@@ -10,12 +10,7 @@ of the step (mean over the sentences).
     python recipes/benchmarks/latent_tree.py [--threads 1] [--append]
 """
 
-import argparse
-import sys
-import time
-from pathlib import Path
-from statistics import median
-
+import timing
 import torch
 
 from fairseq_struct.modules.latent_tree.classifier import (
@@ -24,9 +19,7 @@ from fairseq_struct.modules.latent_tree.classifier import (
 )
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 
-RESULTS = Path(__file__).with_name("results.jsonl")
 WORDS, EMBEDDING, HIDDEN = 10_000, 300, 100
 METHODS = (
     "marginals", "sparsemap", "perturb_and_map", "ste_marginals", "ste_identity", "spigot",
@@ -74,28 +67,14 @@ def step_error(cut_off, exact) -> float:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--batch", type=int, default=32, help="sentences")
-    parser.add_argument("--length", type=int, default=40, help="words per sentence")
-    parser.add_argument("--repeats", type=int, default=21, help="timed steps of each")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads")
-    parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
-    setting = parser.parse_args()
-    if min(setting.batch, setting.length, setting.repeats, setting.threads) < 1:
-        parser.error("all numbers must be 1 or more")
-    torch.set_num_threads(setting.threads)
+    parser = timing.options_of(__doc__, 21, "timed steps of each")
+    parser.add_argument("--batch", type=timing.positive, default=32, help="sentences")
+    parser.add_argument("--length", type=timing.positive, default=40, help="words per sentence")
+    setting = timing.parsed(parser)
     steps = {
         name: step(name, setting.batch, setting.length) for name in ("baseline", *METHODS, *CUT_OFF)
     }
-    taken: dict[str, list[float]] = {name: [] for name in steps}
-    for number in range(setting.repeats + 2):
-        for name, run in steps.items():
-            run()  # untimed: as in training, memory is then as a step of the same kind leaves it
-            start = time.perf_counter()
-            run()
-            if number >= 2:  # the first steps compile kernels and warm up
-                taken[name].append(1000 * (time.perf_counter() - start))
-    times = {name: median(values) for name, values in taken.items()}
+    times = timing.milliseconds(steps, setting.repeats, dropped=2)
     for name, milliseconds in times.items():
         metrics = {
             "milliseconds": round(milliseconds, 2),
@@ -104,15 +83,11 @@ def main():
         }
         if name in CUT_OFF:
             metrics["step_error"] = round(step_error(steps[name], steps[CUT_OFF[name]]), 3)
-        print(name, metrics, flush=True)
-        if setting.append:
-            append_result(RESULTS, Result(
-                experiment=benchmark_name("latent_tree", setting.threads), variant=name,
-                metrics=metrics, device=device_name(setting.threads, on_cpu=True),
-                data=f"forward and backward pass, {setting.batch} sentences of {setting.length} "
-                f"words, {setting.repeats} repeats",
-                command=" ".join(["python recipes/benchmarks/latent_tree.py", *sys.argv[1:]]),
-            ))  # fmt: skip
+        timing.report(
+            setting, "latent_tree", name, metrics,
+            f"forward and backward pass, {setting.batch} sentences of {setting.length} words, "
+            f"{setting.repeats} repeats", as_called=True,
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

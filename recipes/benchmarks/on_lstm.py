@@ -10,17 +10,15 @@ a process minus its memory after a step of two words (median of several processe
 import argparse
 import subprocess
 import sys
-import time
-from pathlib import Path
+from functools import partial
 from statistics import median
 
+import timing
 import torch
 
 from fairseq_struct.modules.on_lstm import ONLSTM
 from fairseq_struct.modules.recurrent.lstm_layers import LSTMLayers
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 
-RESULTS = Path(__file__).with_name("results.jsonl")
 SIZES = ((400, 1150, 1150, 400), (400, 650, 400))
 BATCH, CHUNK = 20, 10
 KINDS = ("lstm", "on_lstm", "on_lstm_step_by_step")
@@ -44,28 +42,17 @@ def milliseconds(kinds, sizes: tuple[int, ...], steps: int, repeats: int) -> dic
     """Median time of each kind."""
     inputs = torch.randn(steps, BATCH, sizes[0])
     networks = {kind: layers(kind, sizes) for kind in kinds}
-    taken = {kind: [] for kind in kinds}
-    for _ in range(repeats):
-        for kind, network in networks.items():
-            step(network, inputs)
-            start = time.perf_counter()
-            step(network, inputs)
-            taken[kind].append(1000 * (time.perf_counter() - start))
-    return {kind: round(median(values), 1) for kind, values in taken.items()}
+    steps_of = {kind: partial(step, network, inputs) for kind, network in networks.items()}
+    return {kind: round(ms, 1) for kind, ms in timing.milliseconds(steps_of, repeats).items()}
 
 
 def peak(kind: str, sizes: tuple[int, ...], steps: int) -> float:
     """Peak memory of this process in MiB, beyond that after a step of two words."""
-
-    def highest() -> float:
-        line = next(x for x in Path("/proc/self/status").open() if x.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
-
     network = layers(kind, sizes)
     step(network, torch.randn(2, BATCH, sizes[0]))
-    before = highest()
+    before = timing.highest_memory()
     step(network, torch.randn(steps, BATCH, sizes[0]))
-    return highest() - before
+    return timing.highest_memory() - before
 
 
 def peaks(kinds, sizes: tuple[int, ...], steps: int, repeats: int) -> dict[str, float]:
@@ -81,15 +68,9 @@ def peaks(kinds, sizes: tuple[int, ...], steps: int, repeats: int) -> dict[str, 
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--repeats", type=int, default=7, help="timed steps of each")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads")
-    parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
+    parser = timing.options_of(__doc__, 7, "timed steps of each")
     parser.add_argument("--peak", nargs="+", help=argparse.SUPPRESS)
-    setting = parser.parse_args()
-    if min(setting.repeats, setting.threads) < 1:
-        parser.error("all numbers must be 1 or more")
-    torch.set_num_threads(setting.threads)
+    setting = timing.parsed(parser)
     if setting.peak:
         kind, steps, *sizes = setting.peak
         print(peak(kind, tuple(map(int, sizes)), int(steps)))
@@ -104,17 +85,11 @@ def main():
             memory = peaks(KINDS[:2], sizes, steps, setting.repeats)
             metrics |= {f"mib_{kind}": value for kind, value in memory.items()}
             metrics["memory_ratio"] = round(memory["on_lstm"] / memory["lstm"], 2)
-            print(name, steps, metrics, flush=True)
-            if setting.append:
-                append_result(RESULTS, Result(
-                    experiment=benchmark_name("on_lstm", setting.threads),
-                    variant=f"{name}, {steps} words", metrics=metrics,
-                    device=device_name(setting.threads, on_cpu=True),
-                    data=f"forward and backward pass, {BATCH} sequences, C = {CHUNK}, "
-                    f"{setting.repeats} repeats; ratios to torch's LSTM",
-                    command="python recipes/benchmarks/on_lstm.py "
-                    f"--threads {setting.threads} --repeats {setting.repeats} --append",
-                ))  # fmt: skip
+            timing.report(
+                setting, "on_lstm", f"{name}, {steps} words", metrics,
+                f"forward and backward pass, {BATCH} sequences, C = {CHUNK}, "
+                f"{setting.repeats} repeats; ratios to torch's LSTM",
+            )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -12,13 +12,11 @@ ratio is also given per option.
     python recipes/benchmarks/option_controller.py [--threads 1] [--append] [--only imitation]
 """
 
-import argparse
-import time
 from collections.abc import Callable
-from pathlib import Path
-from statistics import median
+from functools import partial
 
 import numpy as np
+import timing
 import torch
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 
@@ -32,13 +30,12 @@ from fairseq_struct.modules.option_controller import (
     OptionController,
     OptionPool,
 )
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 
-RESULTS = Path(__file__).with_name("results.jsonl")
 WORLDS, TASK = 256, "DCA"
 # Steps of all worlds in a stretch; the slowest kind takes fewer.
 STEPS, STEPS_OF_SINGLE_ONES = 2000, 40
 DEMONSTRATIONS, LENGTH, OPTIONS = 512, 16, 3
+rounds = partial(timing.milliseconds, untimed=False, dropped=1)
 
 
 def environment(repeats: int) -> dict[str, float]:
@@ -49,14 +46,15 @@ def environment(repeats: int) -> dict[str, float]:
         "vectorised": (_gymnasium(CraftVectorEnv(WORLDS, task=TASK)), STEPS),
         "sync_vector_env": (_gymnasium(single), STEPS_OF_SINGLE_ONES),
     }
-    speeds: dict[str, list[float]] = {kind: [] for kind in kinds}
-    for number in range(repeats + 1):
-        for kind, (walk, steps) in kinds.items():
-            actions = np.random.default_rng(number).integers(0, 5, (steps, WORLDS))
-            start = time.perf_counter()
-            walk(actions)
-            speeds[kind].append(actions.size / (time.perf_counter() - start))
-    found = {kind: median(values[1:]) for kind, values in speeds.items()}
+    stretches = {}
+    for kind, (walk, steps) in kinds.items():
+        drawn = iter([
+            np.random.default_rng(number).integers(0, 5, (steps, WORLDS))
+            for number in range(repeats + 1)
+        ])  # fmt: skip
+        stretches[kind] = lambda walk=walk, drawn=drawn: walk(next(drawn))
+    times = rounds(stretches, repeats)
+    found = {kind: 1000 * steps * WORLDS / times[kind] for kind, (_, steps) in kinds.items()}
     metrics = {f"steps_per_second_{kind}": round(speed) for kind, speed in found.items()}
     return metrics | {"ratio_to_sync": round(found["vectorised"] / found["sync_vector_env"], 1)}
 
@@ -104,13 +102,7 @@ def imitation(repeats: int) -> dict[str, float]:
         torch.nn.functional.nll_loss(logs.flatten(0, 1), actions.flatten()).backward()
 
     kinds = {"network": imitate, "lstm": lambda: lstm(seen)[0].sum().backward()}
-    times: dict[str, list[float]] = {kind: [] for kind in kinds}
-    for _ in range(repeats + 1):
-        for kind, update in kinds.items():
-            start = time.perf_counter()
-            update()
-            times[kind].append(1000 * (time.perf_counter() - start))
-    found = {kind: median(values[1:]) for kind, values in times.items()}
+    found = rounds(kinds, repeats)
     ratio = found["network"] / found["lstm"]
     return {f"milliseconds_{kind}": round(value, 1) for kind, value in found.items()} | {
         "ratio_to_lstm": round(ratio, 2), "ratio_per_option": round(ratio / OPTIONS, 2)
@@ -126,27 +118,15 @@ BENCHMARKS = {
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--repeats", type=int, default=9, help="timed stretches of each")
-    options.add_argument("--threads", type=int, default=1, help="CPU threads")
-    options.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
+    options = timing.options_of(__doc__, 9, "timed stretches of each")
     options.add_argument("--only", choices=BENCHMARKS, help="run one of them (default: all)")
-    setting = options.parse_args()
-    if min(setting.repeats, setting.threads) < 1:
-        options.error("all numbers must be 1 or more")
-    torch.set_num_threads(setting.threads)
+    setting = timing.parsed(options)
     for variant in [setting.only] if setting.only else BENCHMARKS:
         measure, data = BENCHMARKS[variant]
-        metrics = measure(setting.repeats)
-        print(variant, metrics, flush=True)
-        if setting.append:
-            append_result(RESULTS, Result(
-                experiment=benchmark_name("option_controller", setting.threads), variant=variant,
-                metrics=metrics, device=device_name(setting.threads, on_cpu=True),
-                data=f"{data}, {setting.repeats} repeats",
-                command="python recipes/benchmarks/option_controller.py "
-                f"--threads {setting.threads} --repeats {setting.repeats} --append",
-            ))  # fmt: skip
+        timing.report(
+            setting, "option_controller", variant, measure(setting.repeats),
+            f"{data}, {setting.repeats} repeats",
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -12,17 +12,15 @@ process minus its memory after a step of two words; for evaluation, of one long 
 import argparse
 import subprocess
 import sys
-import time
-from pathlib import Path
+from functools import partial
 from statistics import median
 
+import timing
 import torch
 from torch import nn
 
 from fairseq_struct.modules.ordered_memory import ATTENTIONS, OrderedMemory
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 
-RESULTS = Path(__file__).with_name("results.jsonl")
 SIZE, SLOTS, BATCH = 128, 12, 32
 WORDS = (30, 100)
 LONG = (100, 200, 400)
@@ -51,15 +49,8 @@ def step(network: nn.Module, inputs: torch.Tensor) -> None:
 def milliseconds(words: int, repeats: int) -> dict[str, float]:
     """Median time of each kind."""
     inputs = torch.randn(words, BATCH, SIZE)
-    networks = {kind: network_of(kind) for kind in KINDS}
-    taken = {kind: [] for kind in KINDS}
-    for _ in range(repeats):
-        for kind, network in networks.items():
-            step(network, inputs)
-            start = time.perf_counter()
-            step(network, inputs)
-            taken[kind].append(1000 * (time.perf_counter() - start))
-    return {kind: round(median(values), 1) for kind, values in taken.items()}
+    steps = {kind: partial(step, network_of(kind), inputs) for kind in KINDS}
+    return {kind: round(ms, 1) for kind, ms in timing.milliseconds(steps, repeats).items()}
 
 
 def evaluate(network: nn.Module, inputs: torch.Tensor) -> None:
@@ -70,17 +61,12 @@ def evaluate(network: nn.Module, inputs: torch.Tensor) -> None:
 
 def peak(words: int) -> float:
     """Peak memory of this process in MiB, beyond that after a step of two words."""
-
-    def highest() -> float:
-        line = next(x for x in Path("/proc/self/status").open() if x.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
-
     network = network_of("ordered_memory_paper")
     run, batch = (evaluate, 1) if words == EVALUATED else (step, BATCH)
     run(network, torch.randn(2, batch, SIZE))
-    before = highest()
+    before = timing.highest_memory()
     run(network, torch.randn(words, batch, SIZE))
-    return highest() - before
+    return timing.highest_memory() - before
 
 
 def peaks(repeats: int) -> dict[str, float]:
@@ -98,15 +84,9 @@ def peaks(repeats: int) -> dict[str, float]:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--repeats", type=int, default=7, help="timed steps of each")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads")
-    parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
+    parser = timing.options_of(__doc__, 7, "timed steps of each")
     parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
-    setting = parser.parse_args()
-    if min(setting.repeats, setting.threads) < 1:
-        parser.error("all numbers must be 1 or more")
-    torch.set_num_threads(setting.threads)
+    setting = timing.parsed(parser)
     if setting.peak:
         print(peak(setting.peak))
         return
@@ -119,16 +99,11 @@ def main():
         rows[f"{words} words"] = metrics
     rows["memory"] = peaks(3)
     for variant, metrics in rows.items():
-        print(variant, metrics, flush=True)
-        if setting.append:
-            append_result(RESULTS, Result(
-                experiment=benchmark_name("ordered_memory", setting.threads), variant=variant,
-                metrics=metrics, device=device_name(setting.threads, on_cpu=True),
-                data=f"forward and backward pass, {BATCH} sequences, {SLOTS} slots of {SIZE}, "
-                f"{setting.repeats} repeats; ratios to nn.LSTM({SIZE})",
-                command="python recipes/benchmarks/ordered_memory.py "
-                f"--threads {setting.threads} --repeats {setting.repeats} --append",
-            ))  # fmt: skip
+        timing.report(
+            setting, "ordered_memory", variant, metrics,
+            f"forward and backward pass, {BATCH} sequences, {SLOTS} slots of {SIZE}, "
+            f"{setting.repeats} repeats; ratios to nn.LSTM({SIZE})",
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -13,24 +13,19 @@ number is a median. Without supar or stanza, the others are measured.
     python recipes/benchmarks/parsing_peers.py [--threads 1] [--append]
 """
 
-import argparse
-import time
 from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
+import timing
 import torch
 from torch import Tensor, nn
 
 from fairseq_struct.modules.masked_lm.head_parser import HeadParser
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder
 from fairseq_struct.modules.undirected.parser import UndirectedParser
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 from fairseq_struct.structure.dependency import spanning_trees
 
-RESULTS = Path(__file__).with_name("results.jsonl")
 SENTENCES, LENGTH, VOCABULARY, RELATIONS = 32, 30, 10_000, 40
 EMBEDDING, DIRECTION, LAYERS = 100, 400, 3
 SURE = 100.0  # added to the scores of one tree
@@ -197,41 +192,23 @@ def sentences_per_second(parsers: dict[str, Parser], repeats: int) -> dict[str, 
     }
     for name, kinds in runs.items():
         assert torch.equal(kinds["sure"](), heads), name
-    taken = {name: {kind: [] for kind in kinds} for name, kinds in runs.items()}
-    for _ in range(repeats):
-        for name, kinds in runs.items():
-            for kind, run in kinds.items():
-                run()
-                start = time.perf_counter()
-                run()
-                taken[name][kind].append(time.perf_counter() - start)
+    calls = {(name, kind): run for name, kinds in runs.items() for kind, run in kinds.items()}
+    times = timing.milliseconds(calls, repeats)
     return {
-        name: {f"sentences_per_second_{kind}": round(SENTENCES / median(seconds))
-               for kind, seconds in kinds.items()}
-        for name, kinds in taken.items()
+        name: {f"sentences_per_second_{kind}": round(1000 * SENTENCES / times[name, kind])
+               for kind in kinds}
+        for name, kinds in runs.items()
     }  # fmt: skip
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--repeats", type=int, default=5, help="timed runs of each")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads")
-    parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
-    setting = parser.parse_args()
-    if min(setting.repeats, setting.threads) < 1:
-        parser.error("all numbers must be 1 or more")
-    torch.set_num_threads(setting.threads)
+    setting = timing.parsed(timing.options_of(__doc__, 5, "timed runs of each"))
     for name, metrics in sentences_per_second(installed(), setting.repeats).items():
-        print(name, metrics, flush=True)
-        if setting.append:
-            append_result(RESULTS, Result(
-                experiment=benchmark_name("parsing_peers", setting.threads), variant=name,
-                metrics=metrics, device=device_name(setting.threads, on_cpu=True),
-                data=f"{SENTENCES} sentences of {LENGTH} words at once, three BiLSTM layers of "
-                f"{DIRECTION} in each direction, random weights; {setting.repeats} repeats",
-                command="python recipes/benchmarks/parsing_peers.py "
-                f"--threads {setting.threads} --repeats {setting.repeats} --append",
-            ))  # fmt: skip
+        timing.report(
+            setting, "parsing_peers", name, metrics,
+            f"{SENTENCES} sentences of {LENGTH} words at once, three BiLSTM layers of {DIRECTION} "
+            f"in each direction, random weights; {setting.repeats} repeats",
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

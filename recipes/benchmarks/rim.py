@@ -14,13 +14,11 @@ number is the median of rounds that follow an untimed one.
     python recipes/benchmarks/rim.py [--threads 1] [--append]
 """
 
-import argparse
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from statistics import median
 
+import timing
 import torch
 from nltk import Tree
 from torch import Tensor, nn
@@ -29,10 +27,8 @@ from fairseq_struct.data.readers.bracket_trees import tree_of
 from fairseq_struct.data.readers.transformation_lists import steps_of, word_spans
 from fairseq_struct.modules.recurrent_mechanisms import RimComposer, follow
 from fairseq_struct.modules.recurrent_mechanisms.units import UnitLSTM
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 from fairseq_struct.structure.spans import random_tree
 
-RESULTS = Path(__file__).with_name("results.jsonl")
 SENTENCES, WORDS, VOCABULARY, SIZE, UNITS = 256, 20, 5000, 100, 5
 ALONE = 8  # sentences that are timed one by one
 STEPS = 20
@@ -71,7 +67,8 @@ def composition(rounds: Callable, backward: bool = False) -> dict[str, float]:
 
     error = (losses(slice(None))[:ALONE] - one_by_one()).abs().max()
     times = rounds({"batched": lambda: losses(slice(None)), "single": one_by_one})
-    speeds = {"batched": SENTENCES / times["batched"], "single": ALONE / times["single"]}
+    speeds = {"batched": 1000 * SENTENCES / times["batched"],
+              "single": 1000 * ALONE / times["single"]}  # fmt: skip
     return {f"sentences_per_second_{name}": round(value, 1) for name, value in speeds.items()} | {
         "ratio": round(speeds["batched"] / speeds["single"], 2),
         "error_millionths": round(1e6 * float(error), 2),
@@ -95,19 +92,8 @@ def units(rounds: Callable, sentences: int) -> dict[str, float]:
 
     times = rounds({"product": steps(lambda: batched(*given)), "loop": steps(loop)})
     return {
-        f"milliseconds_{name}": round(1000 * value / STEPS, 3) for name, value in times.items()
+        f"milliseconds_{name}": round(value / STEPS, 3) for name, value in times.items()
     } | {"ratio": round(times["loop"] / times["product"], 2)}
-
-
-def timed(kinds: dict[str, Callable], repeats: int, clock: Callable[[], float]) -> dict[str, float]:
-    """Median seconds of each kind."""
-    taken: dict[str, list[float]] = {kind: [] for kind in kinds}
-    for _ in range(repeats + 1):
-        for kind, work in kinds.items():
-            start = clock()
-            work()
-            taken[kind].append(clock() - start)
-    return {kind: median(values[1:]) for kind, values in taken.items()}
 
 
 BENCHMARKS: dict[str, Callable] = {
@@ -117,29 +103,20 @@ BENCHMARKS: dict[str, Callable] = {
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--repeats", type=int, default=9, help="timed rounds")
-    options.add_argument("--threads", type=int, default=1, help="CPU threads")
-    options.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
+    options = timing.options_of(__doc__, 9, "timed rounds")
     options.add_argument("--only", choices=BENCHMARKS, help="run one of them (default: all)")
-    setting = options.parse_args()
-    if min(setting.repeats, setting.threads) < 1:
-        options.error("all numbers must be 1 or more")
-    torch.set_num_threads(setting.threads)
-    clock = time.process_time if setting.threads == 1 else time.perf_counter
+    setting = timing.parsed(options)
+    rounds = partial(
+        timing.milliseconds, repeats=setting.repeats, untimed=False, dropped=1,
+        clock=time.process_time if setting.threads == 1 else time.perf_counter,
+    )  # fmt: skip
     for variant in [setting.only] if setting.only else BENCHMARKS:
         torch.manual_seed(1)
-        metrics = BENCHMARKS[variant](lambda kinds: timed(kinds, setting.repeats, clock))
-        print(variant, metrics, flush=True)
-        if setting.append:
-            append_result(RESULTS, Result(
-                experiment=benchmark_name("rim", setting.threads), variant=variant,
-                metrics=metrics, device=device_name(setting.threads, on_cpu=True),
-                data=f"{UNITS} units of {SIZE}, {SENTENCES} sentences of {WORDS} words, "
-                f"{setting.repeats} repeats",
-                command="python recipes/benchmarks/rim.py "
-                f"--threads {setting.threads} --repeats {setting.repeats} --append",
-            ))  # fmt: skip
+        timing.report(
+            setting, "rim", variant, BENCHMARKS[variant](rounds),
+            f"{UNITS} units of {SIZE}, {SENTENCES} sentences of {WORDS} words, "
+            f"{setting.repeats} repeats",
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ from statistics import median
 
 import torch
 
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
+from fairseq_struct.processor import device_name
+from fairseq_struct.records.results import Result, append_result, benchmark_name
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 

@@ -9,25 +9,22 @@ and a plain LU factorisation (torch.linalg) for the matrix-tree theorem.
     python recipes/benchmarks/structured_inference.py [--threads 1] [--growth] [--append]
 """
 
-import argparse
 import functools
 import os
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
-from statistics import median
 
+import timing
 import torch
 from structured_inference_peers import Peer, by_networkx, by_supar, laplacian_determinant
 
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
+from fairseq_struct.processor import device_name
+from fairseq_struct.records.results import Result, append_result, benchmark_name
 from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.dependency.sparsemap.gradient import Face, JacobianProduct
 
-RESULTS = Path(__file__).with_name("results.jsonl")
 LENGTHS = (10, 20, 40, 70, 100)
 
 
@@ -174,44 +171,22 @@ def measure(found: dict, repeats: int) -> dict[str, dict[str, float]]:
     times: dict[str, dict[str, float]] = {}
     for name, row in found.items():
         parts = {part: call for part, call in row.items() if callable(call) and part != "facts"}
-        taken = {part: [] for part in parts}
-        for call in parts.values():
-            call()
-        for _ in range(repeats):
-            for part, call in parts.items():
-                if sum(taken[part]) < 3000:
-                    call()  # untimed: the part before has filled the caches with its data
-                    start = time.perf_counter()
-                    call()
-                    taken[part].append(1000 * (time.perf_counter() - start))
-        times[name] = {part: median(values) for part, values in taken.items()}
+        times[name] = timing.milliseconds(parts, repeats, dropped=1, most=3000)
         if "peer" in times[name]:
             times[name]["peer"] *= row.get("peer_share", 1)
     return times
 
 
-def positive(text: str) -> int:
-    """Parse an argument that must be a whole number above 0."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
-    return number
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--batch", type=positive, default=32, help="sentences")
-    parser.add_argument("--length", type=positive, default=40, help="words per sentence")
-    parser.add_argument("--repeats", type=positive, default=15, help="timed calls of each")
-    parser.add_argument("--threads", type=positive, default=1, help="CPU threads")
+    parser = timing.options_of(__doc__, 15)
+    parser.add_argument("--batch", type=timing.positive, default=32, help="sentences")
+    parser.add_argument("--length", type=timing.positive, default=40, help="words per sentence")
     parser.add_argument("--growth", action="store_true", help=f"lengths {LENGTHS}")
     parser.add_argument("--rows", nargs="+", help="only these rows")
-    parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
-    setting = parser.parse_args()
+    setting = timing.parsed(parser)
     warnings.simplefilter("ignore")
     if not find_spec("torch_struct"):
         parser.error("the peer is missing: pip install torch-struct==0.5")
-    torch.set_num_threads(setting.threads)
     grown: dict[str, dict[str, float]] = {}
     for n in LENGTHS if setting.growth else (setting.length,):
         found = rows(setting.batch, n)
@@ -237,10 +212,10 @@ def main():
             columns[f"milliseconds_{n}"] = round(times["ours"], 3)
             columns[f"peer_to_ours_{n}"] = round(ratio, 2)
             if setting.append and not setting.growth:
-                append_result(RESULTS, record_of(setting, n, name, times, ratio, facts))
+                append_result(timing.RESULTS, record_of(setting, n, name, times, ratio, facts))
     if setting.append and setting.growth:
         for name, columns in grown.items():
-            append_result(RESULTS, Result(
+            append_result(timing.RESULTS, Result(
                 experiment=benchmark_name("structured_inference_growth", setting.threads),
                 variant=name, metrics=columns,
                 data=f"batch {setting.batch}, {min(LENGTHS)} to {max(LENGTHS)} "

@@ -9,12 +9,8 @@ alternate, and each number is a median.
     python recipes/benchmarks/udgn.py [--threads 1] [--append]
 """
 
-import argparse
-import time
-from pathlib import Path
-from statistics import median
-
 import networkx
+import timing
 import torch
 from torch import nn
 
@@ -28,10 +24,8 @@ from fairseq_struct.modules.masked_lm.language_model import (
     TransformerMaskedEncoder,
     UDGNEncoder,
 )
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 from fairseq_struct.structure.dependency import spanning_trees
 
-RESULTS = Path(__file__).with_name("results.jsonl")
 SENTENCES, LENGTH, WORDS, SIZE, LAYERS, MASK_RATE = 32, 30, 10_000, 512, 8, 0.3
 ALONE = 8  # sentences that are parsed one at a time
 
@@ -92,22 +86,10 @@ def parse_alone(network: MaskedLanguageModel, tokens: torch.Tensor, trees: bool)
             best_tree(scores)
 
 
-def milliseconds(runs: dict, repeats: int) -> dict[str, float]:
-    """Median time of each run."""
-    taken = {name: [] for name in runs}
-    for _ in range(repeats):
-        for name, one in runs.items():
-            one()
-            start = time.perf_counter()
-            one()
-            taken[name].append(1000 * (time.perf_counter() - start))
-    return {name: median(values) for name, values in taken.items()}
-
-
 def training(repeats: int) -> dict[str, float]:
     """Metrics of the training step."""
     networks = {"udgn": udgn(), "transformer": transformer()}
-    times = milliseconds(
+    times = timing.milliseconds(
         {name: lambda network=network: training_step(network)
          for name, network in networks.items()}, repeats,
     )  # fmt: skip
@@ -134,7 +116,7 @@ def parsing(repeats: int) -> dict[str, float]:
         "parser_in_batches": lambda: parse_in_batches(network, tokens, False),
         "parser_alone": lambda: parse_alone(network, tokens, False),
     }
-    times = milliseconds(runs, repeats)
+    times = timing.milliseconds(runs, repeats)
     each = {name: value / (ALONE if "alone" in name else len(tokens))
             for name, value in times.items()}  # fmt: skip
     return {f"milliseconds_{name}": round(value, 2) for name, value in each.items()} | {
@@ -144,27 +126,15 @@ def parsing(repeats: int) -> dict[str, float]:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--repeats", type=int, default=7, help="timed runs of each")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads")
-    parser.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
-    setting = parser.parse_args()
-    if min(setting.repeats, setting.threads) < 1:
-        parser.error("all numbers must be 1 or more")
-    torch.set_num_threads(setting.threads)
+    setting = timing.parsed(timing.options_of(__doc__, 7, "timed runs of each"))
     for name, measure in (("training step", training), ("parsing", parsing)):
         metrics = measure(setting.repeats)
-        print(name, metrics, flush=True)
-        if setting.append:
-            append_result(RESULTS, Result(
-                experiment=benchmark_name("udgn", setting.threads), variant=name, metrics=metrics,
-                device=device_name(setting.threads, on_cpu=True),
-                data=f"{LAYERS} layers of {SIZE}, sentences of {LENGTH} words; training "
-                f"{SENTENCES} at once against TransformerEncoder, parsing {4 * SENTENCES} at once "
-                f"against one at a time with networkx; {setting.repeats} repeats",
-                command="python recipes/benchmarks/udgn.py "
-                f"--threads {setting.threads} --repeats {setting.repeats} --append",
-            ))  # fmt: skip
+        timing.report(
+            setting, "udgn", name, metrics,
+            f"{LAYERS} layers of {SIZE}, sentences of {LENGTH} words; training {SENTENCES} at once "
+            f"against TransformerEncoder, parsing {4 * SENTENCES} at once against one at a time "
+            f"with networkx; {setting.repeats} repeats",
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

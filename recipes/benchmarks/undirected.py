@@ -11,12 +11,9 @@ median of steps that follow an untimed one.
     python recipes/benchmarks/undirected.py [--threads 1] [--append]
 """
 
-import argparse
-import time
 from collections.abc import Callable
-from pathlib import Path
-from statistics import median
 
+import timing
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
@@ -25,9 +22,7 @@ from fairseq_struct.modules.undirected.attention import SelfAttention, Undirecte
 from fairseq_struct.modules.undirected.convnet import CHANNELS, KERNELS, STRIDE, UndirectedConvnet
 from fairseq_struct.modules.undirected.parser import UndirectedParser
 from fairseq_struct.modules.undirected.passes import Passes
-from fairseq_struct.records.results import Result, append_result, benchmark_name, device_name
 
-RESULTS = Path(__file__).with_name("results.jsonl")
 PASSES = (1, 2, 3)
 SYMBOLS, SEQUENCES, LENGTH, SIZE = 64, 64, 25, 256
 IMAGES, PIXELS, LABELS = 128, 28, 10
@@ -109,14 +104,8 @@ def _losses(networks: dict[str, nn.Module], loss: Callable) -> dict[str, Callabl
 
 def milliseconds(losses: dict[str, Callable[[], Tensor]], repeats: int) -> dict[str, float]:
     """Median time of a forward and backward pass of each kind."""
-    taken: dict[str, list[float]] = {kind: [] for kind in losses}
-    for _ in range(repeats):
-        for kind, loss in losses.items():
-            loss().backward()
-            start = time.perf_counter()
-            loss().backward()
-            taken[kind].append(1000 * (time.perf_counter() - start))
-    return {kind: round(median(values), 2) for kind, values in taken.items()}
+    steps = {kind: lambda loss=loss: loss().backward() for kind, loss in losses.items()}
+    return {kind: round(ms, 2) for kind, ms in timing.milliseconds(steps, repeats).items()}
 
 
 def metrics_of(times: dict[str, float]) -> dict[str, float]:
@@ -127,27 +116,14 @@ def metrics_of(times: dict[str, float]) -> dict[str, float]:
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--repeats", type=int, default=15, help="timed steps of each")
-    options.add_argument("--threads", type=int, default=1, help="CPU threads")
-    options.add_argument("--append", action="store_true", help=f"append to {RESULTS.name}")
-    setting = options.parse_args()
-    if min(setting.repeats, setting.threads) < 1:
-        options.error("all numbers must be 1 or more")
-    torch.set_num_threads(setting.threads)
+    setting = timing.parsed(timing.options_of(__doc__, 15, "timed steps of each"))
     for make in (attention, convolution, parser, parser_word):
         torch.manual_seed(1)
         metrics = metrics_of(milliseconds(make(), setting.repeats))
-        print(make.__name__, metrics, flush=True)
-        if setting.append:
-            append_result(RESULTS, Result(
-                experiment=benchmark_name("undirected", setting.threads), variant=make.__name__,
-                metrics=metrics, device=device_name(setting.threads, on_cpu=True),
-                data=f"forward and backward pass, {setting.repeats} repeats; ratios to the "
-                "directed network",
-                command="python recipes/benchmarks/undirected.py "
-                f"--threads {setting.threads} --repeats {setting.repeats} --append",
-            ))  # fmt: skip
+        timing.report(
+            setting, "undirected", make.__name__, metrics,
+            f"forward and backward pass, {setting.repeats} repeats; ratios to the directed network",
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

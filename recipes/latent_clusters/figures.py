@@ -19,6 +19,7 @@ from summarise import (  # noqa: E402
 )
 
 from fairseq_struct.errors import report_plainly  # noqa: E402
+from fairseq_struct.files.whole_files import whole_file  # noqa: E402
 
 LABELS = {
     "softmax": "Softmax",
@@ -119,7 +120,8 @@ def main():
     reduced = "" if args.updates == 10_000 else ", scaled down from 10,000"
     figure.suptitle(f"10 clusters, {seeds}, {args.updates:,} updates{reduced}", fontsize=10)
     args.output.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(args.output, dpi=150)
+    with whole_file(args.output) as file:
+        figure.savefig(file, format="png", dpi=150)
     print(args.output)
 
 

@@ -30,9 +30,13 @@ class Validation:
 
 
 def validations_of(log: TrainingLog) -> list[Validation]:
-    """The validations of one training, in order."""
+    """The validations of one training, in order.
+
+    Raises:
+        InputError: one of them lacks the test set.
+    """
     return [
-        Validation(int(valid["num_updates"]), valid, log.splits["test"][epoch])
+        Validation(int(valid["num_updates"]), valid, log.values("test", epoch))
         for epoch, valid in log.splits["valid"].items()
     ]
 

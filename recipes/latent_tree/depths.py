@@ -5,7 +5,7 @@ The depth of a tree is the largest number of arcs between the root and a word.
 
 from collections import Counter, defaultdict
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 
 import matplotlib
 
@@ -15,7 +15,9 @@ import torch  # noqa: E402
 
 import fairseq_struct  # noqa: E402
 from fairseq_struct.errors import report_plainly  # noqa: E402
+from fairseq_struct.files.text_files import read_lines  # noqa: E402
 from fairseq_struct.files.whole_files import whole_file  # noqa: E402
+from fairseq_struct.records.figures import mean_and_deviation  # noqa: E402
 from fairseq_struct.records.scoring import publish, scoring_options, training_of  # noqa: E402
 from fairseq_struct.structure.dependency import depths  # noqa: E402
 
@@ -52,8 +54,8 @@ def draw(by_method: dict[str, list[dict[str, float]]], png: Path):
         panel.set_axis_off()
     for panel, (method, runs) in zip(panels.flat, by_method.items(), strict=False):
         values = [[run[name] for run in runs] for name in names]
-        deviations = [stdev(one) if len(one) > 1 else 0.0 for one in values]
-        panel.bar(ticks, [mean(one) for one in values], yerr=deviations, color="#1b6ca8")
+        means, deviations = zip(*map(mean_and_deviation, values), strict=True)
+        panel.bar(ticks, means, yerr=deviations, color="#1b6ca8")
         panel.set_title(method, fontsize=9)
     figure.supxlabel("depth of the tree", fontsize=9)
     figure.supylabel("trees of the test set (%)", fontsize=9)
@@ -69,7 +71,7 @@ def main():
     parser.add_argument("--text", type=Path, required=True, help="the test sentences")
     parser.add_argument("--png", type=Path, required=True, help="histograms to write")
     args = parser.parse_args()
-    sentences = args.text.read_text(encoding="utf-8").splitlines()
+    sentences = read_lines(args.text)
     found = defaultdict(list)
     for method, folder in (run.split("=", 1) for run in args.runs):
         model = fairseq_struct.load(Path(folder) / "checkpoint_best.pt")

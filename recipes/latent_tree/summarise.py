@@ -19,11 +19,11 @@ def best_of(run: Path) -> dict:
     """Fields of a run's record: test metrics, ``accuracy_valid``, seed, updates, minutes.
 
     Raises:
-        InputError: the run does not exist, or its training did not end.
+        InputError: the run does not exist, its training did not end, or it validated no test set.
     """
     log = log_of(run)
     best = log.best_epoch("valid", "accuracy", highest=True)
-    test = log.splits["test"][best]
+    test = log.values("test", best)
     metrics = {name: test[name] for name in METRICS if name in test}
     metrics["accuracy_valid"] = log.value("valid", best, "accuracy")
     return {"metrics": metrics, **training_of(run)}

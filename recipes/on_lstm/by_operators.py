@@ -6,7 +6,8 @@ from pathlib import Path
 import fairseq_struct
 from fairseq_struct.data.readers.formulas.propositional_logic import operators_of_longer
 from fairseq_struct.errors import report_plainly
-from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
+from fairseq_struct.files.text_files import read_lines
+from fairseq_struct.records.scoring import publish, scoring_options, training_of
 
 
 def accuracies(checkpoint: Path, text: Path) -> dict[str, float]:
@@ -16,10 +17,7 @@ def accuracies(checkpoint: Path, text: Path) -> dict[str, float]:
         checkpoint: checkpoint of the classifier.
         text: folder with test.sentence1, test.sentence2 and test.label.
     """
-    lines = [
-        (text / f"test.{part}").read_text(encoding="utf-8").splitlines()
-        for part in ("sentence1", "sentence2", "label")
-    ]
+    lines = [read_lines(text / f"test.{part}") for part in ("sentence1", "sentence2", "label")]
     model = fairseq_struct.load(checkpoint)
     pairs, labels = list(zip(*lines[:2], strict=True)), lines[2]
     right, total = Counter(), Counter()
@@ -37,17 +35,14 @@ def main():
     parser = scoring_options(__doc__)
     parser.add_argument("--text", type=Path, required=True, help="folder of the prepared text")
     args = parser.parse_args()
-    log = log_of(args.run)
-    count = len((args.text / "train.label").read_text().splitlines())
+    count = len(read_lines(args.text / "train.label"))
     args.data = (
         f"propositional logic, {count} training pairs of up to 6 operators; accuracy by operators "
         "of the longer formula"
     )
     publish(args, [{
         "metrics": accuracies(args.run / "checkpoint_best.pt", args.text),
-        "seed": seed_of(args.run),
-        "updates": log.updates,
-        "minutes": round(log.minutes),
+        **training_of(args.run),
     }], folder=Path(__file__).parent)  # fmt: skip
 
 

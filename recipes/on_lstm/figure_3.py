@@ -7,17 +7,15 @@ import argparse
 import re
 from collections import defaultdict
 from pathlib import Path
-from statistics import mean, stdev
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from fairseq_struct.errors import InputError, report_plainly  # noqa: E402
+from fairseq_struct.errors import report_plainly  # noqa: E402
 from fairseq_struct.files.whole_files import whole_file  # noqa: E402
-from fairseq_struct.records.results import read_results  # noqa: E402
-from fairseq_struct.records.rows import rows_by_variant  # noqa: E402
+from fairseq_struct.records.figures import draw_means, rows_of_figure  # noqa: E402
 
 LABELS = {"on_lstm": "ON-LSTM", "lstm": "LSTM"}
 LONGEST_OF_TRAINING = 6
@@ -30,14 +28,11 @@ def curves(records: Path) -> dict[str, dict[int, list[float]]]:
         InputError: there are none, or several settings of a cell.
     """
     found: dict = defaultdict(lambda: defaultdict(list))
-    results = (one for one in read_results(records) if one.experiment == "logical_inference")
-    for cell, row in rows_by_variant(results).items():
+    for cell, row in rows_of_figure(records, "logical_inference").items():
         for result in row.results:
             for name, value in result.metrics.items():
                 if number := re.fullmatch(r"operators_(\d+)", name):
                     found[cell][int(number[1])].append(value)
-    if not found:
-        raise InputError(f"{records}: no record of logical_inference")
     return found
 
 
@@ -50,12 +45,7 @@ def main():
     figure, axes = plt.subplots(figsize=(5, 3.2), layout="constrained")
     axes.axvspan(-0.5, LONGEST_OF_TRAINING + 0.5, color="#eeeeee", label="lengths of the training")
     for cell, points in curves(args.records).items():
-        numbers = sorted(points)
-        deviations = [stdev(points[n]) if len(points[n]) > 1 else 0.0 for n in numbers]
-        axes.errorbar(
-            numbers, [mean(points[n]) for n in numbers], deviations, marker="o", capsize=3,
-            label=LABELS.get(cell, cell),
-        )  # fmt: skip
+        draw_means(axes, points, LABELS.get(cell, cell))
     axes.set(xlabel="operators of the longer formula", ylabel="accuracy (%)", xlim=(-0.5, 12.5))
     axes.legend()
     with whole_file(args.figure) as file:

@@ -19,6 +19,8 @@ from fairseq_struct.data.readers.dependency_treebank import (
 )
 from fairseq_struct.data.readers.scored_pairs import as_language_model_words
 from fairseq_struct.errors import InputError, report_plainly
+from fairseq_struct.files.text_files import read_lines
+from fairseq_struct.files.whole_files import whole_file
 
 # A word with this count or less is unknown.
 RARE = 1
@@ -49,8 +51,8 @@ def sentences(path: Path) -> list[str]:
         found = [list(as_language_model_text(tree).words) for tree in trees]
     else:
         prepared = path.parent.name == "ptb_lm"
-        lines = path.read_text(encoding="utf-8").splitlines()
-        found = [line.split() if prepared else as_language_model_words(line) for line in lines]
+        words_of = str.split if prepared else as_language_model_words
+        found = [words_of(line) for line in read_lines(path)]
     return list(dict.fromkeys(" ".join(words) for words in found if words))
 
 
@@ -82,7 +84,8 @@ def main():
     splits = mixed(args.corpora)
     args.out.mkdir(parents=True, exist_ok=True)
     for split, lines in splits.items():
-        (args.out / f"{split}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        with whole_file(args.out / f"{split}.txt") as file:
+            file.write(("\n".join(lines) + "\n").encode())
 
 
 if __name__ == "__main__":

@@ -6,20 +6,19 @@ whole treebank.
 
 from pathlib import Path
 
-import torch
-
 import fairseq_struct
 from fairseq_struct.data.readers.bracket_trees import leaves_of, spans_of
 from fairseq_struct.data.readers.penn_treebank import read_evaluation_trees
 from fairseq_struct.errors import report_plainly
+from fairseq_struct.evaluation.brackets import trivial_spans
+from fairseq_struct.evaluation.predictions import TRIVIAL_BRACKETS
+from fairseq_struct.files.text_files import read_lines
 from fairseq_struct.inference import made_by
-from fairseq_struct.metrics.bracketing import BracketingScores
+from fairseq_struct.metrics.bracketing import LABELS, BracketingScores
 from fairseq_struct.records.scoring import publish, scoring_options
-from fairseq_struct.structure import spans as constituency
+from fairseq_struct.structure.spans import mean_depth
 
-TRIVIAL = ("right_branching", "left_branching", "balanced", "random")
 DRAWS = 5  # of random trees, as in the ON-LSTM paper
-LABELS = ("ADJP", "NP", "PP", "INTJ")
 
 
 def score(gold, predicted) -> dict[str, float]:
@@ -36,7 +35,7 @@ def score(gold, predicted) -> dict[str, float]:
         scores.add(spans, theirs, length, labelled)
         if length <= 10:
             short.add(spans, theirs, length)
-        depths.append(constituency.mean_depth(spans, length))
+        depths.append(mean_depth(spans, length))
     metrics = {
         "f1_sentence": scores.f1_sentence, "f1_corpus": scores.f1_corpus,
         "f1_sentence_wsj10": short.f1_sentence, "depth": sum(depths) / len(depths),
@@ -52,7 +51,7 @@ def overlap(trees, text: Path, known) -> float:
     """
     lines = {
         " ".join(word for word in line.split() if word not in ("$", "#"))
-        for line in text.read_text(encoding="utf-8").splitlines()
+        for line in read_lines(text)
     }
     written = (" ".join(w if known(w) else "<unk>" for w in leaves_of(tree)) for tree in trees)
     return 100 * sum(line in lines for line in written) / len(trees)
@@ -78,14 +77,10 @@ def score_layers(args, gold):
 def score_trivial(args, gold):
     """Rows of trees that know nothing of the words; of random ones several draws."""
     lengths = [len(leaves_of(tree)) for tree in gold]
-    for name in TRIVIAL:
+    for name in TRIVIAL_BRACKETS:
         runs = []
         for seed in range(1, (DRAWS if name == "random" else 1) + 1):
-            if name == "random":
-                generator = torch.Generator().manual_seed(seed)
-                spans = [constituency.random_tree(length, generator) for length in lengths]
-            else:
-                spans = [getattr(constituency, name)(length) for length in lengths]
+            spans = list(map(trivial_spans(name, seed), lengths))
             runs.append({"metrics": score(gold, spans), "seed": seed})
         publish(args, runs, folder=Path(__file__).parent, variant=name)
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fairseq_struct.errors import report_plainly
-from fairseq_struct.records.scoring import log_of, publish, scoring_options, seed_of
+from fairseq_struct.records.scoring import log_of, publish, scoring_options, training_of
 
 
 def main():
@@ -18,9 +18,7 @@ def main():
             "perplexity_valid": round(2 ** log.value("valid", best, "nll_loss"), 2),
             "perplexity": round(2 ** log.value("test", best, "nll_loss"), 2),
         },
-        "seed": seed_of(args.run),
-        "updates": log.updates,
-        "minutes": round(log.minutes),
+        **training_of(args.run),
     }], folder=Path(__file__).parent)  # fmt: skip
 
 

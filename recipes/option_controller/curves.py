@@ -11,11 +11,11 @@ from collections import defaultdict
 from pathlib import Path
 
 from fairseq_struct.errors import InputError, report_plainly
-from fairseq_struct.files.text_files import read_text
 from fairseq_struct.files.whole_files import whole_file
 from fairseq_struct.pages.curves.learning_curves import Panel, Run, write_learning_curves
+from fairseq_struct.records.curves import curve_of, read_entries
 from fairseq_struct.records.results import read_results
-from fairseq_struct.records.training_log import logged
+from fairseq_struct.records.rows import rows_by_variant
 
 LABELS = {
     "return": "return",
@@ -25,24 +25,6 @@ LABELS = {
     "action_accuracy": "action accuracy (%)",
 }
 RETURN = "return"
-
-
-def curve_of(log: Path, metric: str) -> Run:
-    """x and y values of a metric in one log, which a resumed run may have written in parts.
-
-    Raises:
-        InputError: the log has no such metric.
-    """
-    split, x = ("train", "environment_steps") if metric == RETURN else ("valid", "num_updates")
-    points = {
-        entry.values[x]: entry.values[metric]
-        for entry in logged(read_text(log).splitlines())
-        if entry.split == split and metric in entry.values and x in entry.values
-    }
-    if not points:
-        raise InputError(f"{log}: no {metric}")
-    places = sorted(points)
-    return places, [points[place] for place in places]
 
 
 def panels_of(curves: list[list[str]]) -> list[Panel]:
@@ -56,7 +38,8 @@ def panels_of(curves: list[list[str]]) -> list[Panel]:
         logs = sorted(Path(folder).glob("seed_*/train.log"))
         if not logs:
             raise InputError(f"{folder}: no runs")
-        runs = [curve_of(log, metric) for log in logs]
+        split, x = ("train", "environment_steps") if metric == RETURN else ("valid", "updates")
+        runs = [curve_of(log, read_entries(log), split, metric, x) for log in logs]
         found.setdefault((title, metric), {})[name] = runs
     return [
         Panel(title, "steps of the environment" if metric == RETURN else "updates",
@@ -69,13 +52,15 @@ def returns_by_options(records: Path, experiment: str) -> list[Panel]:
     """A panel of the returns of variants k2, k3, …; none if no seed has all of them.
 
     Raises:
-        InputError: the records cannot be read.
+        InputError: the records cannot be read, or those of a variant have several settings.
     """
     found: dict[int, dict[int, float]] = defaultdict(dict)
-    for result in read_results(records):
-        options = re.fullmatch(r"k(\d+)", result.variant)
-        if result.experiment == experiment and options and RETURN in result.metrics:
-            found[result.seed][int(options[1])] = result.metrics[RETURN]
+    results = (one for one in read_results(records) if one.experiment == experiment)
+    for variant, row in rows_by_variant(results).items():
+        if options := re.fullmatch(r"k(\d+)", variant):
+            for result in row.results:
+                if RETURN in result.metrics:
+                    found[result.seed][int(options[1])] = result.metrics[RETURN]
     every = sorted({count for row in found.values() for count in row})
     runs = [
         (every, [row[count] for count in every]) for row in found.values() if len(row) == len(every)

@@ -6,17 +6,15 @@ This is figure 7b of Shen's thesis (chapter 3). Error bars are standard deviatio
 import argparse
 from collections import defaultdict
 from pathlib import Path
-from statistics import mean, stdev
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from fairseq_struct.errors import InputError, report_plainly  # noqa: E402
+from fairseq_struct.errors import report_plainly  # noqa: E402
 from fairseq_struct.files.whole_files import whole_file  # noqa: E402
-from fairseq_struct.records.results import read_results  # noqa: E402
-from fairseq_struct.records.rows import rows_by_variant  # noqa: E402
+from fairseq_struct.records.figures import draw_means, rows_of_figure  # noqa: E402
 
 
 def curves(records: Path) -> dict[str, dict[int, list[float]]]:
@@ -26,12 +24,9 @@ def curves(records: Path) -> dict[str, dict[int, list[float]]]:
         InputError: there are none, or several settings of a model and a number.
     """
     found: dict = defaultdict(dict)
-    results = (one for one in read_results(records) if one.experiment == "listops_data_size")
-    for variant, row in rows_by_variant(results).items():
+    for variant, row in rows_of_figure(records, "listops_data_size").items():
         model, number = variant.rsplit(", ", 1)
         found[model][int(number)] = [result.metrics["accuracy"] for result in row.results]
-    if not found:
-        raise InputError(f"{records}: no record of listops_data_size")
     return found
 
 
@@ -43,12 +38,7 @@ def main():
     args = parser.parse_args()
     figure, axes = plt.subplots(figsize=(5, 3.2), layout="constrained")
     for model, points in curves(args.records).items():
-        numbers = sorted(points)
-        deviations = [stdev(points[n]) if len(points[n]) > 1 else 0.0 for n in numbers]
-        axes.errorbar(
-            numbers, [mean(points[n]) for n in numbers], deviations, marker="o", capsize=3,
-            label=model.replace("_", " "),
-        )  # fmt: skip
+        draw_means(axes, points, model.replace("_", " "))
     axes.set(xlabel="expressions (a tenth validates)", ylabel="accuracy (%)", title="ListOps")
     axes.legend()
     with whole_file(args.figure) as file:

@@ -15,6 +15,7 @@ import fairseq_struct
 from fairseq_struct.data.readers.formulas.formula_trees import constituents
 from fairseq_struct.data.readers.formulas.propositional_logic import operators_of_longer
 from fairseq_struct.errors import report_plainly
+from fairseq_struct.files.text_files import read_lines
 from fairseq_struct.metrics.bracketing import BracketingScores, bracket_counts, f1_of_counts
 from fairseq_struct.records.scoring import log_of, publish, scoring_options, training_of
 from fairseq_struct.structure.spans import Span, without_words
@@ -29,11 +30,11 @@ BATCH_WORDS = 65536
 def instances_of(text: Path, split: str) -> tuple[list[tuple[str, ...]], list[str]]:
     """Sentences and labels of a split of a prepared text."""
     sides = [
-        file.read_text(encoding="utf-8").splitlines()
+        read_lines(file)
         for side in (1, 2)
         if (file := text / f"{split}.sentence{side}").is_file()
     ]
-    labels = (text / f"{split}.label").read_text(encoding="utf-8").splitlines()
+    labels = read_lines(text / f"{split}.label")
     return list(zip(*sides, strict=True)), labels
 
 
@@ -126,7 +127,7 @@ def main():
     parser.add_argument("--text", type=Path, required=True, help="folder of the prepared text")
     parser.add_argument("--runs", type=Path, nargs="+", required=True, help="folder of each seed")
     args = parser.parse_args()
-    count = len((args.text / "train.label").read_text(encoding="utf-8").splitlines())
+    count = len(read_lines(args.text / "train.label"))
     task = "propositional logic" if args.kind == "proplogic" else "ListOps, generated"
     args.data = f"{task}, {count} training instances"
     rows = [record_of(run, args.text, args.experiment, args.kind) for run in args.runs]

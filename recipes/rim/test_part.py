@@ -13,10 +13,8 @@ from fairseq_struct.data.prepared.listed_part import ListedPart, read_part
 from fairseq_struct.data.readers.bracket_trees import read_trees
 from fairseq_struct.data.readers.transformation_lists import steps_of, tag_of
 from fairseq_struct.files.text_files import read_lines
-from fairseq_struct.metrics.window_accuracy import WINDOWS, WindowAccuracy
+from fairseq_struct.metrics.window_accuracy import SHOWN, WindowAccuracy
 
-# Of tables TC4.1 and TC4.3.
-TAGS = ("NP", "VP", "PP", "SBAR", "ADJP", "ADVP")
 BATCH = 64
 
 
@@ -89,7 +87,4 @@ class TestPart:
     def metrics_of(self, accuracy: WindowAccuracy) -> dict[str, float]:
         """Metrics of a record."""
         found = accuracy.percentages([(tag, tag) for tag in self.tags[0]])
-        names = [f"window_{w}{kind}" for w in WINDOWS for kind in
-                 ("", "_single", "_multi", "_sentence")]  # fmt: skip
-        names += [f"window_2_{tag}" for tag in TAGS]
-        return {name: round(found[name], 2) for name in names if name in found}
+        return {name: round(found[name], 2) for name in SHOWN if name in found}

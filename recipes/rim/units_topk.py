@@ -4,8 +4,6 @@ A bar is the mean over seeds; the line on it is a standard deviation, where ther
 """
 
 import argparse
-import statistics
-from operator import attrgetter
 from pathlib import Path
 
 import matplotlib
@@ -13,27 +11,22 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from fairseq_struct.errors import InputError, report_plainly  # noqa: E402
+from fairseq_struct.errors import report_plainly  # noqa: E402
 from fairseq_struct.files.whole_files import whole_file  # noqa: E402
 from fairseq_struct.metrics.window_accuracy import WINDOWS  # noqa: E402
 from fairseq_struct.pages.curves.learning_curves import COLOURS  # noqa: E402
 from fairseq_struct.pages.drawing.png import save_png  # noqa: E402
-from fairseq_struct.records.results import read_results  # noqa: E402
-from fairseq_struct.records.rows import Row, rows_by_variant  # noqa: E402
+from fairseq_struct.records.figures import mean_and_deviation, rows_of_figure  # noqa: E402
+from fairseq_struct.records.rows import Row  # noqa: E402
 
 
 def cells_of(records: Path) -> list[Row]:
     """The cells with the records of the last setting, each with the seeds that it has.
 
     Raises:
-        InputError: there are none.
+        InputError: there are none, or several settings of a cell.
     """
-    rows = [row for row in read_results(records) if row.experiment == "units_topk"]
-    if not rows:
-        raise InputError(f"{records}: no record of units_topk")
-    setting_of = attrgetter("scale", "updates", "data")
-    same = [row for row in rows if setting_of(row) == setting_of(rows[-1])]
-    cells = rows_by_variant(same).values()
+    cells = rows_of_figure(records, "units_topk", last_alone=True).values()
     return sorted(cells, key=lambda cell: [int(part) for part in cell.variant.split("_")])
 
 
@@ -44,8 +37,7 @@ def draw(cells: list[Row]):
     for number, window in enumerate(WINDOWS):
         places = [place + (number - 1) * width for place in range(len(cells))]
         found = [[item.metrics[f"window_{window}"] for item in cell.results] for cell in cells]
-        heights = [statistics.mean(values) for values in found]
-        spread = [statistics.stdev(values) if len(values) > 1 else 0.0 for values in found]
+        heights, spread = zip(*map(mean_and_deviation, found), strict=True)
         bars = axes.bar(places, heights, width, label=f"window {window}", color=COLOURS[number])
         axes.errorbar(places, heights, spread, fmt="none", ecolor="black", elinewidth=1)
         axes.bar_label(bars, fmt="%.0f", fontsize=6, padding=3)

@@ -175,7 +175,8 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def record(path: Path, bleu: float, run: Path, args: argparse.Namespace):
     """Append the result of this run to a file of records."""
     # Imported here because it imports torch, which nothing else in this script needs.
-    from fairseq_struct.records.results import Result, append_result, device_name
+    from fairseq_struct.processor import device_name
+    from fairseq_struct.records.results import Result, append_result
 
     command = ["recipes/scheduled_sampling/demo.py"]
     if args.updates != UPDATES:

@@ -14,6 +14,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from fairseq_struct.errors import InputError, report_plainly  # noqa: E402
+from fairseq_struct.files.whole_files import whole_file  # noqa: E402
 from fairseq_struct.modules.schedules import make_schedule  # noqa: E402
 
 PICTURE = Path(__file__).with_suffix(".png")
@@ -50,7 +51,8 @@ def main():
     axes.set_xlabel("update")
     axes.set_ylabel("chance of the gold token")
     axes.legend()
-    figure.savefig(args.picture, dpi=150)
+    with whole_file(args.picture) as file:
+        figure.savefig(file, format="png", dpi=150)
     print(args.picture)
 
 

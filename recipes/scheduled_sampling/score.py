@@ -8,16 +8,12 @@ words of their references, and that of all with beam 1.
 from pathlib import Path
 
 from fairseq_struct.errors import report_plainly
+from fairseq_struct.files.text_files import read_lines
 from fairseq_struct.metrics.bleu import corpus_bleu
 from fairseq_struct.records.scoring import publish, scoring_options
-from fairseq_struct.records.training_log import logged
+from fairseq_struct.records.training_log import logged, seconds_of_epochs
 
 THIRDS = ("short", "middle", "long")
-
-
-def lines_of(path: Path) -> list[str]:
-    lines = path.read_text(encoding="utf-8").split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
 
 
 def by_length(translations: list[str], references: list[str]) -> dict[str, float]:
@@ -47,9 +43,9 @@ def training_facts(logs: list[Path]) -> dict[str, float]:
     """
     text = "\n".join(log.read_text(errors="replace") for log in logs)
     entries = list(logged(text.splitlines()))
-    # "wall" starts again at 0 when a training resumes; "train_wall" of each entry is its own time.
-    within = [entry.values for entry in entries if entry.split == "train_inner"]
-    facts = {"minutes": round(sum(values["train_wall"] for values in within) / 60, 1)}
+    # An epoch that begins in the warm-up is in both logs; its last numbers are those of all of it.
+    epochs = {entry.values["epoch"]: entry.values for entry in entries if entry.split == "train"}
+    facts = {"minutes": round(sum(seconds_of_epochs(epochs).values()) / 60, 1)}
     validations = [x for x in entries if x.split == "valid" and "bleu" in x.values]
     if validations:
         facts["bleu_dev_greedy_last"] = validations[-1].values["bleu"]
@@ -72,16 +68,16 @@ def main():
     metrics = {}
     for split, name in (("valid", "dev"), ("test", "test")):
         file = f"{split}.{args.target_lang}"
-        bleu = corpus_bleu(lines_of(args.translations / file), lines_of(args.references / file))
+        bleu = corpus_bleu(read_lines(args.translations / file), read_lines(args.references / file))
         metrics[f"bleu_{name}"] = round(bleu.score, 2)
         print(f"{name}: BLEU {bleu.score:.2f} ({bleu.signature})")
     facts = training_facts(args.logs)
     minutes = facts.pop("minutes")
     lengths = {}
     if args.greedy:
-        references = lines_of(args.references / file)
-        lengths = by_length(lines_of(args.translations / file), references)
-        greedy = corpus_bleu(lines_of(args.greedy / file), references)
+        references = read_lines(args.references / file)
+        lengths = by_length(read_lines(args.translations / file), references)
+        greedy = corpus_bleu(read_lines(args.greedy / file), references)
         lengths |= {"bleu_beam_5": metrics["bleu_test"], "bleu_beam_1": round(greedy.score, 2)}
     for own, numbers in (("", metrics | facts), ("_by_length", lengths)):
         if numbers:

@@ -4,8 +4,7 @@ The first is figure 12 of Shen's thesis, the second has the numbers of its table
 """
 
 import argparse
-from collections import Counter, defaultdict
-from operator import attrgetter
+from collections import defaultdict
 from pathlib import Path
 
 import matplotlib
@@ -13,8 +12,9 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from fairseq_struct.errors import InputError, report_plainly  # noqa: E402
-from fairseq_struct.records.results import read_results  # noqa: E402
+from fairseq_struct.errors import report_plainly  # noqa: E402
+from fairseq_struct.files.whole_files import whole_file  # noqa: E402
+from fairseq_struct.records.figures import rows_of_figure  # noqa: E402
 
 CURVES = {"uuas": "UUAS", "uas": "UAS", "uas_argmax": "argmax",
           "uas_argmax_root": "argmax or root"}  # fmt: skip
@@ -31,18 +31,14 @@ def main():
     parser.add_argument("records", type=Path, help="results.jsonl")
     parser.add_argument("figure", type=Path, help="PNG to write")
     args = parser.parse_args()
-    rows = [row for row in read_results(args.records) if row.experiment == args.experiment]
-    if not rows:
-        raise InputError(f"{args.records}: no record of {args.experiment}")
-    # Only runs with the scale, updates and data of the last one.
-    setting_of = attrgetter("scale", "updates", "data")
-    rows = [row for row in rows if setting_of(row) == setting_of(rows[-1])]
+    rows = rows_of_figure(args.records, args.experiment, last_alone=True)
+    every = [result for row in rows.values() for result in row.results]
     figure, axes = plt.subplots(figsize=(5, 3.5), layout="constrained")
     for name, label in CURVES.items():
         found = defaultdict(list)
-        for row in rows:
-            if name in row.metrics:
-                found[float(row.variant)].append(row.metrics[name])
+        for result in every:
+            if name in result.metrics:
+                found[float(result.variant)].append(result.metrics[name])
         if not found:  # older records have only one of the argmax scores
             continue
         rates = sorted(found)
@@ -52,12 +48,13 @@ def main():
         axes.fill_between(rates, lowest, highest, alpha=0.2, color=COLOURS[name], linewidth=0)
     axes.set_xlabel(AXES[args.experiment])
     axes.set_ylabel("attachment score (%)")
-    counts = sorted(Counter(row.variant for row in rows).values())
+    counts = sorted(len(row.results) for row in rows.values())
     seeds = f"{counts[0]} to {counts[-1]}" if counts[0] < counts[-1] else counts[-1]
-    axes.set_title(f"{rows[0].data.split(';')[0]}, {seeds} seed{'s' * (counts[-1] > 1)}",
+    axes.set_title(f"{every[0].data.split(';')[0]}, {seeds} seed{'s' * (counts[-1] > 1)}",
                    fontsize=9)  # fmt: skip
     figure.legend(loc="outside lower center", ncols=len(CURVES), fontsize=8)  # off the curves
-    figure.savefig(args.figure, dpi=150)
+    with whole_file(args.figure) as file:
+        figure.savefig(file, format="png", dpi=150)
     print(args.figure)
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from score import TRIVIAL, WSJ_SAMPLE, trivial
+from score import WSJ_SAMPLE, trivial
 
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.dependency_treebank import read_treebank, without_punctuation
 from fairseq_struct.errors import InputError, report_plainly
+from fairseq_struct.evaluation.predictions import TRIVIAL_HEADS
 from fairseq_struct.metrics.attachment import scores_of_readings
 from fairseq_struct.modules.dmv.counting import counts_of_trees, harmonic_counts, no_counts
 from fairseq_struct.modules.dmv.estimation import fit, from_counts
@@ -96,7 +97,7 @@ def rows_of_sample(text: Text, gold: Text, names: Sequence[str], *how) -> dict[s
     rows["dmv_supervised"] = scores_of_sample(model, short, gold) | {
         "log_prob": text.log_prob(model)
     }
-    for row in TRIVIAL:
+    for row in TRIVIAL_HEADS:
         of_short = trivial(short.trees, row)
         rows[row] = {f"{name}_{SHORT}": value for name, value in of_short.items()}
         rows[row] |= trivial(gold.trees, row)

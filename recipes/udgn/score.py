@@ -9,6 +9,7 @@ from fairseq_struct.data.prepared.treebank_folder import as_text
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
 from fairseq_struct.errors import InputError, report_plainly
 from fairseq_struct.evaluation.dependencies import trivial_heads
+from fairseq_struct.evaluation.predictions import TRIVIAL_HEADS
 from fairseq_struct.inference import made_by
 from fairseq_struct.metrics.attachment import scores_of_readings
 from fairseq_struct.metrics.direction import direction_scores
@@ -19,7 +20,6 @@ from fairseq_struct.structure.dependency import random_trees
 WSJ_SAMPLE = 3914  # sentences
 OF_SAMPLE = ("wsj_sample", "direction", "ptb_hours")  # experiments
 GENERATED = "generated corpus"
-TRIVIAL = ("right_chain", "left_chain", "random")
 
 
 def perplexities(log: TrainingLog) -> dict[str, float]:
@@ -79,7 +79,7 @@ def main():
                 f"{args.trees}: {len(gold)} sentences, but records are for the sample of "
                 f"{WSJ_SAMPLE}; set RECORD=0 to score these sentences without a record"
             )
-        if args.variant in TRIVIAL:
+        if args.variant in TRIVIAL_HEADS:
             found = trivial_trees(gold, args.variant)
         else:
             found = readings_of(gold, checkpoint)
@@ -93,7 +93,7 @@ def main():
     metrics = {name: round(value, 2) for name, value in metrics.items()}
     # The numbers of Shen's thesis are of the Wall Street Journal.
     publish(args, [{"metrics": metrics}], folder=Path(__file__).parent, seed=made["seed"],
-            updates=made["updates"], minutes=round(minutes),
+            updates=made["updates"], minutes=round(minutes, 1),
             paper=not args.data.startswith(GENERATED))  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def main():
         f"Treebank, {before['text']}"
     )
     publish(args, [{"metrics": metrics}], folder=Path(__file__).parent, seed=now["seed"],
-            updates=now["updates"], minutes=round(log.minutes))  # fmt: skip
+            updates=now["updates"], minutes=round(log.minutes, 1))  # fmt: skip
 
 
 if __name__ == "__main__":

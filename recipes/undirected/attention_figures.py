@@ -13,7 +13,7 @@ import argparse
 import re
 from collections import defaultdict
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 
 import matplotlib
 
@@ -22,8 +22,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 from fairseq_struct.errors import InputError, report_plainly  # noqa: E402
 from fairseq_struct.files.whole_files import whole_file  # noqa: E402
-from fairseq_struct.records.results import read_results  # noqa: E402
-from fairseq_struct.records.rows import rows_by_variant  # noqa: E402
+from fairseq_struct.records.figures import draw_means, rows_of_figure  # noqa: E402
 from fairseq_struct.records.scoring import log_of  # noqa: E402
 
 ORDERS = {"forward-backward": "", "random": "_random_order"}
@@ -62,8 +61,7 @@ def by_updates(records: Path) -> dict[str, dict[int, list[float]]]:
         InputError: there is no record, or a variant has records of several settings.
     """
     found: dict = {order: {} for order in ORDERS}
-    results = (one for one in read_results(records) if one.experiment == "sequence_completion")
-    for variant, row in rows_by_variant(results).items():
+    for variant, row in rows_of_figure(records, "sequence_completion").items():
         order = "random" if variant.endswith(ORDERS["random"]) else "forward-backward"
         if FIXED.fullmatch(variant.removesuffix(ORDERS[order])):
             updates = round(row.results[0].metrics["variable_updates"])
@@ -93,12 +91,8 @@ def draw_updates(records: Path):
     """Figure 5.6."""
     figure, axes = plt.subplots(figsize=(5, 3.2), layout="constrained")
     for order, points in by_updates(records).items():
-        updates = sorted(points)
-        deviations = [stdev(points[n]) if len(points[n]) > 1 else 0.0 for n in updates]
-        axes.errorbar(
-            updates, [mean(points[n]) for n in updates], deviations, marker="o", capsize=3,
-            label=order,
-        )  # fmt: skip
+        if points:
+            draw_means(axes, points, order)
     axes.set(xlabel="variable updates", ylabel="test accuracy (%)")
     axes.legend()
     return figure

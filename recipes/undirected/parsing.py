@@ -16,10 +16,9 @@ import fairseq_struct
 from fairseq_struct.data.readers.conllu import UNKNOWN_HEAD, Sentence, read_conllu
 from fairseq_struct.data.readers.treebank_files import treebank_file
 from fairseq_struct.errors import report_plainly
-from fairseq_struct.metrics.attachment import AttachmentScores
+from fairseq_struct.metrics.attachment import SCORES, AttachmentScores
 from fairseq_struct.records.scoring import publish, scoring_options, training_of
 
-SCORES = ("uas", "modifier_list", "modifier_count", "exact_match")
 ROUNDS, FIRST, DRAWN, CONVERGE = 3, "k1", "random_k", "converge"
 
 

@@ -77,6 +77,16 @@ def test_points_of_a_curve(runs):
     assert curve_of(path, entries, "train", "loss", "updates") == ([10, 20, 30], [9, 9, 9])
 
 
+def test_minutes_of_epochs_below_half_a_second(tmp_path):
+    times = {"train_wall": 0, "ups": 25}
+    (tmp_path / "train.log").write_text("".join(
+        line("train", epoch, loss=9 - epoch, num_updates=10 * epoch, **times) for epoch in (1, 2, 3)
+    ))  # fmt: skip
+    entries = read_entries(tmp_path / "train.log")
+    x, y = curve_of(tmp_path, entries, "train", "loss", "minutes")
+    assert x == pytest.approx([0.4 / 60, 0.8 / 60, 1.2 / 60]) and y == [8, 7, 6]
+
+
 def test_a_training_that_went_back_has_no_points_of_its_past(runs, tmp_path):
     path = runs / "one" / "seed_1" / "x" / "train.log"
     other = read_entries(log(tmp_path / "other", shift=1))

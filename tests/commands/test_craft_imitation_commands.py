@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from fairseq_commands import USER_DIR, run
+from resumed_trainings import whole_and_resumed
 from stored_models import STORED
 
 from fairseq_struct import compat, plugin
@@ -118,16 +119,8 @@ def test_measures_do_not_depend_on_batches(trained, data):
 
 def test_a_resumed_run_repeats_the_uninterrupted_one(data, tmp_path):
     """It stops in the middle of an epoch."""
-    options = [*SMALL, "--levels=2", "--save-interval-updates=8"]
-    whole = run("train", data, *options, "--max-update=15", f"--save-dir={tmp_path}/whole")
-    run("train", data, *options, "--max-update=8", f"--save-dir={tmp_path}/parts")
-    parts = run("train", data, *options, "--max-update=15", f"--save-dir={tmp_path}/parts")
-    assert "Loaded checkpoint" in parts
-    first, second = (
-        parameters(tmp_path / name / "checkpoint_last.pt") for name in ("whole", "parts")
-    )
-    assert first.keys() == second.keys()
-    assert all(value.equal(second[name]) for name, value in first.items())
+    options = [data, *SMALL, "--levels=2", "--save-interval-updates=8"]
+    whole, parts = whole_and_resumed(tmp_path, *options, cut=8, updates=15)
     assert validated(whole)["loss"] == validated(parts)["loss"]
 
 

@@ -6,8 +6,8 @@ import re
 import pytest
 import torch
 from fairseq_commands import USER_DIR, run
+from resumed_trainings import whole_and_resumed
 
-from fairseq_struct import compat
 from fairseq_struct.cli.main import main
 from fairseq_struct.errors import InputError
 
@@ -61,17 +61,8 @@ def test_steps_and_categories_are_learnt(data, tmp_path):
 )  # fmt: skip
 def test_a_resumed_run_repeats_the_uninterrupted_one(data, tmp_path, options):
     """It stops in the middle of an epoch."""
-    options = [*options, "--save-interval-updates=8"]
-    whole = run("train", data, *options, "--max-update=12", f"--save-dir={tmp_path}/whole")
-    run("train", data, *options, "--max-update=8", f"--save-dir={tmp_path}/parts")
-    parts = run("train", data, *options, "--max-update=12", f"--save-dir={tmp_path}/parts")
-    assert "Loaded checkpoint" in parts
-    first, second = (
-        compat.load_state(tmp_path / name / "checkpoint_last.pt")["model"]
-        for name in ("whole", "parts")
-    )
-    assert first.keys() == second.keys()
-    assert all(torch.equal(value, second[name]) for name, value in first.items())
+    options = [data, *options, "--save-interval-updates=8"]
+    whole, parts = whole_and_resumed(tmp_path, *options, cut=8, updates=12)
     assert last_of(whole)["valid_loss"] == last_of(parts)["valid_loss"]
 
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 from fairseq_commands import USER_DIR, run
 from matplotlib.image import imread
+from resumed_trainings import whole_and_resumed
 
 import fairseq_struct
-from fairseq_struct import compat
 from fairseq_struct.cli.main import main
 from fairseq_struct.data.readers.idx import FILES, read_images, write_idx
 from fairseq_struct.errors import InputError
@@ -110,16 +110,7 @@ def test_validation_gives_the_tools_accuracy_and_converges_on_request(trained, d
 )
 def test_a_resumed_run_repeats_the_uninterrupted_one(data, tmp_path, options):
     options = [data, *COMMON, *options]
-    whole = run("train", *options, "--max-update=14", f"--save-dir={tmp_path}/whole")
-    run("train", *options, "--max-update=6", f"--save-dir={tmp_path}/parts")
-    resumed = run("train", *options, "--max-update=14", f"--save-dir={tmp_path}/parts")
-    assert "Loaded checkpoint" in resumed
-    first, second = (
-        compat.load_state(tmp_path / name / "checkpoint_last.pt")["model"]
-        for name in ("whole", "parts")
-    )
-    assert first.keys() == second.keys()
-    assert all(torch.equal(first[name], second[name]) for name in first)
+    whole, resumed = whole_and_resumed(tmp_path, *options, cut=6, updates=14)
     last = entries(whole, "valid")[-1]
     assert ("valid_passes_mean" in last) == ("--passes=converge" in options)
     for name in ("valid_loss", "valid_accuracy"):

@@ -6,8 +6,8 @@ import shutil
 import sys
 
 import pytest
-import torch
 from fairseq_commands import ROOT, USER_DIR, run, start
+from resumed_trainings import whole_and_resumed
 
 from fairseq_struct import compat
 from fairseq_struct.errors import InputError
@@ -44,17 +44,7 @@ def entries(log, subset):
 @pytest.mark.parametrize("method", ["sfe_baseline", "spigot_ce"])
 def test_a_resumed_run_repeats_the_uninterrupted_one(method, tmp_path):
     options = [*SMALL, f"--latent-method={method}"]
-    whole = run("train", *options, "--max-update=15", f"--save-dir={tmp_path}/whole")
-    run("train", *options, "--max-update=7", f"--save-dir={tmp_path}/parts")
-    resumed = run("train", *options, "--max-update=15", f"--save-dir={tmp_path}/parts")
-    assert "Loaded checkpoint" in resumed
-    first, second = (
-        compat.load_state(tmp_path / name / "checkpoint_last.pt")["model"]
-        for name in ("whole", "parts")
-    )
-    assert first.keys() == second.keys()
-    for name in first:
-        assert torch.equal(first[name], second[name]), name
+    whole, resumed = whole_and_resumed(tmp_path, *options, cut=7, updates=15)
     assert [entry["valid_num_updates"] for entry in entries(whole, "valid")] == ["5", "10", "15"]
     assert entries(whole, "test")[-1] == entries(resumed, "test")[-1]
 

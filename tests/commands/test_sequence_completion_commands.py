@@ -8,11 +8,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 from fairseq_commands import USER_DIR, run
+from resumed_trainings import whole_and_resumed
 
 import fairseq_struct
-from fairseq_struct import compat
 from fairseq_struct.cli.main import main
 from fairseq_struct.data.datasets.hidden_symbols import HiddenSymbols
 from fairseq_struct.data.prepared.completion_folder import read_part
@@ -151,18 +150,9 @@ def test_bad_sequences(trained, monkeypatch, capsys, verb, line, message):
 )
 def test_a_resumed_run_repeats_the_uninterrupted_one(data, tmp_path, options):
     """It stops in the middle of an epoch."""
-    options = [*SMALL, *options, "--save-interval-updates=8"]
-    whole = run("train", data, *options, "--max-update=13", f"--save-dir={tmp_path}/whole")
-    run("train", data, *options, "--max-update=8", f"--save-dir={tmp_path}/parts")
-    parts = run("train", data, *options, "--max-update=13", f"--save-dir={tmp_path}/parts")
-    assert "Loaded checkpoint" in parts
-    first, second = (
-        compat.load_state(tmp_path / name / "checkpoint_last.pt")["model"]
-        for name in ("whole", "parts")
-    )
-    assert first.keys() == second.keys()
-    assert all(torch.equal(value, second[name]) for name, value in first.items())
-    values = [re.findall(r'"valid_loss": "([\d.]+)"', log)[-1] for log in (whole, parts)]
+    options = [data, *SMALL, *options, "--save-interval-updates=8"]
+    logs = whole_and_resumed(tmp_path, *options, cut=8, updates=13)
+    values = [re.findall(r'"valid_loss": "([\d.]+)"', log)[-1] for log in logs]
     assert values[0] == values[1]
 
 

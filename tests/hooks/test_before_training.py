@@ -1,5 +1,6 @@
 """Number formats without support are refused in one sentence, before training begins."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ from small_masked_models import OF_MODEL, SMALL
 from fairseq_struct import plugin
 from fairseq_struct.errors import InputError
 from fairseq_struct.hooks.before_training import check_number_format, settle_bfloat16
+from fairseq_struct.processor import processor_name
 
 
 def train(folder, save_dir, *options):
@@ -117,3 +119,9 @@ def test_what_devices_can_do(monkeypatch):
     settle_bfloat16(cfg)
     check_number_format(cfg.common)
     assert cfg.common.tpu and cfg.distributed_training.tpu
+
+
+def test_the_log_says_what_computes(language_folder, tmp_path):
+    output = train(language_folder, tmp_path, "--cpu", "--no-save")
+    told = re.search(r"^device: (.*), \d+ threads?$", output, re.MULTILINE)[1]
+    assert told.split(",")[0] == processor_name().split(",")[0]

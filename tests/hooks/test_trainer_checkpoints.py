@@ -135,26 +135,19 @@ def test_another_optimizer_is_named(language_folder, copied, option, how):
         train(language_folder, copied, *OPTIONS, "--max-update=10", option)
 
 
+@pytest.mark.parametrize("option", ["--restore-file", "--finetune-from-model", "--continue-once"])
+def test_another_model_is_told_from_this_one(language_folder, trained, tmp_path, option):
+    path = trained / "checkpoint_last.pt"
+    message = rf"{path}: its model is another one \(size mismatch for .*\)$"
+    with pytest.raises(InputError, match=message):
+        train(language_folder, tmp_path, *OPTIONS, option, path, "--hidden-size=24")
+
+
 def test_a_finished_training_makes_no_update_more(language_folder, copied):
     before = contents(copied)
     output = train(language_folder, copied, *OPTIONS, "--max-update=6")
     assert "nothing to train: 6 updates are done, and --max-update is 6" in output
     assert contents(copied) == before
-
-
-def test_patience_goes_on_where_it_was(language_folder, tmp_path):
-    """The first validation is the best one; two more, and training ends."""
-
-    def ends(name, *options):
-        train(language_folder, tmp_path / name, "--optimizer=adam", "--lr=0", "--patience=2",
-              "--no-epoch-checkpoints", *options)  # fmt: skip
-        return state_of(tmp_path / name / "checkpoint_last.pt")["extra_state"]["train_iterator"]
-
-    whole = ends("whole")
-    assert whole["epoch"] == 4  # the next epoch
-    assert ends("parts", "--max-epoch=2")["epoch"] == 3
-    assert ends("parts") == whole
-    assert ends("parts") == whole
 
 
 def test_a_full_disk_leaves_every_checkpoint_as_it_was(language_folder, copied):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from small_options import imitate, skills_of
+from stored_models import STORED
 
 gymnasium = pytest.importorskip("gymnasium", reason="needs gymnasium (the extra rl)")
 
@@ -74,6 +75,19 @@ def test_gymnasium_finds_no_fault(skills):
     assert again.get_wrapper_attr("discount") == 0.5
     assert again.action_space == gymnasium.spaces.Discrete(2)
     assert again.observation_space == env.observation_space
+
+
+def test_what_load_gives_acts_as_its_file_does(skills):
+    """It can also be copied into the description of a wrapper around it."""
+    makers = (lambda: CraftEnv(**LIVELY), lambda: CraftVectorEnv(COUNT, **LIVELY))
+    for make, actions in zip(makers, (1, np.ones(COUNT, int)), strict=True):
+        found = []
+        for checkpoint in (skills, fairseq_struct.load(skills)):
+            env = OptionEnv(make(), checkpoint)
+            found.append((env.reset(seed=3)[0], *env.step(actions)[:4]))
+        assert all(map(np.array_equal, *found))
+    env = OptionEnv(gymnasium.make(NAME, **LIVELY), fairseq_struct.load(skills))
+    assert gymnasium.wrappers.FrameStackObservation(env, 2).spec is not None
 
 
 def test_inner_steps_are_steps_of_the_environment(player):
@@ -237,6 +251,7 @@ def test_bad_input_is_refused(skills, player, tmp_path):
     craft = CraftOptions(**LIVELY)
     memory = player_of(OrderedMemoryPolicy(craft.observation_size, 5, 1, 4, 2))
     stack = gymnasium.wrappers.FrameStackObservation
+    parser = fairseq_struct.load(STORED / "udgn.pt", STORED / "language" / "data-bin")
     cases = [
         (lambda: CraftEnv(), skills, "made with kinds 'AC', but the environment has 'ABCD'"),
         (lambda: CraftVectorEnv(2), player, "the checkpoint: made with kinds 'AC'"),
@@ -244,6 +259,9 @@ def test_bad_input_is_refused(skills, player, tmp_path):
         (lambda: CraftEnv(**LIVELY, done_action=True), skills, "made with done_action False"),
         (lambda: stack(CraftEnv(**LIVELY), 2), skills, "a wrapper has changed observations"),
         (lambda: CraftEnv(**LIVELY), memory, "no options that act by themselves"),
+        (lambda: CraftEnv(**LIVELY), parser, "is no policy that acts; it can parse"),
+        (lambda: CraftVectorEnv(2), parser, "is no policy that acts; it can parse"),
+        (lambda: CraftEnv(**LIVELY), parser.tool, "is no policy that acts"),
         (lambda: CraftEnv(**LIVELY), tmp_path / "none.pt", "none.pt: no such file"),
         (lambda: gymnasium.make("CartPole-v1"), skills, "this is another environment"),
         (lambda: SyncVectorEnv([lambda: CraftEnv(**LIVELY)]), skills, "CraftVectorEnv itself"),

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 from nltk import Tree
+from step_trees import tree_of_steps
 from torch import nn
 from torch.nn.functional import logsigmoid
 
 from fairseq_struct.data.readers.bracket_trees import leaves_of, spans_of, to_line
-from fairseq_struct.data.readers.transformation_lists import steps_of, tree_of_steps, word_spans
+from fairseq_struct.data.readers.transformation_lists import steps_of, word_spans
 from fairseq_struct.errors import NotFiniteScores
 from fairseq_struct.metrics.bracketing import BracketingScores
 from fairseq_struct.modules.recurrent_mechanisms import (

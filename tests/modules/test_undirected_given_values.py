@@ -1,6 +1,7 @@
 """Factor graphs refuse values, passes and parts that do not fit, and say which."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -76,6 +77,9 @@ def test_batches_of_different_size(rows):
     given = {"x": torch.rand(5, 4), "y": torch.full((rows, 2), 0.5)}
     with pytest.raises(ValueError, match=f"not 5 of x, {rows} of y"):
         graph_of().minimise(given, ("h",))
+    for verb in (graph_of().energy, partial(graph_of().field, "x")):
+        with pytest.raises(ValueError, match=f"not 5 of x, {rows} of y, 5 of h"):
+            verb({**given, "h": torch.zeros(5, 3)})
 
 
 @pytest.mark.parametrize("passes", [0, 2.5, True, "converge", "3"])

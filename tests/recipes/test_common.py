@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shlex
 import subprocess
 import sysconfig
@@ -249,3 +250,18 @@ def test_every_recipe_has_its_prologue_from_one_file():
         (source,) = [line for line in text.splitlines() if line.startswith("source ")]
         sourced = path.parent / source.partition('")/')[2].strip('"')
         assert sourced.is_file() and sourced != path
+
+
+def test_files_that_are_kept_are_written_whole():
+    """A program that is killed while it writes must leave the old figure."""
+    for path in (ROOT / "recipes").glob("*/*.py"):
+        text = path.read_text()
+        if path.parent.name != "benchmarks":
+            assert text.count("savefig(") == text.count("savefig(file, "), path
+            assert ".write_text(" not in text and ".write_bytes(" not in text, path
+
+
+def test_lines_of_text_end_at_newlines_alone():
+    """``str.splitlines`` splits sentences at rare Unicode separators, too."""
+    for path in (ROOT / "recipes").glob("*/*.py"):
+        assert not re.search(r"read_text\([^)]*\)\.splitlines", path.read_text()), path

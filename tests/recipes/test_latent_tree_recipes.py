@@ -1,20 +1,18 @@
 """The recipes of latent trees: depths of trees, and trees that a parser gives."""
 
 import random
+from functools import partial
 
 import pytest
-from fairseq_commands import ROOT, start
+from fairseq_commands import ROOT
+from recipe_calls import module_of, refusal_of, run_recipe
 from small_treebanks import write_treebank
+
+from fairseq_struct.errors import InputError
 
 RECIPES = ROOT / "recipes" / "latent_tree"
 SETTINGS = {"EPOCHS": "1", "SEEDS": "1", "RECORD": "0", "PARSER_EPOCHS": "1"}
-
-
-def run(out, recipe, *arguments, **settings):
-    """The status of a recipe, and its output."""
-    done = start("bash", RECIPES / f"{recipe}.sh", *arguments, OUT=str(out), **settings)
-    said = done.communicate()[0]
-    return done.returncode, said
+run = partial(run_recipe, "latent_tree")
 
 
 @pytest.fixture
@@ -50,9 +48,8 @@ def data(tmp_path_factory):
     ],
 )
 def test_bad_calls_end_in_one_sentence(tmp_path, recipe, arguments, message):
-    status, said = run(tmp_path / "out", recipe, *arguments)
-    assert status == 2 and said.startswith(f"error: {message}") and said.count("\n") <= 2
-    assert not (tmp_path / "out").exists()
+    said = refusal_of("latent_tree", tmp_path / "out", recipe, *arguments)
+    assert said.startswith(f"error: {message}")
 
 
 def test_depths_and_pictures_of_the_runs_of_two_methods(data, tmp_path):
@@ -76,6 +73,15 @@ def test_trees_of_a_parser_from_its_training_to_the_row(data, tmp_path):
     assert status == 2 and "has trees of a parser of UD_Toy: choose another OUT" in said
     status, said = run(tmp_path, "gold_trees", "0", **SETTINGS)
     assert status == 0 and "sst_gold_trees 0: accuracy " in said, said
+
+
+def test_a_training_without_a_test_set_is_not_summarised(tmp_path):
+    (tmp_path / "train.log").write_text(
+        'x | train | {"epoch": 1, "train_num_updates": "1", "train_train_wall": "1"}\n'
+        'x | valid | {"epoch": 1, "valid_accuracy": "50"}\ndone training in 1.0 seconds\n'
+    )
+    with pytest.raises(InputError, match="the log has no values of test after epoch 1"):
+        module_of("latent_tree", "summarise").best_of(tmp_path)
 
 
 def test_shares_of_depths(imported):

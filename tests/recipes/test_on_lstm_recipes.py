@@ -91,6 +91,18 @@ def test_trees_are_drawn_beside_gold_ones(language_models, tmp_path):
     assert drawn.count(">gold<") == drawn.count(">layer_2<") == 6
 
 
+def test_syntax_is_scored_by_the_model_that_names_the_row(language_models, tmp_path):
+    sets = tmp_path / "sets.tsv"
+    sets.write_text("simple_agrmt\tall\tthe cat sings\tthe cat sing\n")
+    model = language_models["on_lstm_lm"] / "checkpoint_best.pt"
+    status, said = run(model, sets, recipe="syneval", RECORD="0")
+    assert status == 0, said
+    assert said.startswith("syneval on_lstm: agreement_simple ") and "told_apart 100.00" in said
+    sets.write_text("simple_agrmt\tall\tthe cat sings\n")
+    status, said = run(model, sets, recipe="syneval", RECORD="0")
+    assert status == 1 and "sets.tsv:1: " in said and said.count("\n") == 1, said
+
+
 def test_random_trees_are_drawn_five_times(tmp_path):
     (tmp_path / "wsj_0001.mrg").write_text("\n".join(TREES))
     status, said = run("trivial", tmp_path, RECORD="0")

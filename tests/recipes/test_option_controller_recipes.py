@@ -1,14 +1,16 @@
 """The recipes of option-controller networks: inputs that they refuse, runs from end to end."""
 
-import importlib.util
 import re
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from fairseq_commands import ROOT, start
+from fairseq_commands import ROOT
+from recipe_calls import module_of, refusal_of, run_recipe
 
+from fairseq_struct.errors import InputError
 from fairseq_struct.records.paper_values import paper_values
 from fairseq_struct.records.results import Result, append_result
 
@@ -18,13 +20,7 @@ TINY = {
     "EPISODES": "3", "SEEDS": "1", "RECORD": "0",
 }  # fmt: skip
 ITERATION = 1024 * 5  # steps of the environment of one iteration of options
-
-
-def run(out, recipe, *arguments, **settings):
-    """The status of a recipe, and its output."""
-    done = start("bash", RECIPES / f"{recipe}.sh", *arguments, OUT=str(out), **settings)
-    said = done.communicate()[0]
-    return done.returncode, said
+run = partial(run_recipe, "option_controller")
 
 
 @pytest.mark.parametrize(
@@ -47,10 +43,8 @@ def run(out, recipe, *arguments, **settings):
     ],
 )  # fmt: skip
 def test_bad_calls_end_in_one_sentence(tmp_path, recipe, arguments, settings, message):
-    status, said = run(tmp_path / "out", recipe, *arguments, **settings)
-    assert status == 2
-    assert said.startswith("error: ") and message in said and said.count("\n") <= 2
-    assert not (tmp_path / "out").exists()
+    said = refusal_of("option_controller", tmp_path / "out", recipe, *arguments, **settings)
+    assert message in said
 
 
 def test_options_are_learned_once_reused_tried_alone_and_repaired(tmp_path):
@@ -119,13 +113,6 @@ def test_the_options_of_two_models_are_merged_and_experts_take_single_steps(tmp_
     assert status == 0 and "s2_cabd_dense bot: return 4.00  success 100.00" in said, said
 
 
-def module_of(name):
-    spec = importlib.util.spec_from_file_location(name, RECIPES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_returns_by_options_are_those_of_seeds_with_all_of_them(tmp_path):
     records = tmp_path / "results.jsonl"
     for variant, seed, value in (
@@ -136,16 +123,37 @@ def test_returns_by_options_are_those_of_seeds_with_all_of_them(tmp_path):
             "s1_options_count", variant, {"return": value}, {}, "reduced", "Craft", seed, 10, "cpu",
             1.0, "options_count.sh",
         ))  # fmt: skip
-    curves = module_of("curves")
+    curves = module_of("option_controller", "curves")
     (panel,) = curves.returns_by_options(records, "s1_options_count")
     assert panel.curves == {"ocn": [([2, 3], [0.4, 0.9]), ([2, 3], [0.6, 0.8])]}
     assert curves.returns_by_options(records, "another") == []
     curves.draw(tmp_path / "21.png", [panel], "")
     assert (tmp_path / "21.png").read_bytes().startswith(b"\x89PNG")
+    append_result(records, Result(
+        "s1_options_count", "k3", {"return": 0.2}, {}, "reduced", "Craft", 1, 10, "cpu", 1.0,
+        "HIDDEN=4 options_count.sh",
+    ))  # fmt: skip
+    with pytest.raises(InputError, match="s1_options_count k3: its records differ"):
+        curves.returns_by_options(records, "s1_options_count")
+
+
+def test_a_training_that_went_back_has_no_points_of_its_past(tmp_path):
+    log = tmp_path / "ocn" / "seed_1" / "train.log"
+    log.parent.mkdir(parents=True)
+    points = ((5, 0.1), (10, 0.2), (15, 0.3), (7, 0.4), (14, 0.5))  # begun again, by sevens
+    log.write_text("".join(
+        f'x | train | {{"epoch": 1, "train_environment_steps": "{x}", "train_return": "{y}"}}\n'
+        for x, y in points
+    ))  # fmt: skip
+    curves = module_of("option_controller", "curves")
+    (panel,) = curves.panels_of([["DCA", "return", "ocn", str(log.parent.parent)]])
+    assert panel.curves == {"ocn": [([5, 7, 14], [0.1, 0.4, 0.5])]}
+    with pytest.raises(InputError, match=r"train.log: no metric 'nmi' of valid"):
+        curves.panels_of([["DCA", "nmi", "ocn", str(log.parent.parent)]])
 
 
 def test_every_subtask_has_an_option_of_its_own():
-    own_options = module_of("policies").own_options
+    own_options = module_of("option_controller", "policies").own_options
     thesis = np.array([[0.96, 0.07, 0.03], [0.00, 0.02, 0.95], [0.01, 0.98, 0.01]])
     assert own_options(thesis) == (0, 2, 1)
     # The best option of both subtasks goes where it is missed most; the worst has none.
@@ -164,7 +172,7 @@ def test_the_tables_have_the_numbers_of_the_thesis():
 
 def test_policies_are_compared_after_equal_numbers_of_steps(monkeypatch):
     monkeypatch.syspath_prepend(str(RECIPES))
-    fine_tuning = module_of("fine_tuning")
+    fine_tuning = module_of("option_controller", "fine_tuning")
     epochs = {
         2: {"environment_steps": 900.0, "return": 0.5}, 1: {"environment_steps": 400.0},
         3: {"environment_steps": 1200.0, "return": 0.75},

@@ -1,18 +1,15 @@
 """The recipes of Ordered Memory: inputs that they refuse, and runs from end to end."""
 
+from functools import partial
+
 import pytest
-from fairseq_commands import ROOT, start
+from fairseq_commands import ROOT
+from recipe_calls import module_of, refusal_of, run_recipe
 
 from fairseq_struct.cli.main import main
 
 RECIPES = ROOT / "recipes" / "ordered_memory"
-
-
-def run(out, recipe, *arguments, **settings):
-    """The status of a recipe, and its output."""
-    done = start("bash", RECIPES / f"{recipe}.sh", *arguments, OUT=str(out), **settings)
-    said = done.communicate()[0]
-    return done.returncode, said
+run = partial(run_recipe, "ordered_memory")
 
 
 @pytest.mark.parametrize(
@@ -32,10 +29,14 @@ def run(out, recipe, *arguments, **settings):
     ],
 )
 def test_bad_calls_end_in_one_sentence(tmp_path, recipe, arguments, settings, message):
-    status, said = run(tmp_path / "out", recipe, *arguments, **settings)
-    assert status == 2
-    assert said.startswith("error: ") and message in said and said.count("\n") <= 2
-    assert not (tmp_path / "out").exists()
+    assert message in refusal_of("ordered_memory", tmp_path / "out", recipe, *arguments, **settings)
+
+
+def test_a_rare_separator_is_no_end_of_a_sentence(tmp_path):
+    for name, text in (("sentence1", "( a\x85 b )\nc\n"), ("label", "=\n<\n")):
+        (tmp_path / f"test.{name}").write_text(text, encoding="utf-8")
+    found = module_of("ordered_memory", "score").instances_of(tmp_path, "test")
+    assert found == ([("( a\x85 b )",), ("c",)], ["=", "<"])
 
 
 @pytest.mark.parametrize(("model", "trees"), [("lstm", False), ("ordered_memory", True)])

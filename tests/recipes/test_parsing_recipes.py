@@ -1,23 +1,18 @@
 """The recipes of undirected parsers: inputs that they refuse, and runs from end to end."""
 
-import importlib.util
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
-from fairseq_commands import ROOT, start
+from fairseq_commands import ROOT
+from recipe_calls import module_of, refusal_of, run_recipe
 from small_treebanks import write_treebank
 
 from fairseq_struct.data.readers.conllu import UNKNOWN_HEAD, Sentence
 
 RECIPES = ROOT / "recipes" / "undirected"
-
-
-def run(out, recipe, *arguments, **settings):
-    """The status of a recipe, and its output."""
-    done = start("bash", RECIPES / f"{recipe}.sh", *arguments, OUT=str(out), **settings)
-    said = done.communicate()[0]
-    return done.returncode, said
+run = partial(run_recipe, "undirected")
 
 
 @pytest.mark.parametrize(
@@ -36,10 +31,7 @@ def run(out, recipe, *arguments, **settings):
 def test_bad_calls_end_in_one_sentence(tmp_path, recipe, arguments, settings, message):
     write_treebank(tmp_path / "UD_Toy", train=2, held_out=1)
     arguments = [str(tmp_path) if word == "HERE" else word for word in arguments]
-    status, said = run(tmp_path / "out", recipe, *arguments, **settings)
-    assert status == 2
-    assert said.startswith("error: ") and message in said and said.count("\n") <= 2
-    assert not (tmp_path / "out").exists()
+    assert message in refusal_of("undirected", tmp_path / "out", recipe, *arguments, **settings)
 
 
 def test_from_training_to_scores_with_and_without_known_heads(tmp_path):
@@ -67,10 +59,7 @@ def test_passes_that_end_by_convergence_beside_fixed_ones(tmp_path):
 @pytest.fixture(scope="module")
 def parsing():
     """The scoring script as a module."""
-    spec = importlib.util.spec_from_file_location("parsing", RECIPES / "parsing.py")
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    return script
+    return module_of("undirected", "parsing")
 
 
 @pytest.mark.parametrize("none", ["", None])

@@ -8,11 +8,10 @@ from toy_records import result
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.metrics.bleu import corpus_bleu
-from fairseq_struct.processor import vector_instructions
+from fairseq_struct.processor import device_name, vector_instructions
 from fairseq_struct.records.results import (
     append_result,
     benchmark_name,
-    device_name,
     read_results,
 )
 
@@ -27,6 +26,14 @@ def test_records_survive_the_file_and_replace_their_own_kind(tmp_path):
         append_result(path, item)
     assert read_results(path) == [result("a", minutes=5.0), *others]
     assert set(json.loads(path.read_text().splitlines()[0])) >= {"paper", "scale", "version"}
+
+
+def test_what_chooses_the_runs_of_a_recipe_is_no_setting(tmp_path):
+    path = tmp_path / "results.jsonl"
+    for variables in ("RATES=0.1 LR=1", "LR=1 RATES='0.1 0.2' SEEDS='1 2'"):
+        append_result(path, result(command=f"{variables} recipes/toy.sh a DATA"))
+    (kept,) = read_results(path)
+    assert kept.settings == ("LR=1",) and "SEEDS" in kept.command
 
 
 @pytest.mark.parametrize("line", ["nonsense", "[1]", '{"experiment": "x"}', '{"author": "y"}'])

@@ -1,5 +1,7 @@
 """Rows of tables: which records are seeds of one row, and what the row says of them."""
 
+from itertools import permutations
+
 import pytest
 from toy_records import grid, result
 
@@ -61,6 +63,16 @@ def test_a_run_joins_the_row_with_the_nearest_number_of_updates():
     runs = [(1, 1000), (2, 1000), (1, 1005), (2, 1005), (3, 1005)]  # a setting and a longer one
     found = rows_of([result(seed=seed, updates=updates) for seed, updates in runs])
     assert [(row.seeds, row.updates) for row in found] == [((1, 2), "1,000"), ((1, 2, 3), "1,005")]
+
+
+def test_a_seed_is_in_a_row_once_whatever_the_order_of_the_records():
+    runs = [result(seed=k, updates=updates) for k, updates in ((1, 1000), (2, 1005), (1, 1005))]
+    for order in permutations(runs):
+        found = {row.updates: row.seeds for row in rows_of(order)}
+        assert found == {"1,000": (1,), "1,005": (1, 2)}
+    runs = [result(seed=k, updates=n) for k, n in ((1, 998), (2, 1000), (3, 1004), (4, 1009))]
+    for order in permutations(runs):
+        assert sorted(row.seeds for row in rows_of(order)) == [(1, 2, 3), (4,)]
 
 
 def test_times_on_several_devices_are_not_averaged():

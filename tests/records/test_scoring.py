@@ -61,6 +61,7 @@ def test_score_prints_the_papers_row_and_appends_a_record(tmp_path):
         'valid | {"epoch": 1, "valid_bleu": "41.5", "valid_num_updates": "3"}',
         'valid | {"epoch": 2, "valid_bleu": "40.25", "valid_num_updates": "5"}',
         'train_inner | {"epoch": 2, "update": 1.1, "num_updates": "5", "train_wall": "30"}',
+        'train_inner | {"epoch": 2, "update": 1.1, "num_updates": "5", "train_wall": "30"}',
         'train | {"epoch": 2, "train_num_updates": "5", "train_train_wall": "120"}',
     ]
     log.write_text("".join(f"2020-01-01 | INFO | {entry}\n" for entry in entries))

@@ -63,6 +63,22 @@ def test_forbidden_choices():
     assert (choice.sample(50)[..., 2] == 0).all()
 
 
+def test_divergence_where_there_is_no_probability():
+    """What p makes 0 adds nothing, also where q forbids it, and the gradient is right."""
+    second = torch.tensor([False, True, False, False, False, False])
+
+    def kl(given, others):
+        return Categorical(given).kl(Categorical(others.masked_fill(second, -torch.inf)))
+
+    scores, others = SCORES.clone(), SCORES.flip(1).clone().requires_grad_()
+    assert (kl(scores, others) == torch.inf).all()
+    unlikely = (scores - 3000.0 * second).requires_grad_()
+    without = kl(scores.masked_fill(second, -torch.inf), others)
+    torch.testing.assert_close(kl(unlikely, others), without)
+    assert torch.autograd.gradcheck(kl, (unlikely, others))
+    assert torch.equal(kl(unlikely.float(), others.float()).isfinite(), torch.ones(4).bool())
+
+
 def test_gradients():
     scores = SCORES.clone().requires_grad_()
     for verb in ("log_partition", "marginals", "entropy"):

@@ -89,6 +89,15 @@ def test_trivial_trees_and_their_depths():
             assert len(spans) == n - 1
 
 
+@pytest.mark.parametrize("make", [right_branching, left_branching, balanced, random_tree])
+def test_trivial_trees_have_a_whole_number_of_words(make):
+    for number in (3.0, 2.5, "3"):
+        with pytest.raises(TypeError, match=f"number of words must be an integer, not {number!r}"):
+            make(number)
+    with pytest.raises(ValueError, match="the number of words must be 1 or more, not 0"):
+        make(0)
+
+
 def test_distances_that_are_none_are_refused():
     with pytest.raises(ValueError, match="distance 1 is NaN"):
         tree_of_distances([1.0, math.nan, 2.0])

@@ -9,6 +9,7 @@ from tree_kinds import BACKENDS, KINDS, random_scores
 
 from fairseq_struct.structure.categorical import Categorical
 from fairseq_struct.structure.dependency import DependencyTrees
+from fairseq_struct.structure.independent import Independent
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -171,6 +172,52 @@ def test_results_have_the_precision_of_the_scores():
         torch.testing.assert_close(gradient, expected.half(), atol=1e-3, rtol=1e-2)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_trees_made_of_trees_have_results_in_their_precision(dtype):
+    scores = random_scores(2, 4, 4, dtype=dtype)
+    known = torch.full((2, 4), -1)
+    known[:, 1] = 1
+    exact = DependencyTrees(scores.double())
+    one, other = DependencyTrees(scores), Independent(scores[:, None], DependencyTrees)
+    for trees, heads in ((one, known), (other, known[:, None])):
+        generator, again = (torch.Generator().manual_seed(1) for _ in range(2))
+        noisy, observed = trees.perturbed(generator), trees.observe(heads)
+        expected = exact.perturbed(again)
+        for found, right in ((noisy, expected), (observed, exact.observe(known))):
+            for name in ("marginals", "log_partition", "entropy", "argmax", "sparsemap"):
+                value = getattr(found, name)
+                assert value.dtype == dtype
+                assert torch.equal(value.squeeze(), getattr(right, name).to(dtype).squeeze())
+    assert one.perturbed().observe(known).marginals.dtype == dtype
+    assert copy.deepcopy(one.perturbed()).marginals.dtype == dtype
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_divergence_where_there_is_no_probability(kind):
+    """What p makes 0 adds nothing, also where q forbids it, and the gradient is right."""
+    arc = torch.zeros(1, 3, 3, dtype=torch.bool)
+    arc[0, 0, 1] = True
+
+    def kl(given, others):
+        others = others.masked_fill(arc, -torch.inf)
+        return DependencyTrees(given, **kind).kl(DependencyTrees(others, **kind))
+
+    scores, others = (random_scores(1, 3, 3, seed=seed).requires_grad_() for seed in (1, 2))
+    assert kl(scores, others).item() == torch.inf
+    unlikely = (scores.detach() - 3000.0 * arc).requires_grad_()
+    without = scores.detach().masked_fill(arc, -torch.inf)
+    torch.testing.assert_close(kl(unlikely, others), kl(without, others))
+    assert torch.autograd.gradcheck(kl, (unlikely, others))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.uint16, torch.uint64])
+def test_lengths_of_any_integers(dtype):
+    trees = DependencyTrees(torch.zeros(2, 4, 4), torch.tensor([2, 3]).to(dtype))
+    assert trees.lengths.dtype == torch.int64 and trees.lengths.tolist() == [2, 3]
+    with pytest.raises(ValueError, match="sentence 1 has length 5; allowed are 1 to 4"):
+        DependencyTrees(torch.zeros(2, 4, 4), torch.tensor([2, 5]).to(dtype))
+
+
 @pytest.mark.parametrize(
     ("scores", "options", "message"),
     [
@@ -241,6 +288,8 @@ def test_copies_are_the_same_distribution():
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_done_to_a_result_changes_no_other(kind):
     trees = DependencyTrees(random_scores(2, 4, 4), **kind)
-    heads, best = trees.heads, trees.max
-    trees.heads.zero_()
-    assert torch.equal(trees.heads, heads) and torch.equal(trees.max, best)
+    names = ("heads", "max", "argmax", "marginals", "sparsemap", "lengths", "within")
+    expected = [getattr(trees, name) for name in names]
+    for name in names:
+        getattr(trees, name).zero_()
+    assert all(torch.equal(getattr(trees, n), e) for n, e in zip(names, expected, strict=True))

@@ -209,6 +209,15 @@ def test_each_use_has_a_graph_of_its_own():
     assert trees.marginals.pow(2).sum().requires_grad
 
 
+def test_what_is_done_to_a_result_changes_no_other():
+    trees = ValenceTrees(*random_model(2, 4), torch.tensor([4, 3]))
+    expected = trees.heads, trees.argmax, trees.max, trees.marginals, trees.lengths
+    for result in (trees.heads, trees.lengths):
+        result.zero_()
+    found = trees.heads, trees.argmax, trees.max, trees.marginals, trees.lengths
+    assert all(map(torch.equal, found, expected))
+
+
 def test_inference_mode():
     generator = torch.Generator().manual_seed(3)
     shapes = (1, 4, 4), (1, 4, 2, 2, 2), (1, 4)

@@ -14,7 +14,6 @@ from fairseq_struct.evaluation.predictions import TRIVIAL_BRACKETS, TRIVIAL_HEAD
 
 NAME = "evaluate"
 HELP = "compare two files of trees: F1 of bracketed ones, UAS and the like of dependency trees"
-LABELS = ("ADJP", "NP", "PP", "INTJ")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,7 +117,7 @@ def _brackets(args: argparse.Namespace) -> tuple[dict[str, float], str]:
     if args.keep_punctuation:
         raise InputError("--keep-punctuation is for dependency trees; brackets stay as they are")
     from fairseq_struct.evaluation.brackets import compare_brackets
-    from fairseq_struct.metrics.bracketing import POLICY
+    from fairseq_struct.metrics.bracketing import LABELS, POLICY
     from fairseq_struct.metrics.labelled_bracketing import LABELLED_POLICY, LabelledScores
 
     labelled = LabelledScores()

@@ -52,9 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if others := syntactic.sets_of_no_row(sets, found):
         print(f"in no row of the table: {', '.join(others)}", file=sys.stderr)
     if args.json:
-        values = {name: round(row.accuracy, 2) for name, row in found.items()}
-        values["told_apart"] = round(syntactic.share_told_apart(found), 2)
-        print(json.dumps(values))
+        print(json.dumps(syntactic.in_percent(found)))
         return 0
     print(f"{'':42} accuracy   pairs  apart  paper: ON-LSTM  LSTM")
     for long, title in ((False, "short-term dependency"), (True, "long-term dependency")):

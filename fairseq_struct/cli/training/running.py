@@ -8,7 +8,6 @@ import logging
 import os
 import re
 import shlex
-import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from fairseq_struct import presets
 from fairseq_struct.cli.training import kept_settings
 from fairseq_struct.cli.training.beginnings import Beginning
 from fairseq_struct.cli.training.captured_output import CapturedOutput, InUse, lines_as_written
+from fairseq_struct.cli.training.ctrl_c import ctrl_c_whatever_comes_of_it
 from fairseq_struct.cli.training.missing_splits import explained
 from fairseq_struct.errors import InputError, plain_message, suggestion
 from fairseq_struct.files.checkpoint_names import BEST, LAST
@@ -63,12 +63,16 @@ class Training:
                 kept_settings.refuse_others(self.folder, self.settings)
             if not _is_first(self.arguments):  # the first process speaks for all
                 return self._train(screen)
+            self.beginning.restore_last()
             print(presets.command("fairseq-train", self.arguments), file=screen.out, flush=True)
             for words in self.beginning.told():
                 print(words, file=screen.out, flush=True)
+            if self.beginning.goes_on:
+                for words in kept_settings.keep_rate(self.folder, self.settings, self.arguments):
+                    print(words, file=screen.out, flush=True)
             new = missing_folders(self.folder)
             try:
-                with _ctrl_c_whatever_comes_of_it(), self._shown(screen):
+                with ctrl_c_whatever_comes_of_it(), self._shown(screen):
                     status = self._train(screen)
             except KeyboardInterrupt:
                 status = INTERRUPTED
@@ -145,7 +149,10 @@ class Training:
                            for end in ends)  # fmt: skip
 
         def show():
-            lines = self.beginning.watched(lines_as_written(self.log, begin, ended), self.settings)
+            lines = self.beginning.watched(
+                lines_as_written(self.log, begin, ended), self.settings,
+                lambda words: print(words, file=screen.out, flush=True),
+            )  # fmt: skip
             show_progress(
                 lines, updates, _once("loss", "lr", f"valid_{self.metric}"), screen.errors,
                 epochs=epochs, validation=_once("loss", *self.preset.watch, self.metric),
@@ -211,50 +218,6 @@ class Training:
             without = f" without {' '.join(beginning.anew)}" if beginning.anew else ""
             return f"interrupted{where}; the same command{without} goes on from {beginning.last}"
         return f"interrupted{where}, before the first checkpoint; the same command begins again"
-
-
-@contextlib.contextmanager
-def _ctrl_c_whatever_comes_of_it() -> Iterator[None]:
-    """Turn every error after Ctrl-C into KeyboardInterrupt.
-
-    Ctrl-C also stops the workers that load data and the other processes, and it may come while C++
-    code calls Python; then this process ends in the errors that those make of it. If it comes while
-    an object is taken away, Python drops it, and the training would go on; then it comes again.
-    """
-    pressed, again = False, None
-
-    def remember(number, frame):
-        nonlocal pressed
-        pressed = True
-        signal.default_int_handler(number, frame)
-
-    def repeat(dropped):
-        nonlocal again
-        if not issubclass(dropped.exc_type, KeyboardInterrupt):
-            return usual_hook(dropped)
-        # Later, because what is raised now would be dropped as well.
-        main = threading.main_thread().ident
-        again = threading.Timer(0.05, signal.pthread_kill, (main, signal.SIGINT))
-        again.start()
-
-    usual_hook = sys.unraisablehook
-    usual = signal.getsignal(signal.SIGINT)
-    if usual is not signal.default_int_handler:  # somebody else's, or ignored, as under nohup
-        yield
-        return
-    signal.signal(signal.SIGINT, remember)
-    sys.unraisablehook = repeat
-    try:
-        yield
-    except Exception as error:
-        if pressed:
-            raise KeyboardInterrupt from error
-        raise
-    finally:
-        if again is not None:
-            again.cancel()
-        sys.unraisablehook = usual_hook
-        signal.signal(signal.SIGINT, usual)
 
 
 def _once(*names: str) -> list[str]:

@@ -134,7 +134,13 @@ def to_conllu(
         tags: parts of speech; ``_`` by default.
         relations: relations to the heads; ``dep`` by default, ``root`` for the root.
         notes: the last column, MISC, such as ``Prob=0.93``; ``_`` by default.
+
+    Raises:
+        InputError: a comment has a line break.
     """
+    for comment in comments:
+        if "\n" in comment or "\r" in comment:
+            raise InputError(f"comment {comment[:99]!r} has a line break; give each line by itself")
     lines = [f"# {comment}" for comment in comments]
     tags = tags or ["_"] * len(words)
     relations = relations or ["dep" if head else "root" for head in heads]

@@ -223,23 +223,6 @@ def steps_of(tree: Tree) -> list[Step]:
     return steps
 
 
-def tree_of_steps(words: Sequence[str], steps: Sequence[tuple[int, int, str]]) -> Tree:
-    """The tree that steps build, the inverse of :func:`steps_of`.
-
-    Args:
-        words: the words of the sentence.
-        steps: start, end and category of each.
-
-    Raises:
-        ValueError: the steps build no tree over all words.
-    """
-    done: list[Tree] = []  # the leftmost one last
-    for (start, joined), (*_, category) in zip(_actions(steps, len(words)), steps, strict=True):
-        children = [done.pop() for _ in range(joined)] if joined else [words[start]]
-        done.append(Tree(category, children))
-    return done[0]
-
-
 def word_spans(steps: Sequence[Sequence], length: int) -> list[tuple[int, int]]:
     """The spans of steps over the words of the sentence instead of the current sequence.
 

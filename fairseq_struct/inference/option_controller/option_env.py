@@ -14,9 +14,11 @@ from fairseq_struct.environments.required_gymnasium import gymnasium
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference.loading import load
 from fairseq_struct.inference.option_controller.player import OptionPlayer
+from fairseq_struct.inference.trained_model import TrainedModel
 
 # Choices of options are drawn apart from maps, which are those of the environment alone.
 OF_OPTIONS = 1
+Checkpoint = str | Path | OptionPlayer | TrainedModel
 
 
 class OptionEnv(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
@@ -62,9 +64,8 @@ class OptionEnv(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
             return VectorOptionEnv(env, *args, **more)
         return super().__new__(cls)
 
-    def __init__(
-        self, env: gymnasium.Env, checkpoint: str | Path | OptionPlayer, discount: float = 1.0
-    ):
+    def __init__(self, env: gymnasium.Env, checkpoint: Checkpoint, discount: float = 1.0):
+        checkpoint = _without_wrapper(checkpoint)
         gymnasium.utils.RecordConstructorArgs.__init__(
             self, checkpoint=checkpoint, discount=discount, _disable_deepcopy=True
         )
@@ -134,9 +135,7 @@ class VectorOptionEnv(gymnasium.vector.VectorWrapper):
         InputError: as for :class:`OptionEnv`.
     """
 
-    def __init__(
-        self, env: CraftVectorEnv, checkpoint: str | Path | OptionPlayer, discount: float = 1.0
-    ):
+    def __init__(self, env: CraftVectorEnv, checkpoint: Checkpoint, discount: float = 1.0):
         super().__init__(env)
         if not isinstance(env, CraftVectorEnv):
             raise InputError(
@@ -144,7 +143,7 @@ class VectorOptionEnv(gymnasium.vector.VectorWrapper):
                 "OptionEnv, and OptionEnv around each single environment of another vector"
             )
         spaces = env.single_observation_space, env.single_action_space
-        self._model = _model_for(env, *spaces, checkpoint, discount)
+        self._model = _model_for(env, *spaces, _without_wrapper(checkpoint), discount)
         self.single_action_space = gymnasium.spaces.Discrete(self._model.option_count)
         self.action_space = gymnasium.vector.utils.batch_space(
             self.single_action_space, env.num_envs
@@ -259,16 +258,24 @@ def _call(
     return _Called(rewards, terminated, truncated, lengths)
 
 
+def _without_wrapper(checkpoint):
+    """The tool that acts of a loaded model, which can be copied; other things as they are."""
+    if isinstance(checkpoint, TrainedModel):
+        return checkpoint._tool("rollout")
+    if not isinstance(checkpoint, str | Path | OptionPlayer):
+        raise InputError(f"a {type(checkpoint).__name__} is no policy that acts")
+    return checkpoint
+
+
 def _model_for(env, observations, actions, checkpoint, discount: float):
     """The model of a checkpoint whose options can act in an environment."""
     if not 0 <= discount <= 1:
         raise InputError(f"discount must be from 0 to 1, not {discount}")
-    craft = getattr(env.unwrapped, "options", None)
-    if not isinstance(craft, CraftOptions):
+    if not isinstance(craft := getattr(env.unwrapped, "options", None), CraftOptions):
         raise InputError(f"{env}: options act in Craft, and this is another environment")
-    loaded = isinstance(checkpoint, OptionPlayer)
-    player = checkpoint if loaded else load(checkpoint, ability="rollout")
-    where = "the checkpoint" if loaded else str(checkpoint)
+    named = isinstance(checkpoint, str | Path)
+    player = load(checkpoint, ability="rollout") if named else checkpoint
+    where = str(checkpoint) if named else "the checkpoint"
     if not player.model.option_count:
         raise InputError(f"{where}: this policy has no options that act by themselves")
     craft.refuse_others(player.worlds, where)

@@ -50,7 +50,7 @@ class DependencyParse(tuple):
     def __reduce__(self):
         # Its own marginals alone: the function holds those of a batch, on the model's device.
         known = self.marginals
-        given = None if known is None else partial(_itself, known.clone())
+        given = None if known is None else partial(_itself, known)
         return type(self), (self.heads, self.words, given)
 
     def __repr__(self) -> str:
@@ -68,9 +68,10 @@ class DependencyParse(tuple):
         """P(arc) of all arcs, (n, n): [h, m] from word h to m, from 0; [m, m] from the root.
 
         The probability of a tree is proportional to exp(sum of its arcs' scores), over the trees
-        that the model searches. None for a model without scores of arcs.
+        that the model searches. None for a model without scores of arcs. The tensor is the
+        caller's own.
         """
-        return None if self._marginals is None else self._marginals()
+        return None if self._marginals is None else self._marginals().clone()
 
     @property
     def probabilities(self) -> tuple[float, ...] | None:
@@ -88,6 +89,9 @@ class DependencyParse(tuple):
         Args:
             comments: first lines, without ``#``.
             probabilities: add ``Prob=0.93`` to the last column, where the model has them.
+
+        Raises:
+            InputError: a comment has a line break.
         """
         known = self.probabilities if probabilities else None
         notes = () if known is None else [f"Prob={one:.4f}" for one in known]

@@ -10,8 +10,9 @@ step, K units read a set of elements X, to which a null vector of zeros is appen
     talk     h_k <- h_k + softmax(Q_k K^T / sqrt(d_e)) V, over all units    for k in S
 
 where Q_k, K_k, V_k are projections of h_k by weights of unit k. A unit that is not active keeps h
-and c, and gradients flow through it. With one unit, top_k 1 and softmax weights over a single
-element this is an LSTM that may look away; nothing here knows the order of the elements.
+and c, and gradients flow through it. A unit talks to itself, too: with one unit, top_k
+1 and softmax weights over a single element this is an LSTM that may look away, and that adds V, a
+linear map of h, to h. Nothing here knows the order of the elements.
 """
 
 from __future__ import annotations

@@ -81,7 +81,8 @@ class FactorGraph(nn.Module):
                 dropout. Their Psi(x) is <z, x> - Psi*(z), which spares trees a search.
 
         Raises:
-            ValueError: a variable without value, an unknown one, or a value of another shape.
+            ValueError: a variable without value, an unknown one, a value of another shape, or
+                values of different numbers of instances.
         """
         self._known(values, "the assignment")
         self._known(updated, "updated")
@@ -160,7 +161,6 @@ class FactorGraph(nn.Module):
         ):  # fmt: skip
             self._known(given, what)
         self._fit({**start, **observed})
-        equal_batches({**start, **observed})
         self._check_order(order, observed, start)
         for name in clamped:
             if name not in start:
@@ -238,6 +238,7 @@ class FactorGraph(nn.Module):
     def _fit(self, values: Mapping[str, Tensor]):
         for name, value in values.items():
             self.variables[name].check(name, value)
+        equal_batches(values)
 
     def _finite(self, values: Mapping[str, Tensor], observed: Mapping):
         if self.training:

@@ -68,9 +68,9 @@ class DependencyTrees(ShownTrees):
             checks.whole_number("sparsemap_steps", sparsemap_steps, 1)
         self._asked, backend = backend, checks.backend_for(scores, backend, projective)
         self._arc_scores = ArcScores(scores, lengths)
-        self.scores, self.lengths = self._arc_scores.given, self._arc_scores.lengths
+        self.scores, self._lengths = self._arc_scores.given, self._arc_scores.lengths
         self.projective, self.single_root = bool(projective), bool(single_root)
-        self.backend, self.sparsemap_steps = backend, sparsemap_steps
+        self.backend, self.sparsemap_steps, self._precision = backend, sparsemap_steps, scores.dtype
         trees = projective_trees if self.projective else all_trees
         self._trees = functions_for(self.scores, trees, backend)
         self._sums = TreeSums(self._arc_scores, self._trees, self.single_root, backend)
@@ -78,11 +78,12 @@ class DependencyTrees(ShownTrees):
     @property
     def within(self) -> Tensor:
         """Which arcs are inside their sentence, (batch, n, n) booleans."""
-        return self._arc_scores.within
+        return self._arc_scores.within.clone()
 
     @property
-    def _differentiable(self) -> Tensor:
-        return self._arc_scores.differentiable()
+    def lengths(self) -> Tensor:
+        """Words per sentence, (batch,)."""
+        return self._lengths.clone()
 
     @property
     def heads(self) -> Tensor:
@@ -96,7 +97,7 @@ class DependencyTrees(ShownTrees):
             scores = self._arc_scores.bounded
         elif self.projective and self.scores.dtype != torch.float64:
             find = self._trees.best_heads_in_float32
-        best, heads = find(scores, self.lengths, self.single_root, self.backend)
+        best, heads = find(scores, self._lengths, self.single_root, self.backend)
         checks.refuse_sentences_without_tree(best)
         return heads
 
@@ -113,13 +114,13 @@ class DependencyTrees(ShownTrees):
     @property
     def log_partition(self) -> Tensor:
         """log Z, (batch,): log of the sum over all trees of exp(score)."""
-        rest = self._sums.log_partition(self._differentiable)
-        return (rest + padded_sum(self._arc_scores.shift)).to(self.scores.dtype)
+        rest = self._sums.log_partition(self._arc_scores.differentiable())
+        return (rest + padded_sum(self._arc_scores.shift)).to(self._precision)
 
     @property
     def marginals(self) -> Tensor:
         """P(arc is in the tree), (batch, n, n): the mean of z (Mihaylova's thesis, eq. 2.6)."""
-        return self._sums.marginals(self._differentiable).to(self.scores.dtype)
+        return self._sums.marginals(self._arc_scores.differentiable()).to(self._precision)
 
     @property
     def entropy(self) -> Tensor:
@@ -128,12 +129,13 @@ class DependencyTrees(ShownTrees):
         If all trees need an arc d below its word's best, the entropy of nonprojective trees has an
         error of up to about d^2 * 1e-16.
         """
-        scores, sums = self._differentiable, self._sums
-        mean = sums.mean_score(scores, sums.marginals(scores))
-        return (sums.log_partition(scores) - mean).to(self.scores.dtype)
+        return self._sums.entropy(self._arc_scores.differentiable()).to(self._precision)
 
     def kl(self, other: "DependencyTrees") -> Tensor:
-        """KL(p || q) = E_p[log p - log q], (batch,), in nats; inf if q forbids what p allows.
+        """KL(p || q) = E_p[log p - log q], (batch,), in nats.
+
+        It is inf if q forbids an arc that p gives a probability. Arcs whose probability is 0, in
+        float64, add nothing.
 
         Args:
             other: q, over the same sentences and the same kind of trees.
@@ -141,22 +143,17 @@ class DependencyTrees(ShownTrees):
         Raises:
             ValueError: the two are over different sentences or kinds of trees.
         """
-        n, others_n = self.scores.size(1), other.scores.size(1)
-        kind, others_kind = ((p.projective, p.single_root) for p in (self, other))
-        if (n, kind) != (others_n, others_kind) or not torch.equal(self.lengths, other.lengths):
+        ours, theirs = ((p.scores.size(1), p.projective, p.single_root) for p in (self, other))
+        if ours != theirs or not torch.equal(self._lengths, other.lengths):
             raise ValueError("kl needs two distributions over the same sentences and trees")
-        scores, others = self._differentiable, other._differentiable
-        sums, their_sums = self._sums, other._sums
-        marginals = sums.marginals(scores)
-        mean = sums.mean_score(scores, marginals) - their_sums.mean_score(others, marginals)
-        value = mean - sums.log_partition(scores) + their_sums.log_partition(others)
-        return value.to(self.scores.dtype)
+        scores, others = (p._arc_scores.differentiable() for p in (self, other))
+        return self._sums.kl(scores, other._sums, others).to(self._precision)
 
     def score(self, heads: Tensor) -> Tensor:
         """Score of given trees, (..., batch), by their heads (..., batch, n)."""
         self._check_heads(heads)
-        own = heads_module.values_of(self._arc_scores.in_float64(), heads, self.lengths)
-        return padded_sum(own).to(self.scores.dtype)
+        own = heads_module.values_of(self._arc_scores.in_float64(), heads, self._lengths)
+        return padded_sum(own).to(self._precision)
 
     def log_prob(self, heads: Tensor) -> Tensor:
         """log p of given trees, (..., batch); -inf for heads that form no tree of this kind.
@@ -167,10 +164,10 @@ class DependencyTrees(ShownTrees):
         Raises:
             ValueError: wrong shape, or a head outside its sentence.
         """
-        valid, scores = self.is_tree(heads), self._differentiable
-        own = heads_module.values_of(scores, heads, self.lengths)
+        valid, scores = self.is_tree(heads), self._arc_scores.differentiable()
+        own = heads_module.values_of(scores, heads, self._lengths)
         value = padded_sum(own) - self._sums.log_partition(scores)
-        return value.masked_fill(~valid, -torch.inf).to(self.scores.dtype)
+        return value.masked_fill(~valid, -torch.inf).to(self._precision)
 
     def sample(self, count: int = 1, generator: torch.Generator | None = None) -> Tensor:
         """Trees drawn exactly from p, (count, batch, n, n) zeros and ones.
@@ -190,21 +187,23 @@ class DependencyTrees(ShownTrees):
         if self._arc_scores.any_forbidden:
             self._heads  # noqa: B018 - raises if there is no tree
         with torch.inference_mode(False):  # its tensors cannot be used in autograd later
-            given = self._arc_scores.bounded, self.lengths, self.single_root
+            given = self._arc_scores.bounded, self._lengths, self.single_root
             return self._trees.sample_heads(*given, count, generator, self.backend)
 
     def perturbed(self, generator: torch.Generator | None = None) -> "DependencyTrees":
-        """The same scores under standard Gumbel noise on every arc."""
+        """Scores, in float64, under standard Gumbel noise; results as precise as of these trees."""
         noise = torch.empty_like(self._arc_scores.exact).uniform_(generator=generator)
         noise = noise.clamp_min_(2.0**-60).log_().neg_().log_()
-        return self.with_scores(self._arc_scores.in_float64() - noise)
+        trees = self.with_scores(self._arc_scores.in_float64() - noise)
+        trees._precision = self._precision
+        return trees
 
     def perturb_and_map(self, generator: torch.Generator | None = None) -> Tensor:
         """Best tree under Gumbel noise on every arc, (batch, n, n) (Papandreou, Yuille, 2011).
 
         For trees this is an approximate sample from p; :meth:`sample` is exact.
         """
-        return self.perturbed(generator).argmax.to(self.scores.dtype)
+        return self.perturbed(generator).argmax
 
     def observe(self, known: Tensor) -> "DependencyTrees":
         """The distribution given known heads.
@@ -215,20 +214,21 @@ class DependencyTrees(ShownTrees):
         Raises:
             ValueError: as for :meth:`log_prob`, a word is its own head, or (on use) no tree fits.
         """
-        heads_module.check_known(known, self.lengths, self.scores.shape[:2])
-        possible = heads_module.arcs_that_fit(known, self.lengths)
-        scores = self._arc_scores.in_float64()
-        return self.with_scores(scores.masked_fill(~possible, -torch.inf))
+        heads_module.check_known(known, self._lengths, self.scores.shape[:2])
+        possible = heads_module.arcs_that_fit(known, self._lengths)
+        trees = self.with_scores(self.scores.masked_fill(~possible, -torch.inf))
+        trees._precision = self._precision
+        return trees
 
     def with_scores(self, scores: Tensor) -> "DependencyTrees":
         """The same kind of trees over the same sentences, with other scores (batch, n, n)."""
-        return type(self)(scores.masked_fill(~self.within, 0.0), *self._options())
+        return type(self)(scores.masked_fill(~self._arc_scores.within, 0.0), *self._options())
 
     def _options(self) -> tuple:
-        return self.lengths, self.projective, self.single_root, self._asked, self.sparsemap_steps
+        return self._lengths, self.projective, self.single_root, self._asked, self.sparsemap_steps
 
     def __reduce__(self):  # copies compute again
-        return type(self), (self.scores, *self._options())
+        return type(self), (self.scores, *self._options()), {"_precision": self._precision}
 
     @cached_property
     def sparse_distribution(self) -> sparsemap.SparseDistribution:
@@ -246,7 +246,7 @@ class DependencyTrees(ShownTrees):
     ) -> sparsemap.SparseDistribution:  # fmt: skip
         """As :attr:`sparse_distribution`, with options of :func:`.sparsemap.solve`."""
         with torch.inference_mode(False):  # as for samples
-            given = self._arc_scores.exact, self.lengths, self.projective, self.single_root
+            given = self._arc_scores.exact, self._lengths, self.projective, self.single_root
             solution = sparsemap.solve(*given, tolerance, most_steps, start)
         checks.refuse_sentences_without_tree(torch.where(solution.sizes > 0, 0.0, -torch.inf))
         return solution
@@ -254,7 +254,7 @@ class DependencyTrees(ShownTrees):
     @cached_property
     def _face(self) -> Face:
         kind = self.projective, self.single_root
-        return Face(self.sparse_distribution, self._arc_scores.exact, self.lengths, *kind)
+        return Face(self.sparse_distribution, self._arc_scores.exact, self._lengths, *kind)
 
     @property
     def sparsemap(self) -> Tensor:
@@ -263,7 +263,7 @@ class DependencyTrees(ShownTrees):
         Mihaylova's thesis, eq. 2.8. The gradient uses all trees of the face of the marginal
         polytope that contains the solution. It is exact unless ``sparsemap_steps`` was too low.
         """
-        return SparseMean.apply(self._differentiable, self._face).to(self.scores.dtype)
+        return SparseMean.apply(self._arc_scores.differentiable(), self._face).to(self._precision)
 
     def project(self, target: Tensor, possible: Tensor) -> Tensor:
         """SparseMAP of a target near :attr:`marginals`, (batch, n, n), mostly without a search.
@@ -275,13 +275,13 @@ class DependencyTrees(ShownTrees):
         if self.scores.device.type == "cpu":
             return project_near_marginals(self, target, possible)
         # Thousands of short steps, for which a GPU takes longer.
-        trees = type(self)(self.scores.cpu(), self.lengths.cpu(), *self._options()[1:])
+        trees = type(self)(self.scores.cpu(), self._lengths.cpu(), *self._options()[1:])
         return trees.project(target.cpu(), possible.cpu()).to(target.device)
 
     def enumerate(self) -> list[Tensor]:
         """Heads of all trees of every sentence, (trees, length) each; for at most 6 words."""
         kind, device = (self.projective, self.single_root), self.scores.device
-        return [torch.tensor(all_heads(int(n), *kind), device=device) for n in self.lengths]
+        return [torch.tensor(all_heads(int(n), *kind), device=device) for n in self._lengths]
 
     def arcs(self, heads: Tensor) -> Tensor:
         """Zeros and ones (..., batch, n, n) for heads (..., batch, n), in the scores' precision."""
@@ -289,12 +289,12 @@ class DependencyTrees(ShownTrees):
         return self._arcs(heads)
 
     def _arcs(self, heads: Tensor) -> Tensor:
-        return heads_module.arcs_of(heads, self.lengths, self.scores.dtype)
+        return heads_module.arcs_of(heads, self._lengths, self._precision)
 
     def is_tree(self, heads: Tensor) -> Tensor:
         """Whether heads (..., batch, n) are trees of this kind, (..., batch) booleans."""
         self._check_heads(heads)
-        return heads_module.is_tree(heads, self.lengths, self.projective, self.single_root)
+        return heads_module.is_tree(heads, self._lengths, self.projective, self.single_root)
 
     def _check_heads(self, heads: Tensor):
-        heads_module.check(heads, self.lengths, self.scores.shape[:2])
+        heads_module.check(heads, self._lengths, self.scores.shape[:2])

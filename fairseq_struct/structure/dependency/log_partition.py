@@ -48,6 +48,17 @@ class TreeSums:
         known = self._known(True)[1]
         return Marginals.apply(scores, self._arc_scores.lengths, known, *self._how)
 
+    def entropy(self, scores: Tensor) -> Tensor:
+        """log Z - E[score], (batch,)."""
+        mean = self.mean_score(scores, self.marginals(scores))
+        return self.log_partition(scores) - mean
+
+    def kl(self, scores: Tensor, other: "TreeSums", others: Tensor) -> Tensor:
+        """E_p[log p - log q], (batch,); q has the sums ``other`` and the scores ``others``."""
+        marginals = self.marginals(scores)
+        mean = self.mean_score(scores, marginals) - other.mean_score(others, marginals)
+        return mean - self.log_partition(scores) + other.log_partition(others)
+
     def mean_score(self, scores: Tensor, marginals: Tensor) -> Tensor:
         """Mean score (batch,) of trees with these marginals."""
         if self._arc_scores.any_forbidden:

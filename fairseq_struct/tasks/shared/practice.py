@@ -13,6 +13,7 @@ from torch import Tensor
 
 from fairseq_struct.environments.rollouts.actors import Actors, Episodes
 from fairseq_struct.environments.rollouts.random_streams import stream
+from fairseq_struct.option_checks import option_name
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ class Practice:
             return f"{workers} worker{'s' * (workers > 1)}"
         known = state.get("settings", self.settings)
         return ", ".join(
-            f"--{name.replace('_', '-')} {known.get(name)}"
+            f"{option_name(name)} {known.get(name)}"
             for name, value in self.settings.items()
             if known.get(name) != value
         )

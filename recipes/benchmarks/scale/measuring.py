@@ -12,7 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from statistics import linear_regression
 
-from fairseq_struct.records.results import Result, append_result, device_name
+from fairseq_struct.processor import device_name
+from fairseq_struct.records.results import Result, append_result
 
 RESULTS = Path(__file__).parents[1] / "results.jsonl"
 VOCABULARY = 50_000

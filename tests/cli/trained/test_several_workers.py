@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import select
 import signal
+import weakref
 from argparse import Namespace
 from collections import Counter
 
@@ -108,22 +109,27 @@ def test_text_that_is_not_utf_8(call, tmp_path):
         assert status == 2 and error.startswith(told)
 
 
-@pytest.mark.parametrize("ending", [".gz", ".xz"])
+@pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])
 def test_compressed_text(call, ending, tmp_path):
     packed = tmp_path / f"text{ending}"
-    module = {".gz": gzip, ".xz": lzma}[ending]
+    if ending == ".zst":
+        compress = pytest.importorskip("zstandard").ZstdCompressor().compress
+    else:
+        compress = {".gz": gzip, ".xz": lzma}[ending].compress
     text = b"one two\n" * 9
-    packed.write_bytes(module.compress(text))
+    packed.write_bytes(compress(text))
     (tmp_path / "text").write_bytes(text)
     for options in ([], ["--workers=2"]):
         plain, unpacked = (
             call("parse", f"--input={path}", *options) for path in (tmp_path / "text", packed)
         )
         assert plain == unpacked and plain[0] == 0 and plain[1]
-    packed.write_bytes(module.compress(text + b"\xff\n"))
-    status, _, error = call("parse", f"--input={packed}")
-    assert status == 2 and error.startswith(f"error: {packed}: line 10 of the input is not utf-8")
-    packed.write_bytes(module.compress(text)[:-9])
+    for number in (1, 10, 5001):
+        packed.write_bytes(compress(b"one\n" * (number - 1) + b"\xff\n"))
+        status, _, error = call("parse", f"--input={packed}", "--workers=2")
+        told = f"error: {packed}: line {number} of the input is not utf-8 (byte 0xff)"
+        assert status == 2 and error.startswith(told)
+    packed.write_bytes(compress(text)[:-9])
     status, _, error = call("parse", f"--input={packed}", "--workers=2")
     assert status == 2 and error.startswith(f"error: {packed}: cannot be decompressed (")
 
@@ -155,6 +161,24 @@ def test_devices():
     assert of("cuda:0,1") == of("cuda:0,1", 2) == ["cuda:0", "cuda:1"]
     assert of("cuda:0,2,cpu") == ["cuda:0", "cuda:2", "cpu"]
     assert of("cuda:0,cuda:1") == ["cuda:0", "cuda:1"] and of("cpu,cpu") == ["cpu", "cpu"]
+
+
+def test_the_text_of_a_finished_part_is_read_chunk_by_chunk(tmp_path):
+    class Held:
+        pass
+
+    alive, place = weakref.WeakSet(), Namespace(path=tmp_path)
+
+    def chunks():
+        for number in range(9):
+            alive.add(one := Held())
+            assert len(alive) < 4
+            yield text_input.Chunk("part", None, number, one, "same" if number == 8 else "")
+
+    part = text_input.Part("part", chunks)
+    answering._require_same_text(part, {"input": "same"}, place)
+    with pytest.raises(InputError, match="part: was made of other text; name another folder"):
+        answering._require_same_text(part, {"input": "other"}, place)
 
 
 class Echo(answering.Answers):
@@ -228,6 +252,6 @@ def test_an_interrupt_ends_all_processes():
         assert pipe.read(1) == b"x"
         os.kill(process.pid, signal.SIGINT)
         for expected in (b"stopped", b""):
-            assert select.select([pipe], [], [], 60)[0], "a process still holds the pipe"
+            assert select.select([pipe], [], [], 3600)[0], "a process still holds the pipe"
             assert pipe.read(99) == expected
     process.join()

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import torch
 
 from fairseq_struct.cli.training.beginnings import Beginning
 from fairseq_struct.cli.training.kept_settings import FILE, keep
@@ -59,13 +60,53 @@ def test_a_finetuned_model_goes_with_no_other_beginning(held, tmp_path, options)
             Beginning(folder, ["--finetune-from-model=a.pt", *options]).check()
 
 
-def test_a_model_that_is_not_used_exists(held, tmp_path):
+def test_a_model_to_begin_with_exists(held, tmp_path):
     options = [f"--finetune-from-model={tmp_path / 'a.pt'}"]
-    with pytest.raises(InputError, match=r"a\.pt: no such file \(--finetune-from-model\)$"):
-        Beginning(held, options).check()
+    for folder in (held, tmp_path / "new"):
+        with pytest.raises(InputError, match=r"a\.pt: no such file \(--finetune-from-model\)$"):
+            Beginning(folder, options).check()
+        with pytest.raises(InputError, match=r"run: a folder .*an export cannot be trained on"):
+            Beginning(folder, [f"--finetune-from-model={held}"]).check()
     (tmp_path / "a.pt").touch()
     Beginning(held, options).check()
     Beginning(held, ["--reset-optimizer"]).check()
+
+
+def test_a_missing_last_checkpoint_is_another_one(tmp_path):
+    for name, updates in (("checkpoint_best.pt", 5), ("checkpoint1.pt", 3)):
+        torch.save({"optimizer_history": [{"num_updates": updates}]}, tmp_path / name)
+    (tmp_path / "checkpoint2.pt").write_bytes(b"torn")
+    with pytest.raises(InputError, match=r"holds checkpoint1\.pt, .*\.pt, but no checkpoint_last"):
+        Beginning(tmp_path, ["--no-last-checkpoints"]).check()
+    other = Beginning(tmp_path, ["--restore-file=a.pt"])
+    other.restore_last()
+    last = tmp_path / "checkpoint_last.pt"
+    assert other.held and not other.goes_on and not last.exists()
+    beginning = Beginning(tmp_path, [])
+    beginning.check()
+    beginning.restore_last()
+    assert beginning.told() == [
+        f"going on from {last}, which was missing and is now a copy of checkpoint_best.pt"
+    ]
+    assert last.read_bytes() == (tmp_path / "checkpoint_best.pt").read_bytes()
+    assert Beginning(tmp_path, []).told() == [f"going on from {last}"]
+
+
+def test_without_any_intact_checkpoint_nothing_begins(tmp_path):
+    (tmp_path / "checkpoint_best.pt").write_bytes(b"torn")
+    with pytest.raises(InputError, match="of checkpoint_best.pt none is a checkpoint: name anoth"):
+        Beginning(tmp_path, []).restore_last()
+
+
+def test_stepping_back_is_told(held):
+    line = (
+        f"2026-01-01 00:00:00 | WARNING | fairseq_struct.hooks.trainer_checkpoints | {held}/"
+        f"checkpoint_last.pt: not a checkpoint, or a truncated one; continuing from {held}/"
+        "checkpoint_best.pt, the newest intact checkpoint"
+    )
+    told = []
+    assert list(Beginning(held, []).watched(["begun", line], {}, told.append))[1] == line
+    assert told == [line.rpartition(" | ")[2]]
 
 
 def settings_in(folder):

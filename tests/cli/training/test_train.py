@@ -13,7 +13,8 @@ from fairseq_commands import run, start, warm_python
 
 from fairseq_struct import presets
 from fairseq_struct.cli.main import main
-from fairseq_struct.cli.training.running import Training, _ctrl_c_whatever_comes_of_it
+from fairseq_struct.cli.training.ctrl_c import ctrl_c_whatever_comes_of_it
+from fairseq_struct.cli.training.running import Training
 from fairseq_struct.cli.training.train import _arguments, divide
 from fairseq_struct.user_dir import FOLDER
 
@@ -172,12 +173,12 @@ def test_ctrl_c_says_how_to_go_on(trees, tmp_path):
 def test_an_error_that_ctrl_c_became_is_ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with pytest.raises(KeyboardInterrupt), _ctrl_c_whatever_comes_of_it():
+        with pytest.raises(KeyboardInterrupt), ctrl_c_whatever_comes_of_it():
             try:
                 signal.raise_signal(signal.SIGINT)
             except KeyboardInterrupt:
                 raise RuntimeError("a worker exited") from None
-        with pytest.raises(RuntimeError, match="a worker"), _ctrl_c_whatever_comes_of_it():
+        with pytest.raises(RuntimeError, match="a worker"), ctrl_c_whatever_comes_of_it():
             raise RuntimeError("a worker exited")
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
@@ -191,7 +192,7 @@ def test_ctrl_c_that_python_drops_comes_again():
 
     before, hook = signal.signal(signal.SIGINT, signal.default_int_handler), sys.unraisablehook
     try:
-        with pytest.raises(KeyboardInterrupt), _ctrl_c_whatever_comes_of_it():
+        with pytest.raises(KeyboardInterrupt), ctrl_c_whatever_comes_of_it():
             Pressed()
             time.sleep(60)  # what it interrupts
         assert sys.unraisablehook is hook

@@ -224,6 +224,12 @@ def test_conllu_there_and_back(tmp_path):
     assert [s.heads for s in found] == [(2, 0, 2), (0, 1)] and found[0].line == 2
 
 
+@pytest.mark.parametrize("comment", ["sent_id = 1\ntext = a", "text = a\n", "text = a\rb"])
+def test_comments_of_several_lines_are_refused(comment):
+    with pytest.raises(InputError, match=r"comment '.*' has a line break; give each line by itse"):
+        to_conllu(("a",), (0,), ("label = x", comment))
+
+
 @pytest.mark.parametrize(
     ("heads", "message"),
     [((2, 1), r"x:1: the heads of this sentence form a cycle"),

@@ -95,6 +95,14 @@ def test_probabilities_of_trained_models(arch):
         assert copied.probabilities == parse.probabilities and copied.words == parse.words
 
 
+def test_what_is_done_to_marginals_changes_no_parse():
+    (parse,) = stored("udgn", "language").parse(["a b c d"])
+    for one in (parse, copy.deepcopy(parse)):
+        expected = one.probabilities
+        one.marginals.zero_()
+        assert one.probabilities == expected and sum(expected) > 0
+
+
 def test_a_copied_parse_has_its_own_marginals_alone():
     parses = stored("udgn", "language").parse(TEXT + ["a b"] * 40)
     for copied in (copy.deepcopy(parses[3]), pickle.loads(pickle.dumps(parses[3]))):

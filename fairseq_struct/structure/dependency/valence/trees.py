@@ -45,7 +45,12 @@ class ValenceTrees:
 
     def __init__(self, attach: Tensor, stop: Tensor, root: Tensor, lengths: Tensor | None = None):
         self._scores = ValenceScores(attach, stop, root, lengths)
-        self.lengths = self._scores.lengths
+        self._lengths = self._scores.lengths
+
+    @property
+    def lengths(self) -> Tensor:
+        """Words per sentence, (batch,)."""
+        return self._lengths.clone()
 
     @property
     def log_partition(self) -> Tensor:
@@ -63,21 +68,25 @@ class ValenceTrees:
         """P(arc is in the tree), (batch, n, n), the root's arcs on the diagonal."""
         return self.counts.arcs
 
-    @cached_property
+    @property
     def heads(self) -> Tensor:
         """Heads of the best tree, (batch, n), as in CoNLL-U: 1-based, 0 the root (and padding)."""
+        return self._heads.clone()
+
+    @cached_property
+    def _heads(self) -> Tensor:
         best = self._gradient(lambda given: self._sum(given, best_of), False)
         return heads_module.heads_of(best.arcs)
 
     @property
     def argmax(self) -> Tensor:
         """The best tree, (batch, n, n) zeros and ones, the root's arc on the diagonal."""
-        return heads_module.arcs_of(self.heads, self.lengths, self._scores.dtype)
+        return heads_module.arcs_of(self._heads, self._lengths, self._scores.dtype)
 
     @property
     def max(self) -> Tensor:
         """Score of the best tree, (batch,)."""
-        return self.score(self.heads)
+        return self.score(self._heads)
 
     def counts_of(self, heads: Tensor) -> ValenceCounts:
         """Counts of given trees.
@@ -92,7 +101,7 @@ class ValenceTrees:
         if not valid.all():
             b = int((~valid).nonzero()[0])
             raise ValueError(f"heads of sentence {b} form no projective tree with a single root")
-        return counts_of(heads_module.arcs_of(heads, self.lengths, torch.float64))
+        return counts_of(heads_module.arcs_of(heads, self._lengths, torch.float64))
 
     def score(self, heads: Tensor) -> Tensor:
         """Score of given trees, (batch,), by their heads; arguments as for :meth:`counts_of`."""
@@ -106,11 +115,11 @@ class ValenceTrees:
 
     def is_tree(self, heads: Tensor) -> Tensor:
         """Whether heads (batch, n) are projective trees with a single root, (batch,) booleans."""
-        heads_module.check(heads, self.lengths, self._scores.words.shape)
-        return heads_module.is_tree(heads, self.lengths, projective=True, single_root=True)
+        heads_module.check(heads, self._lengths, self._scores.words.shape)
+        return heads_module.is_tree(heads, self._lengths, projective=True, single_root=True)
 
     def _sum(self, given: tuple[Tensor, Tensor, Tensor], combine=log_sum) -> Tensor:
-        lengths = self.lengths
+        lengths = self._lengths
         if lengths.is_inference() and not torch.is_inference_mode_enabled():
             lengths = lengths.clone()  # autograd keeps no tensors of inference mode
         value = as_sums(inside(*given, lengths, combine))
