@@ -56,7 +56,7 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
     if not paths:
         raise InputError("no checkpoints to average")
     sums: dict[str, torch.Tensor] = {}
-    told = False
+    told = None
     for path in tqdm(paths, desc="averaging", disable=not progress):
         state = compat.load_state(path)
         model = parameters_of(state, path)
@@ -72,9 +72,8 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
                 raise InputError(f"{path}: has another {name!r} than {paths[0]}")
         if not same_words(state.get("task_state"), words):
             raise InputError(f"{path}: trained with other dictionaries than {paths[0]}")
-        if not told and (other := _differing(_training_of(state), training)):
-            logger.warning(f"{path}: is of another training than {paths[0]}, by its {other}")
-            told = True
+        if told is None and (other := _differing(_training_of(state), training)):
+            told = f"{path}: is of another training than {paths[0]}, by its {other}"
         for name, value in model.items():
             if value.is_floating_point():
                 wide = value.to(torch.promote_types(value.dtype, torch.float32))
@@ -82,6 +81,8 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
                     sums[name] += wide
                 else:  # a copy, because tied parameters share one tensor
                     sums[name] = wide.clone()
+    if told is not None:  # below the bar
+        logger.warning(told)
     state["model"] = _means(model, sums, len(paths))
     state.pop("last_optimizer_state", None)
     # The moving average of the last checkpoint does not belong to the averaged model.
