@@ -82,7 +82,7 @@ def test_from_trees_to_windows_trees_and_sentiment(tmp_path):
 
     for split in ("train", "dev", "test"):
         lines = (f"{' '.join(tree.leaves())}\t{n % 2}\n" for n, tree in enumerate(drawn[:6]))
-        (tmp_path / f"{split}.tsv").write_text("sentence\tlabel\n" + "".join(lines))
+        (tmp_path / f"{split}.tsv").write_text("".join(lines))
     for variant in ("root_vector", "mean_of_words"):
         status, said = run(out, "downstream", variant, "", tmp_path, **TINY, CLASSIFIER_EPOCHS="1")
         assert status == 0, said
