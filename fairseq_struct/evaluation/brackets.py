@@ -64,8 +64,8 @@ def compare_brackets(
             labelled = None
             if _have_labels(ours) and _have_labels(theirs, []):
                 logger.warning(
-                    f"note: {gold} has the label {NO_LABEL} alone, as parse writes it, and {path} "
-                    "others: the gold trees come first"
+                    f"note: the gold trees have the label {NO_LABEL} alone, as parse writes it, "
+                    "and the others have more: the gold trees come first"
                 )
     scores, depths = BracketingScores(), []
     for number, (line, tree) in enumerate(theirs):

@@ -194,11 +194,13 @@ def _other_model(error: Exception) -> str | None:
     """What differs in the model of a checkpoint, of fairseq's error that it cannot be loaded."""
     if not str(error).startswith("Cannot load model parameters"):
         return None
-    cause = error.__context__
+    cause = error.__context__  # fairseq tells whatever happens there in the same words
     if isinstance(cause, InputError):
         return str(cause)
     lines = str(cause or "").splitlines()
-    return f"its model is another one ({lines[-1].strip() if lines else 'other parameters'})"
+    if not lines or not lines[0].startswith("Error(s) in loading state_dict"):
+        return None
+    return f"its model is another one ({lines[-1].strip()})"
 
 
 def _keep_whole_paths(trainer: Any) -> None:

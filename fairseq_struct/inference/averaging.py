@@ -56,7 +56,7 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
     if not paths:
         raise InputError("no checkpoints to average")
     sums: dict[str, torch.Tensor] = {}
-    told = None
+    told, moved = None, len({Path(path).parent for path in paths}) == 1
     for path in tqdm(paths, desc="averaging", disable=not progress):
         state = compat.load_state(path)
         model = parameters_of(state, path)
@@ -72,7 +72,7 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
                 raise InputError(f"{path}: has another {name!r} than {paths[0]}")
         if not same_words(state.get("task_state"), words):
             raise InputError(f"{path}: trained with other dictionaries than {paths[0]}")
-        if told is None and (other := _differing(_training_of(state), training)):
+        if told is None and (other := _differing(_training_of(state), training, moved)):
             told = f"{path}: is of another training than {paths[0]}, by its {other}"
         for name, value in model.items():
             if value.is_floating_point():
@@ -147,9 +147,11 @@ def _training_of(state: dict[str, Any]) -> dict[str, Any]:
             if isinstance(groups[group], Mapping) and name in groups[group]}  # fmt: skip
 
 
-def _differing(some: dict[str, Any], others: dict[str, Any]) -> str | None:
-    """The option in which two trainings differ."""
-    for name in some.keys() & others.keys():
+def _differing(some: dict[str, Any], others: dict[str, Any], moved: bool) -> str | None:
+    """The option in which two trainings differ; of one folder, it may have been ``moved`` since."""
+    for _, name in OF_TRAININGS:
+        if name not in some or name not in others or (moved and name == "save_dir"):
+            continue
         one, other = some[name], others[name]
         # Older versions stored paths as they were given, so that they may be relative.
         paths = name == "save_dir" and os.path.isabs(str(one)) != os.path.isabs(str(other))

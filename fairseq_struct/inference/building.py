@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,10 +13,7 @@ from fairseq_struct.errors import InputError, suggestion
 from fairseq_struct.files.checkpoint_file import name_in, require_finite
 from fairseq_struct.files.described_networks import model_of, options_of
 from fairseq_struct.files.trained_data import data_of_training
-from fairseq_struct.inference.evaluation import default_float32
-
-# Filters of warnings, the default precision and the random state are those of all threads.
-_of_all_threads = threading.Lock()
+from fairseq_struct.inference.evaluation import OF_ALL_THREADS, default_float32
 
 
 def place_of_data(cfg: Mapping, checkpoint: str | Path) -> Path | None:
@@ -64,7 +60,7 @@ def build_model(cfg: Mapping, task, state: dict, checkpoint: str | Path) -> nn.M
 
     _registered("model", cfg, {**ARCH_MODEL_REGISTRY, **MODEL_REGISTRY}, checkpoint)
     # The initial numbers are drawn in vain: torch's random state stays as it was.
-    with _of_all_threads, default_float32(), torch.random.fork_rng(devices=[]):
+    with OF_ALL_THREADS, default_float32(), torch.random.fork_rng(devices=[]):
         model = model_of(task, cfg, state["model"], checkpoint)
     require_finite(dict(model.named_parameters()), checkpoint)
     return model

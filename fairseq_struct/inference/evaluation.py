@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
+
+# The default precision, filters of warnings and the random state are those of all threads. What
+# holds this may load or apply another model meanwhile.
+OF_ALL_THREADS = threading.RLock()
+_changed: list[torch.dtype] = []  # default precisions that are to come back
 
 
 @contextmanager
 def default_float32() -> Iterator[None]:
     """Let torch make tensors in float32 where nothing else is said.
 
-    The default precision is that of all threads, so it is left alone where it is float32 anyway.
+    It is left alone where it is float32 anyway; otherwise, threads take turns.
     """
-    default = torch.get_default_dtype()
-    if default == torch.float32:
+    if torch.get_default_dtype() == torch.float32 and not _changed:
         yield
         return
-    torch.set_default_dtype(torch.float32)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(default)
+    with OF_ALL_THREADS:
+        default = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float32)
+        _changed.append(default)
+        try:
+            yield
+        finally:
+            _changed.pop()
+            torch.set_default_dtype(default)
 
 
 def in_evaluation(method: Callable) -> Callable:

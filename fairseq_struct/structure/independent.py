@@ -72,9 +72,7 @@ class Independent:
     def perturbed(self, generator: torch.Generator | None = None) -> "Independent":
         """The same scores under Gumbel noise."""
         noisy = self._each.perturbed(generator)
-        found = Independent(self._grouped(noisy.scores), self._structure)
-        found._each = noisy  # its results may be less precise than its scores
-        return found
+        return self._of(noisy)
 
     def observe(self, known: Tensor) -> "Independent":
         """The distribution given the known parts, (batch, k, ...)."""
@@ -84,4 +82,9 @@ class Independent:
                 f"{tuple(known.shape)}"
             )
         seen = self._each.observe(known.flatten(0, 1))
-        return Independent(self._grouped(seen.scores), self._structure)
+        return self._of(seen)
+
+    def _of(self, each) -> "Independent":
+        found = Independent(self._grouped(each.scores), self._structure)
+        found._each = each  # its results may be less precise than its scores
+        return found

@@ -10,6 +10,7 @@ from images import accuracy_of, data_of, load
 
 from fairseq_struct.data.readers.idx import read_images
 from fairseq_struct.errors import report_plainly
+from fairseq_struct.processor import device_name
 from fairseq_struct.records.scoring import publish, scoring_options, training_of
 
 ROUNDS, FIRST, DRAWN, CONVERGE = 3, "k1", "random_k", "converge"
@@ -52,6 +53,7 @@ def main():
         runs = {name: Path(folder) / f"seed_{seed}" for name, folder in args.runs}
         for name, metrics in measured(runs, test).items():
             about = training_of(runs[DRAWN if name == CONVERGE else name])
+            about["device"] = device_name()  # the times are those of the comparison
             rows.setdefault(name, []).append({"metrics": metrics, **about})
     for name, records in rows.items():
         args.variant = f"mnist, {name}"

@@ -17,6 +17,7 @@ from fairseq_struct.data.readers.conllu import UNKNOWN_HEAD, Sentence, read_conl
 from fairseq_struct.data.readers.treebank_files import treebank_file
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.metrics.attachment import SCORES, AttachmentScores
+from fairseq_struct.processor import device_name
 from fairseq_struct.records.scoring import publish, scoring_options, training_of
 
 ROUNDS, FIRST, DRAWN, CONVERGE = 3, "k1", "random_k", "converge"
@@ -85,7 +86,8 @@ def compared(runs: dict[str, Path], gold: Sequence[Sentence]) -> dict[str, dict[
 
 def record_of(run: Path, metrics: dict[str, float]) -> dict:
     """Fields of the record of a run."""
-    return {"metrics": metrics, **training_of(run)}
+    # The times are those of the comparison, not of the training.
+    return {"metrics": metrics, **training_of(run), "device": device_name()}
 
 
 def data_of(treebank: Path, sentences: int, encoder: str | None) -> str:

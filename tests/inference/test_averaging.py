@@ -98,14 +98,21 @@ def test_other_dictionaries_are_told(tmp_path):
     ],
 )
 def test_several_trainings_are_told(tmp_path, caplog, group, name, values, told):
-    paths = [save(tmp_path / f"{letter}.pt") for letter in "abc"]
+    paths = [tmp_path / letter / "x.pt" for letter in "abc"]
     for path, value in zip(paths, (values[0], *values[1:] * 2), strict=True):
-        state = torch.load(path, weights_only=False)
+        path.parent.mkdir()
+        state = torch.load(save(path), weights_only=False)
         state["cfg"].setdefault(group, {})[name] = value
         torch.save(state, path)
     average_checkpoints(paths)
     expected = f"{paths[1]}: is of another training than {paths[0]}, by its {told}"
     assert caplog.messages == ([expected] if told else [])
+    if told == "--save-dir":  # a training whose folder was moved while it was interrupted
+        caplog.clear()
+        for number, path in enumerate(paths):
+            path.rename(tmp_path / f"{number}.pt")
+        average_checkpoints([tmp_path / f"{number}.pt" for number in range(3)])
+        assert not caplog.messages
 
 
 def test_models_that_say_other_things_about_themselves_are_told(tmp_path):

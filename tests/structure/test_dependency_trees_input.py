@@ -189,6 +189,7 @@ def test_trees_made_of_trees_have_results_in_their_precision(dtype):
                 assert value.dtype == dtype
                 assert torch.equal(value.squeeze(), getattr(right, name).to(dtype).squeeze())
     assert one.perturbed().observe(known).marginals.dtype == dtype
+    assert other.perturbed().observe(known[:, None]).marginals.dtype == dtype
     assert copy.deepcopy(one.perturbed()).marginals.dtype == dtype
 
 

@@ -8,13 +8,14 @@ from abc import ABC, abstractmethod
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, nullcontext
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from fairseq_struct.cli.shared.identity import identity_of
+from fairseq_struct.cli.shared.lasting_output import lasting_output
 from fairseq_struct.cli.shared.output import lines_ahead, progress, say, with_progress, written
 from fairseq_struct.cli.shared.paths import require, require_room
 from fairseq_struct.cli.shared.text_input import (
@@ -129,10 +130,12 @@ def answer(
         InputError: a line, the model or an option cannot be used; what stands on standard output or
             is a finished part stays.
     """
-    if in_one_piece(args):
-        return _line_by_line(args, make, outputs, given)
     if args.folder is None:
-        return _in_chunks(args, make, outputs)
+        # A reader that has seen enough of standard output ends no other file.
+        with lasting_output() if outputs else nullcontext():
+            if in_one_piece(args):
+                return _line_by_line(args, make, outputs, given)
+            return _in_chunks(args, make, outputs)
     place = PartsFolder(args.folder, identity_of(args, verb), partial(say, args))
     with closing(place):
         return _into_parts(args, make, place)

@@ -54,7 +54,6 @@ class Beginning:
             self.file = str(self.last) if self.held else once or self._finetuned
         self.goes_on = self.held and restored == LAST
         self._writes_last = "no-last-checkpoints" not in given
-        self._restored: Path | None = None
         self.counts = self.goes_on or (self.file is not None and self.file != self._finetuned)
         self._before: list[tuple[int, int] | None] = []
         self._epoch: str | None = None
@@ -89,27 +88,36 @@ class Beginning:
         if not PathManager.isfile(self._finetuned):
             raise InputError(f"{self._finetuned}: no such file (--finetune-from-model)")
 
-    def restore_last(self) -> None:
+    def restore_last(self) -> list[str]:
         """Copy the newest intact checkpoint of the folder to the last one, if that is missing.
 
         A training that began anew would replace the others.
+
+        Returns:
+            Lines that say so.
 
         Raises:
             InputError: no checkpoint is intact.
         """
         if not (self.goes_on and self._others):
-            return
+            return []
+        from fairseq_struct.compat import load_state
         from fairseq_struct.hooks.trainer_checkpoints import newest_intact
 
-        self._restored = newest_intact(self.last.parent)
-        if self._restored is None:
+        newest = newest_intact(self.last.parent)
+        if newest is None:
+            try:
+                load_state(self.last.parent / self._others[-1])
+                why = f"{', '.join(self._others)}: of no training"
+            except InputError as error:
+                why = str(error)
             raise InputError(
-                f"{self.last.parent} has no {LAST}, and of {', '.join(self._others)} none is a "
-                "checkpoint: name another --save-dir"
+                f"{self.last.parent} has no {LAST}, and no training can go on from another "
+                f"({why}): name another --save-dir"
             )
-        with reading(self._restored), self._restored.open("rb") as source:
-            with whole_file(self.last) as target:
-                shutil.copyfileobj(source, target)
+        with reading(newest), newest.open("rb") as source, whole_file(self.last) as target:
+            shutil.copyfileobj(source, target)
+        return [f"{self.last} was missing and is now a copy of {newest.name}"]
 
     def told(self) -> list[str]:
         """Lines that say what the training begins with."""
@@ -120,8 +128,6 @@ class Beginning:
             )
         if self.file is not None:
             lines.append(f"{'going on' if self.goes_on else 'beginning'} from {self.file}")
-        if self._restored is not None:
-            lines[-1] += f", which was missing and is now a copy of {self._restored.name}"
         return lines
 
     def begin(self) -> None:

@@ -53,7 +53,8 @@ def settings_of(args: argparse.Namespace) -> dict[str, str]:
                 name = max(action.option_strings, key=len, default=DATA)
                 found[name] = _text(getattr(args, action.dest), name == DATA)
     found[TEXT] = text_of_data(found.get(DATA, ""))
-    if args.lr_scheduler == OWN_RATE:
+    warms_up = getattr(args, "warmup_updates", 0)
+    if args.lr_scheduler == OWN_RATE and not warms_up and not args.no_save_optimizer_state:
         found[RATE] = _text(args.lr)
     return found
 
@@ -67,10 +68,15 @@ def text_of_data(data: str) -> str:
     found = {}
     for folder in map(Path, filter(None, data.split(":"))):
         for place in (folder, folder.parent):
-            sums = (read_manifest(place) or {}).get("text_sha256")
+            manifest = read_manifest(place) or {}
+            sums = manifest.get("text_sha256")
             if isinstance(sums, dict):
-                own = sorted((name, one) for name, one in sums.items() if "test" not in name)
-                found[json.dumps(own)] = None  # shards of one preparation share its manifest
+                of = "train", "valid"
+                own = {name: one for name, one in sums.items() if any(part in name for part in of)}
+                # Where parts are drawn from one text, the options say how.
+                own = own or [sums, manifest.get("options")]
+                # Shards of one preparation share its manifest.
+                found[json.dumps(own, sort_keys=True)] = None
     return digest(found)[:16] if found else ""
 
 

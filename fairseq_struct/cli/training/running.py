@@ -63,7 +63,6 @@ class Training:
                 kept_settings.refuse_others(self.folder, self.settings)
             if not _is_first(self.arguments):  # the first process speaks for all
                 return self._train(screen)
-            self.beginning.restore_last()
             print(presets.command("fairseq-train", self.arguments), file=screen.out, flush=True)
             for words in self.beginning.told():
                 print(words, file=screen.out, flush=True)
@@ -116,6 +115,8 @@ class Training:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             screen.log_to(self.log, alone=_is_first(self.arguments))
+            for words in self.beginning.restore_last() if _is_first(self.arguments) else ():
+                print(words, file=screen.out, flush=True)
             self.beginning.begin()
             if not self.beginning.held and _is_first(self.arguments):
                 kept_settings.keep(self.folder, self.settings)

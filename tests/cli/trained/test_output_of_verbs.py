@@ -1,9 +1,11 @@
 """What parse, classify and translate read, write, and say on standard error."""
 
+import contextlib
 import io
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -254,3 +256,21 @@ def test_names_of_files_that_are_none(options, message, tmp_path, monkeypatch, c
 
 def test_a_device_may_be_named_twice():
     require_room(Path(os.devnull), Path(os.devnull), inputs=[os.devnull])
+
+
+@pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
+def test_a_reader_that_has_seen_enough_ends_no_other_file(tmp_path, monkeypatch, workers):
+    """As with ``classify --trees FILE | head -1``."""
+    text, trees = tmp_path / "text", tmp_path / "trees.conllu"
+    text.write_text("one two\n" * 30)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as nobody, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", nobody)
+        assert main(["classify", str(STORED / "latent_tree_classifier.pt"), "--input", str(text),
+                     "--data", str(STORED / "single" / "data-bin"), "--trees", str(trees),
+                     *workers]) == 0  # fmt: skip
+        patch.undo()
+        with contextlib.suppress(BrokenPipeError):
+            nobody.flush()
+    assert trees.read_text().count("1\tone") == 30

@@ -79,14 +79,14 @@ def test_a_missing_last_checkpoint_is_another_one(tmp_path):
     with pytest.raises(InputError, match=r"holds checkpoint1\.pt, .*\.pt, but no checkpoint_last"):
         Beginning(tmp_path, ["--no-last-checkpoints"]).check()
     other = Beginning(tmp_path, ["--restore-file=a.pt"])
-    other.restore_last()
+    assert other.restore_last() == []
     last = tmp_path / "checkpoint_last.pt"
     assert other.held and not other.goes_on and not last.exists()
     beginning = Beginning(tmp_path, [])
     beginning.check()
-    beginning.restore_last()
-    assert beginning.told() == [
-        f"going on from {last}, which was missing and is now a copy of checkpoint_best.pt"
+    assert beginning.told() == [f"going on from {last}"]
+    assert beginning.restore_last() == [
+        f"{last} was missing and is now a copy of checkpoint_best.pt"
     ]
     assert last.read_bytes() == (tmp_path / "checkpoint_best.pt").read_bytes()
     assert Beginning(tmp_path, []).told() == [f"going on from {last}"]
@@ -94,7 +94,10 @@ def test_a_missing_last_checkpoint_is_another_one(tmp_path):
 
 def test_without_any_intact_checkpoint_nothing_begins(tmp_path):
     (tmp_path / "checkpoint_best.pt").write_bytes(b"torn")
-    with pytest.raises(InputError, match="of checkpoint_best.pt none is a checkpoint: name anoth"):
+    with pytest.raises(InputError, match=r"no training can go on from another \(.*or a truncated"):
+        Beginning(tmp_path, []).restore_last()
+    torch.save({"model": {}}, tmp_path / "checkpoint_best.pt")
+    with pytest.raises(InputError, match=r"\(checkpoint_best\.pt: of no training\): name another"):
         Beginning(tmp_path, []).restore_last()
 
 

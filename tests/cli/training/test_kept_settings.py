@@ -64,6 +64,13 @@ def test_data_that_were_prepared_anew_from_other_text(tmp_path):
     assert one == other_test == text_of_data(f"{data[0]}:{data[1]}") and one != other_valid
     assert text_of_data(f"{data[0]}:{data[2]}") not in (one, other_valid, "")
     assert text_of_data(str(tmp_path)) == text_of_data("") == ""
+    drawn = []
+    for number, seed in enumerate((1, 2, 1)):  # the parts of one text are drawn
+        (tmp_path / str(number)).mkdir()
+        content = {"text_sha256": {"trees": "0"}, "options": {"seed": seed}, "files": {}}
+        (tmp_path / str(number) / "manifest.json").write_text(json.dumps(content))
+        drawn.append(text_of_data(str(tmp_path / str(number))))
+    assert drawn[0] == drawn[2] != drawn[1]
     keep(tmp_path, {"the data": "/gone", TEXT: one})
     for text in (one, ""):
         refuse_others(tmp_path, {"the data": "/gone", TEXT: text})
