@@ -57,7 +57,7 @@ architecture_of() {
         lstm) architecture=(--arch lstm_composer) ;;
         softmax_span) architecture+=(--span-attention softmax) ;;
         positions) architecture+=(--positions from_right) ;;
-        published_batch) batch=1 lr=0.00002 clip=0 ;;
+        single_sentences) batch=1 lr=0.00002 clip=0 ;;
         own_spans) architecture+=(--own-spans linear --own-spans-end-update "$(all_updates)") ;;
         *_*[0-9]) architecture+=(--units "${1%_*}" --top-k "${1#*_}") ;;
     esac

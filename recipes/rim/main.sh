@@ -3,7 +3,7 @@
 #   recipes/rim/main.sh VARIANT DATA
 # VARIANT is one_layer (5 units, 3 of them active); softmax_span, whose spans are softmax attention,
 # as the equations read; positions, whose units know places counted from the right; lstm, which
-# reads the current sequence; published_batch: with SIZE=cpu, one_layer at one sentence in an update
+# reads the current sequence; single_sentences: with SIZE=cpu, one_layer at one sentence in an update
 # and the thesis's rate; or trivial, which learns nothing and makes the rows random, rightmost,
 # constant_from_right and span_prior. Deeper networks are in layers.sh. The numbers are explained in
 # windows.py, DATA and the environment in composers.sh; SEEDS are 1 2 3 for one_layer, else 1.
@@ -12,9 +12,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/composers.sh"
 
 variant=${1:-}
 usage="main.sh VARIANT DATA"
-one_of variant "$variant" one_layer softmax_span positions lstm published_batch trivial
-[ "$variant" != published_batch ] || [ "${SIZE:-paper}" = cpu ] ||
-    fail "published_batch is for SIZE=cpu; with SIZE=paper, one_layer is the same"
+one_of variant "$variant" one_layer softmax_span positions lstm single_sentences trivial
+[ "$variant" != single_sentences ] || [ "${SIZE:-paper}" = cpu ] ||
+    fail "single_sentences is for SIZE=cpu; with SIZE=paper, one_layer is the same"
 case "$variant" in
     one_layer) settings_of "${2:-}" 1 2 3 ;;
     *) settings_of "${2:-}" 1 ;;

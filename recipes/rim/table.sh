@@ -3,7 +3,7 @@
 #   recipes/rim/table.sh EXPERIMENT DATA [SST]
 # EXPERIMENT is main, units_topk, free_running or downstream_sst, which needs SST. DATA, SST and the
 # environment are those of the recipe of the experiment. If the numbers of units_topk are recorded,
-# they are drawn to figure_FC4_1.png. published_batch, which takes long, is not among the rows.
+# they are drawn to figure_FC4_1.png. single_sentences, which takes long, is not among the rows.
 
 source "$(dirname "${BASH_SOURCE[0]}")/composers.sh"
 

@@ -44,7 +44,7 @@ def modules():
         ("main", ["one_layer", "x"], {"BATCH": "0"}, "BATCH must be a whole number above 0"),
         ("main", ["one_layer", "x"], {"SIZE": "small"}, "SIZE must be paper or cpu, not 'small'"),
         ("main", ["lstm", "x"], {"EMBEDDINGS": "nowhere"}, "nowhere: no such file (EMBEDDINGS)"),
-        ("main", ["published_batch", "x"], {}, "published_batch is for SIZE=cpu"),
+        ("main", ["single_sentences", "x"], {}, "single_sentences is for SIZE=cpu"),
         ("layers", ["one_layer"], {}, "unknown variant 'one_layer'"),
         ("units_topk", ["3_5"], {}, "unknown N_K '3_5'; choose one of: 1_1 3_1 5_1 7_1 3_3 5_3"),
         ("free_running", ["softmax_span"], {}, "unknown variant 'softmax_span'"),
