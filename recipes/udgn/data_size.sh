@@ -3,7 +3,8 @@
 # table 10 of Shen's thesis (chapter 4).
 #   SIZE=cpu recipes/udgn/data_size.sh DATA TREES
 # DATA and TREES are as for ablation.sh. EIGHTHS are the sizes of the parts, in eighths of the training
-# text (default: "1 2 4 8"). As in table 10, all have the same words, test set and number of updates.
+# text (default: "1 2 4 8"). As in table 10, all have the same words and test set; here they also have
+# the same number of updates.
 # The figure data_size.png is written beside the recipe if the runs are recorded, else in
 # OUT/data_size. Other environment variables: see sizes.sh; UPDATES is 3000.
 
