@@ -13,7 +13,7 @@ from fairseq_struct.errors import InputError, suggestion
 from fairseq_struct.files.checkpoint_file import name_in, require_finite
 from fairseq_struct.files.described_networks import model_of, options_of
 from fairseq_struct.files.trained_data import data_of_training
-from fairseq_struct.inference.evaluation import OF_ALL_THREADS, default_float32
+from fairseq_struct.inference.evaluation_mode import OF_ALL_THREADS, default_float32
 
 
 def place_of_data(cfg: Mapping, checkpoint: str | Path) -> Path | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from fairseq_struct.inference.classifiers.classifier import Classifier
-from fairseq_struct.inference.evaluation import in_evaluation
+from fairseq_struct.inference.evaluation_mode import in_evaluation
 from fairseq_struct.inference.reading import RawSentence, Words
 from fairseq_struct.structure.spans import Span
 

@@ -11,7 +11,7 @@ from itertools import compress
 from tqdm import tqdm
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.evaluation import in_evaluation
+from fairseq_struct.inference.evaluation_mode import in_evaluation
 from fairseq_struct.inference.reading import BATCH_WORDS, RawSentence, by_length, words_of
 from fairseq_struct.inference.results.sentence_score import SentenceScore, perplexity
 from fairseq_struct.inference.results.sequence_of_results import Results

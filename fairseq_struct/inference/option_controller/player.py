@@ -15,7 +15,7 @@ from fairseq_struct.environments.craft_worlds import CraftWorlds
 from fairseq_struct.environments.rollouts.actors import Episodes, Policy
 from fairseq_struct.environments.rollouts.episodes import play
 from fairseq_struct.errors import InputError, unknown_name
-from fairseq_struct.inference.evaluation import in_evaluation
+from fairseq_struct.inference.evaluation_mode import in_evaluation
 from fairseq_struct.inference.reading import BATCH_WORDS
 
 BATCH_EPISODES = 256

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.evaluation import in_evaluation
+from fairseq_struct.inference.evaluation_mode import in_evaluation
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,
     LONGEST,

@@ -10,7 +10,7 @@ from nltk import Tree
 
 from fairseq_struct.data.readers.bracket_trees import tree_of
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.evaluation import in_evaluation
+from fairseq_struct.inference.evaluation_mode import in_evaluation
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,
     LONGEST,

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.inference.analysis import Analysis
-from fairseq_struct.inference.evaluation import in_evaluation
+from fairseq_struct.inference.evaluation_mode import in_evaluation
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,
     LONGEST,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.evaluation import in_evaluation
+from fairseq_struct.inference.evaluation_mode import in_evaluation
 from fairseq_struct.inference.parsers.dependency import DependencyParser
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, RawSentence, Words
 from fairseq_struct.inference.vocabulary import Vocabulary

@@ -24,7 +24,7 @@ from fairseq_struct.data.readers.transformation_lists import (
 )
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.files.reserved_words import index_of
-from fairseq_struct.inference.evaluation import in_evaluation
+from fairseq_struct.inference.evaluation_mode import in_evaluation
 from fairseq_struct.inference.parsers.constituency import Constituents
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.reserved_words import index_of
-from fairseq_struct.inference.evaluation import in_evaluation
+from fairseq_struct.inference.evaluation_mode import in_evaluation
 from fairseq_struct.inference.reading import BATCH_WORDS, RawSentence, by_length, text_of
 from fairseq_struct.inference.results.sequence_of_results import Results
 from fairseq_struct.inference.results.translation import Translation

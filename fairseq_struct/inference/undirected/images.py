@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fairseq_struct.data.datasets.labelled_images import pixels_of
 from fairseq_struct.errors import InputError
-from fairseq_struct.inference.evaluation import in_evaluation
+from fairseq_struct.inference.evaluation_mode import in_evaluation
 from fairseq_struct.inference.reading import BATCH_WORDS
 from fairseq_struct.inference.undirected.passes import set_test_passes
 

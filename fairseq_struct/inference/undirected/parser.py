@@ -14,7 +14,7 @@ from fairseq_struct.data.readers.conllu import UNKNOWN_HEAD, Sentence
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.reserved_words import without_spaces
 from fairseq_struct.inference.analysis import Analysis
-from fairseq_struct.inference.evaluation import in_evaluation
+from fairseq_struct.inference.evaluation_mode import in_evaluation
 from fairseq_struct.inference.parsers.dependency import DependencyParser
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, RawSentence, Words, refuse_long
 from fairseq_struct.inference.undirected.passes import set_test_passes

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.errors import InputError, unknown_name
-from fairseq_struct.inference.evaluation import in_evaluation
+from fairseq_struct.inference.evaluation_mode import in_evaluation
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
 from fairseq_struct.inference.undirected.passes import set_test_passes
 
