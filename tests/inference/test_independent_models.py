@@ -11,7 +11,7 @@ from stored_models import MODELS
 import fairseq_struct
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.described_networks import _at_most
-from fairseq_struct.inference import evaluation
+from fairseq_struct.inference import evaluation_mode
 from fairseq_struct.inference.restoring import restore
 
 
@@ -41,7 +41,7 @@ def test_the_network_can_be_stored_as_it_is(arch):
 
 def test_a_model_may_load_another_one():
     """As a student does that learns from a trained teacher."""
-    loaded, lock = [], evaluation.OF_ALL_THREADS
+    loaded, lock = [], evaluation_mode.OF_ALL_THREADS
     with lock:
         loaded.append(fairseq_struct.load(*checkpoint_of("udgn")))
     assert lock.acquire(blocking=False) and not lock.release()
