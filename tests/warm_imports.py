@@ -1,6 +1,7 @@
 """A process that has fairseq, torch and this package imported, as :mod:`warm_server` forks it."""
 
 import argparse
+import copy
 import gc
 import importlib
 import logging
@@ -139,11 +140,31 @@ def warm_parser_of_options() -> None:
     from fairseq import options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
+    _share_what_hydra_makes()
     with warnings.catch_warnings():  # which are said again afterwards
         warnings.simplefilter("ignore")
         parser = options.get_training_parser()
         line = ["data", "--arch=transformer", "--optimizer=adam", "--save-dir=/tmp/a_b-c.d/e"]
         convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, line))
+
+
+def _share_what_hydra_makes():
+    """For each command line, hydra copies the store of all options, and parses each option anew.
+
+    Children share the store, which nobody changes after the imports, and what was parsed before.
+    """
+    from hydra.core.config_store import ConfigStore
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    ConfigStore.__deepcopy__ = lambda store, memo: store
+    parse, parsed = OverridesParser.parse_rule, {}
+
+    def parse_once(parser, text, rule):
+        if (text, rule) not in parsed:
+            parsed[text, rule] = parse(parser, text, rule)
+        return copy.copy(parsed[text, rule])
+
+    OverridesParser.parse_rule = parse_once
 
 
 def _without_repeats(path: str | None) -> str | None:
