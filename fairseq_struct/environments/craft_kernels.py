@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled, inner
-from fairseq_struct.structure.random_kernels import uniform
+from fairseq_struct.structure.kernels.compiled import compiled, inner
+from fairseq_struct.structure.kernels.random_kernels import uniform
 
 # What a cell holds: these, and from FIRST_KIND on the objects.
 FREE, BOUNDARY, OBSTACLE, WORKSHOP, FIRST_KIND = range(5)

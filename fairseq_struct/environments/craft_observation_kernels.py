@@ -1,7 +1,7 @@
 """Kernels that write what agents in Craft observe."""
 
 from fairseq_struct.environments.craft_kernels import BOUNDARY, FREE
-from fairseq_struct.structure.compiled import compiled, inner
+from fairseq_struct.structure.kernels.compiled import compiled, inner
 
 WINDOW = 5  # cells of a block, and blocks, along a side
 NEAR = WINDOW // 2  # cells from the middle of a window to its rim

@@ -10,7 +10,7 @@ from fairseq_struct.environments.craft_kernels import (
     RIGHT_BY,
     USE,
 )
-from fairseq_struct.structure.compiled import compiled, inner
+from fairseq_struct.structure.kernels.compiled import compiled, inner
 
 UNKNOWN = -1
 

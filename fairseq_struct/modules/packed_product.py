@@ -4,7 +4,8 @@ Recurrent layers multiply small batches with the same weights at every step. On 
 ``mm`` passes each product to a general matrix library. oneDNN, which torch contains and uses for
 ``nn.LSTM``, can prepare the layout of the weights once for all steps, and is up to twice as fast.
 It is reached through operators of torch's compiler, which later versions of torch may drop. If they
-are missing, or tensors are not in float32 on a CPU, ``mm`` is used.
+are missing, if tensors are not in float32 on a CPU, and in graphs of ``torch.compile``, where they
+need constant weights, ``mm`` is used.
 """
 
 from functools import cache, partial
@@ -77,12 +78,13 @@ class PackedProduct:
 
     def __init__(self, weight: Tensor, rows: int):
         self._product, self._weight = None, weight.t()
-        if weight.device.type == "cpu" and weight.dtype == torch.float32 and min(weight.shape) > 1:
+        in_float32 = weight.device.type == "cpu" and weight.dtype == torch.float32
+        if in_float32 and min(weight.shape) > 1 and not torch.compiler.is_compiling():
             make = (_convolutions() if rows <= FEW_ROWS else None) or _operators()
             self._product = make(weight, rows) if make else None
 
     def __call__(self, x: Tensor, bias: Tensor | None = None) -> Tensor:
         """x W' plus a bias (outputs,), as (rows, outputs), for x (rows, inputs)."""
-        if self._product is not None:
+        if self._product is not None and not torch.compiler.is_compiling():
             return self._product(x, bias)
         return torch.mm(x, self._weight) if bias is None else bias.addmm(x, self._weight)

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from fairseq_struct.processor import device_name
 from fairseq_struct.records.results import Result, append_result, benchmark_name
-from fairseq_struct.structure import ahead_of_time
+from fairseq_struct.structure.kernels import ahead_of_time
 
 RESULTS = Path(__file__).with_name("results.jsonl")
 SCRIPT = """
 import sys, time, torch
-from fairseq_struct.structure import ahead_of_time
+from fairseq_struct.structure.kernels import ahead_of_time
 torch.set_num_threads(1)
 use = ahead_of_time.uses()[sys.argv[1]]
 start = time.process_time()

@@ -166,7 +166,7 @@ def test_kernels_are_made_of_kernels_alone():
     """The cache does not notice changes of other code that their machine code is made from."""
     kernels = [path for path in SOURCES if path.name.endswith("_kernels.py")]
     assert len(kernels) > 5
-    makers = {f"fairseq_struct.structure.compiled.{name}" for name in ("compiled", "inner")}
+    makers = {f"fairseq_struct.structure.kernels.compiled.{name}" for name in ("compiled", "inner")}
     for path in SOURCES:
         if path not in kernels:
             assert not makers & imports_of(path), path

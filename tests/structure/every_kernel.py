@@ -16,8 +16,8 @@ from fairseq_struct.environments.craft_bot import best_actions
 from fairseq_struct.environments.craft_rules import CraftOptions
 from fairseq_struct.environments.craft_worlds import CraftWorlds
 from fairseq_struct.modules import on_lstm
-from fairseq_struct.structure import kernel_cache
 from fairseq_struct.structure.dependency import DependencyTrees
+from fairseq_struct.structure.kernels import kernel_cache
 
 
 def kernels() -> list[CPUDispatcher]:

@@ -15,8 +15,8 @@ from numba.core import caching, event
 
 from fairseq_struct.cli.main import main
 from fairseq_struct.modules import on_lstm
-from fairseq_struct.structure import ahead_of_time, kernel_cache
-from fairseq_struct.structure.compiled import compiled
+from fairseq_struct.structure.kernels import ahead_of_time, kernel_cache
+from fairseq_struct.structure.kernels.compiled import compiled
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 from tree_kinds import KINDS, random_scores
 
-from fairseq_struct.structure import compiled
 from fairseq_struct.structure.dependency import DependencyTrees
 from fairseq_struct.structure.dependency.nonprojective import matrix_tree_torch
+from fairseq_struct.structure.kernels import compiled
 
 AN_HOUR = 3600  # no wait is that long, even on a busy machine
 

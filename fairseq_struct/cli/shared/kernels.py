@@ -18,7 +18,7 @@ def compile_kernels(wanted: str = "") -> None:
     """
     from fairseq_struct.environments import craft_bot
     from fairseq_struct.modules import on_lstm
-    from fairseq_struct.structure import ahead_of_time, kernel_cache
+    from fairseq_struct.structure.kernels import ahead_of_time, kernel_cache
 
     folder = ahead_of_time.folder()
     if folder is None:

@@ -8,7 +8,7 @@ of the others. It replaces the pre-activations by the softmaxes of the master ga
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled, inner
+from fairseq_struct.structure.kernels.compiled import compiled, inner
 
 
 @inner

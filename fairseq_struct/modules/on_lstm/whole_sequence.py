@@ -5,8 +5,10 @@ from torch import Tensor, nn
 
 from fairseq_struct.modules.on_lstm import gpu_sequence
 from fairseq_struct.modules.on_lstm.sequence import ONLSTMSequence
+from fairseq_struct.structure.kernels.untraced import untraced
 
 
+@untraced
 def whole_sequence(
     cell: nn.Module, weight: Tensor, given: Tensor, start: tuple[Tensor, Tensor],
     lengths: Tensor | None,

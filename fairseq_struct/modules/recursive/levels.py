@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.structure.kernels.untraced import untraced
 
 
 class _Nodes(NamedTuple):
@@ -47,6 +48,7 @@ class TreeLevels:
             in the sentence; a node of more than two parts, or one of several words without parts.
     """
 
+    @untraced
     def __init__(self, trees: Tensor, words: int):
         if not len(trees):
             raise InputError("the batch is empty; it needs 1 tree or more")

@@ -17,9 +17,11 @@ from fairseq_struct.structure.dependency.shown import ShownTrees
 from fairseq_struct.structure.dependency.sparsemap import solve as sparsemap
 from fairseq_struct.structure.dependency.sparsemap.gradient import Face, SparseMean
 from fairseq_struct.structure.dependency.sparsemap.interior_projection import project_near_marginals
+from fairseq_struct.structure.kernels.untraced import untraced
 from fairseq_struct.structure.padded_sum import padded_sum
 
 
+@untraced
 class DependencyTrees(ShownTrees):
     """Dependency trees z over words, with p(z) = exp(score(z)) / Z, score(z) = sum of arc scores.
 
@@ -34,7 +36,6 @@ class DependencyTrees(ShownTrees):
     of lower precision, the compiled kernels find best projective trees in float32. Results have the
     scores' precision. In sums over trees, and in best projective trees of the backend ``torch``, a
     score more than 1e12 below the best of its word counts as 1e12 below it; -inf forbids an arc.
-
     ``log_partition``, ``marginals``, ``entropy``, ``log_prob`` and ``kl`` are differentiable to any
     order. ``sparsemap`` is differentiable (its Jacobian is piecewise constant).
 
@@ -234,9 +235,8 @@ class DependencyTrees(ShownTrees):
     def sparse_distribution(self) -> sparsemap.SparseDistribution:
         """The few trees whose mean is :attr:`sparsemap`, their weights, and the gap reached.
 
-        Scores near 0 (as of an untrained parser) need thousands of trees, seconds for long
-        sentences. If ``sparsemap_steps`` ends a search early, a warning, ``gaps`` and ``converged``
-        show it. :meth:`solve_sparsemap` can continue it.
+        Scores near 0 need thousands of trees, seconds for long sentences. If ``sparsemap_steps``
+        ends a search early, a warning, ``gaps`` and ``converged`` show it.
         """
         return self.solve_sparsemap(most_steps=self.sparsemap_steps)
 

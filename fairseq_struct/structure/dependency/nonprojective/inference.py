@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.structure.compiled import Space, array, run, zeros
 from fairseq_struct.structure.dependency.log_partition import (
     hessian_product_by_autograd,
     marginals_by_autograd,
@@ -26,6 +25,7 @@ from fairseq_struct.structure.dependency.nonprojective import (
     spanning_tree_torch,
 )
 from fairseq_struct.structure.dependency.sampling import draw_again, draw_all
+from fairseq_struct.structure.kernels.compiled import Space, array, run, zeros
 from fairseq_struct.structure.log_domain import one_by_one
 from fairseq_struct.structure.padded_sum import padded_sum
 

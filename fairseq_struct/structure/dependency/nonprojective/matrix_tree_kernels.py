@@ -20,7 +20,7 @@ sum equals the derivative with respect to each of its terms, so no intermediate 
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled, inner
+from fairseq_struct.structure.kernels.compiled import compiled, inner
 
 # The marginals of one word may sum to 1 up to this error.
 TOLERANCE = 1e-9

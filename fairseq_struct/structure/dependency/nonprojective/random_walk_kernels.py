@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import Space, compiled, inner
-from fairseq_struct.structure.random_kernels import uniform
+from fairseq_struct.structure.kernels.compiled import Space, compiled, inner
+from fairseq_struct.structure.kernels.random_kernels import uniform
 
 
 class Walks(NamedTuple):

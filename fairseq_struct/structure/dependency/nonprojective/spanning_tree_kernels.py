@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import Space, compiled, inner
+from fairseq_struct.structure.kernels.compiled import Space, compiled, inner
 
 MANY = 1 << 40
 SOURCE, TARGET, ROOTS = 0, 1, 2

@@ -6,7 +6,6 @@ replaces the sum, and the sum replaces the product.
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled, inner
 from fairseq_struct.structure.dependency.projective.inside_outside_kernels import (
     BETWEEN,
     LEFT,
@@ -19,7 +18,8 @@ from fairseq_struct.structure.dependency.projective.inside_outside_kernels impor
     ROOTED,
     parts_of,
 )
-from fairseq_struct.structure.random_kernels import uniform
+from fairseq_struct.structure.kernels.compiled import compiled, inner
+from fairseq_struct.structure.kernels.random_kernels import uniform
 
 
 @inner

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import Space
 from fairseq_struct.structure.dependency.projective import (
     eisner_kernels,
     inside_outside_kernels,
@@ -20,6 +19,7 @@ from fairseq_struct.structure.dependency.projective.inside_outside_kernels impor
     LARGEST,
     ROOT_WEIGHT,
 )
+from fairseq_struct.structure.kernels.compiled import Space
 
 
 class Sentences(NamedTuple):

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.structure.compiled import Space, array, run, threads_for, zeros
 from fairseq_struct.structure.dependency.heads import heads_of
 from fairseq_struct.structure.dependency.projective import groups, plain_torch
 from fairseq_struct.structure.dependency.projective.groups import (
@@ -27,6 +26,7 @@ from fairseq_struct.structure.dependency.projective.groups import (
     reading_space,
 )
 from fairseq_struct.structure.dependency.sampling import draw_again, draw_all
+from fairseq_struct.structure.kernels.compiled import Space, array, run, threads_for, zeros
 from fairseq_struct.structure.log_domain import as_sums, no_tree, one_by_one
 from fairseq_struct.structure.padded_sum import padded_sum
 

@@ -25,7 +25,7 @@ moderate size. If numbers still leave the range of float64, the sentence is mark
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled, inner
+from fairseq_struct.structure.kernels.compiled import compiled, inner
 
 RIGHT, LEFT, RIGHT_ARC, LEFT_ARC = 0, 1, 2, 3
 BETWEEN = RIGHT_ARC  # its sums are first stored there

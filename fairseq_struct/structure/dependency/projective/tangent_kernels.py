@@ -8,7 +8,6 @@ Functions have the same names as in ``inside_outside_kernels``.
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled, inner
 from fairseq_struct.structure.dependency.projective.inside_outside_kernels import (
     BETWEEN,
     LEFT,
@@ -22,6 +21,7 @@ from fairseq_struct.structure.dependency.projective.inside_outside_kernels impor
     ROOTED,
     parts_of,
 )
+from fairseq_struct.structure.kernels.compiled import compiled, inner
 
 # The square of a larger partition function is not denormal.
 SMALLEST_PARTITION = 1e-140

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from torch import Tensor
 
-from fairseq_struct.structure.compiled import Space, array, run, threads_for
 from fairseq_struct.structure.dependency.sparsemap.active_set_kernels import ActiveSets, Algebra
+from fairseq_struct.structure.kernels.compiled import Space, array, run, threads_for
 
 # Number of sentences processed in parallel lanes.
 BLOCK = 32

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import inner
+from fairseq_struct.structure.kernels.compiled import inner
 
 # A tree with a smaller squared distance from the span of the current trees depends on them.
 DEPENDENT = 1e-9

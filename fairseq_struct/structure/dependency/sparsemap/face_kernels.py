@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled, inner
 from fairseq_struct.structure.dependency.nonprojective.spanning_tree_kernels import (
     row_of,
     tree_score,
@@ -26,7 +25,8 @@ from fairseq_struct.structure.dependency.sparsemap.active_set_kernels import (
     lower_solve,
     upper_solve,
 )
-from fairseq_struct.structure.random_kernels import uniform
+from fairseq_struct.structure.kernels.compiled import compiled, inner
+from fairseq_struct.structure.kernels.random_kernels import uniform
 
 # Size of a nudge, relative to a tree's score or to 1: far above rounding, and below the differences
 # between best trees and other trees.

@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.structure.compiled import Space, array, run
 from fairseq_struct.structure.dependency.heads import values_of
 from fairseq_struct.structure.dependency.sparsemap import pursuit_kernels
 from fairseq_struct.structure.dependency.sparsemap.active_set import (
@@ -17,6 +16,7 @@ from fairseq_struct.structure.dependency.sparsemap.active_set import (
 )
 from fairseq_struct.structure.dependency.sparsemap.groups import complete_faces, spaces_of_faces
 from fairseq_struct.structure.dependency.sparsemap.solve import EXACT_GAP, SparseDistribution
+from fairseq_struct.structure.kernels.compiled import Space, array, run
 from fairseq_struct.structure.padded_sum import padded_sum
 
 

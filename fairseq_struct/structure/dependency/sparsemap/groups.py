@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import Space
 from fairseq_struct.structure.dependency.nonprojective import spanning_tree_kernels as all_trees
 from fairseq_struct.structure.dependency.nonprojective.spanning_tree_kernels import (
     Contraction,
@@ -25,6 +24,7 @@ from fairseq_struct.structure.dependency.projective.groups import (
 from fairseq_struct.structure.dependency.sparsemap import face_kernels, pursuit_kernels
 from fairseq_struct.structure.dependency.sparsemap.face_kernels import Nudges
 from fairseq_struct.structure.dependency.sparsemap.pursuit_kernels import Lanes, Search
+from fairseq_struct.structure.kernels.compiled import Space
 
 
 class Eisner(NamedTuple):

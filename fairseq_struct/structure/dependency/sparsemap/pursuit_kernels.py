@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import compiled, inner
 from fairseq_struct.structure.dependency.nonprojective.spanning_tree_kernels import (
     row_of,
     tree_score,
@@ -27,6 +26,7 @@ from fairseq_struct.structure.dependency.sparsemap.active_set_kernels import (
     factorise,
     improve,
 )
+from fairseq_struct.structure.kernels.compiled import compiled, inner
 
 
 class Search(NamedTuple):

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure.checks import above_zero, whole_number
-from fairseq_struct.structure.compiled import array, run
 from fairseq_struct.structure.dependency.heads import is_tree, values_of
 from fairseq_struct.structure.dependency.sparsemap import pursuit_kernels
 from fairseq_struct.structure.dependency.sparsemap.active_set import active_sets, no_trees, search
 from fairseq_struct.structure.dependency.sparsemap.groups import spaces_of_sparsemap, sparsemap
+from fairseq_struct.structure.kernels.compiled import array, run
 
 # A search normally ends after at most about n^2 steps. The default limit is only for the case that
 # rounding makes it cycle.

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.structure.kernel_cache import cache_of
+from fairseq_struct.structure.kernels.kernel_cache import cache_of
 
 # Additions may be reordered, so that sums can be vectorised. NaN and infinity keep their meaning,
 # because kernels check for them.

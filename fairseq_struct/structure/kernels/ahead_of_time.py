@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure.dependency import DependencyTrees
-from fairseq_struct.structure.kernel_cache import KernelCache, cache_of
+from fairseq_struct.structure.kernels.kernel_cache import KernelCache, cache_of
 
 
 def uses() -> dict[str, Callable[[], object]]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fairseq_struct.structure.compiled import inner
+from fairseq_struct.structure.kernels.compiled import inner
 
 
 @inner

@@ -21,7 +21,7 @@ from numba.core.caching import (
     NullCache,
 )
 
-PACKAGE = Path(__file__).parent.parent
+PACKAGE = Path(__file__).parents[2]
 # Numba's classes that find folders, by name. Before Numba 0.62 names began with an underscore.
 LOCATORS = {one.__name__.lstrip("_"): one for one in CompileResultCacheImpl._locator_classes}
 
