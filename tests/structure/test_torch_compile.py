@@ -13,6 +13,7 @@ from tree_kinds import KINDS, random_scores
 from fairseq_struct.modules.on_lstm import ONLSTM
 from fairseq_struct.modules.recursive.levels import TreeLevels
 from fairseq_struct.structure.dependency import DependencyTrees
+from fairseq_struct.structure.pullback import latent
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +63,19 @@ def test_second_derivatives():
         return (slope.square(),)
 
     assert equal(penalty, random_scores(2, 4, 4))
+
+
+def test_gradients_that_are_pulled_back():
+    weights = random_scores(4, 4, seed=1)
+
+    def loss(trees):
+        return (trees * weights).sum((1, 2)).square()
+
+    def learned(scores):
+        found = latent(scores, DependencyTrees, "spigot_ce", loss)
+        return found.value, found.losses
+
+    assert equal(learned, random_scores(2, 4, 4))
 
 
 def test_levels_of_gold_trees():

@@ -3,6 +3,7 @@
 import functools
 import sys
 from collections.abc import Callable
+from inspect import isfunction
 
 import torch
 
@@ -17,10 +18,10 @@ def untraced(what: Callable) -> Callable:
         return _outside_of_graphs(what)
     for name, member in list(vars(what).items()):
         if isinstance(member, property):
-            setattr(what, name, property(_outside_of_graphs(member.fget), doc=member.__doc__))
+            setattr(what, name, member.getter(_outside_of_graphs(member.fget)))
         elif isinstance(member, functools.cached_property):
             member.func = _outside_of_graphs(member.func)
-        elif callable(member) and (name == "__init__" or not name.startswith("_")):
+        elif isfunction(member) and (name == "__init__" or not name.startswith("_")):
             setattr(what, name, _outside_of_graphs(member))
     return what
 
