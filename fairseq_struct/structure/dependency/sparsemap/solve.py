@@ -118,7 +118,7 @@ def solve(
             "finds one best tree) were not enough; allow more, or give None, which nearly always "
             "suffices",
             RuntimeWarning,
-            stacklevel=4,  # who asked a distribution, whose verbs are `untraced`
+            stacklevel=2,
         )
     most = max(int(sets.sizes.max(initial=0)), 1)
     weights = sets.weights[:, :most].copy()
