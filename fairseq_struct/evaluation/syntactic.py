@@ -108,7 +108,9 @@ def accuracies(
 ) -> dict[str, Accuracy]:
     """Accuracy of each row.
 
-    A pair counts as right if the better sentence has the higher score; equal scores are wrong.
+    A pair counts as right if the better sentence has the higher score. Equal scores are wrong, and
+    so is a pair that is not told apart: its scores differ by rounding at most, as do those of one
+    sentence in two batches.
 
     Args:
         sets: test sets of :func:`.read_test_sets`; rows with a missing set are left out.
@@ -123,14 +125,14 @@ def accuracies(
         if not all(case in sets for case in row.cases):
             continue
         items = [item for case in row.cases for item in sets[case]]
-        if not items:
-            raise InputError(f"{', '.join(row.cases)}: this test set is empty")
+        if empty := [case for case in row.cases if not sets[case]]:
+            raise InputError(f"{', '.join(empty)}: this test set is empty")
         if any(len(item) <= row.worse for item in items):
             raise InputError(f"{', '.join(row.cases)}: expected three sentences in each item")
         pairs = [(item[row.better], item[row.worse]) for item in items]
-        right = sum(scores[better] > scores[worse] for better, worse in pairs)
-        apart = sum(told_apart(better, worse) for better, worse in pairs)
-        result[row.name] = Accuracy(100 * right / len(pairs), len(pairs), apart)
+        apart = [pair for pair in pairs if told_apart(*pair)]
+        right = sum(scores[better] > scores[worse] for better, worse in apart)
+        result[row.name] = Accuracy(100 * right / len(pairs), len(pairs), len(apart))
     if not result:
         raise InputError(f"no row of the table has all its test sets in {', '.join(sorted(sets))}")
     return result

@@ -9,11 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
+from torch import nn
 
 # The default precision, filters of warnings and the random state are those of all threads. What
 # holds this may load or apply another model meanwhile.
 OF_ALL_THREADS = threading.RLock()
+_switching = threading.Lock()  # of the two below; held for a moment
 _changed: list[torch.dtype] = []  # default precisions that are to come back
+# Models in use, with their modules that go back into training, and the number of users.
+_evaluated: dict[nn.Module, tuple[list[nn.Module], int]] = {}
 
 
 @contextmanager
@@ -22,18 +26,48 @@ def default_float32() -> Iterator[None]:
 
     It is left alone where it is float32 anyway; otherwise, threads take turns.
     """
-    if torch.get_default_dtype() == torch.float32 and not _changed:
+    with _switching:
+        is_float32 = torch.get_default_dtype() == torch.float32 and not _changed
+    if is_float32:
         yield
         return
     with OF_ALL_THREADS:
-        default = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float32)
-        _changed.append(default)
+        with _switching:
+            _changed.append(torch.get_default_dtype())
+            torch.set_default_dtype(torch.float32)
         try:
             yield
         finally:
-            _changed.pop()
-            torch.set_default_dtype(default)
+            with _switching:
+                torch.set_default_dtype(_changed.pop())
+
+
+@contextmanager
+def evaluation_of(model: nn.Module) -> Iterator[None]:
+    """Put a model into evaluation, until the last thread that uses it is done.
+
+    Args:
+        model: those of its modules that are in training are in training again afterwards.
+    """
+    with _switching:
+        training, users = _evaluated.get(model) or (list(filter(_in_training, model.modules())), 0)
+        _evaluated[model] = training, users + 1
+        for module in training:
+            module.training = False
+    try:
+        yield
+    finally:
+        with _switching:
+            training, users = _evaluated.pop(model)
+            if users > 1:
+                _evaluated[model] = training, users - 1
+            else:
+                for module in training:
+                    module.training = True
+
+
+def _in_training(module: nn.Module) -> bool:
+    return module.training
 
 
 def in_evaluation(method: Callable) -> Callable:
@@ -46,15 +80,8 @@ def in_evaluation(method: Callable) -> Callable:
 
     @functools.wraps(method)
     def evaluated(self, *args, **kwargs):
-        training = [module for module in self.model.modules() if module.training]
-        try:
-            for module in training:
-                module.training = False
-            with torch.inference_mode(), default_float32():
-                found = method(self, *args, **kwargs)
-                return iter([*found]) if inspect.isgeneratorfunction(method) else found
-        finally:
-            for module in training:
-                module.training = True
+        with evaluation_of(self.model), torch.inference_mode(), default_float32():
+            found = method(self, *args, **kwargs)
+            return iter([*found]) if inspect.isgeneratorfunction(method) else found
 
     return evaluated

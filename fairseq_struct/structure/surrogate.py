@@ -52,6 +52,7 @@ class Weights:
     seen: Tensor | None = None
 
     def of(self, gradient: Tensor) -> Tensor:
+        """The weights, (batch, 1, ...) like ``gradient`` (batch, ...); ones if none were seen."""
         if self.seen is None:  # the losses were not part of it
             return torch.ones_like(gradient[:1].flatten()[:1])
         return at_least_float32(self.seen).view(-1, *[1] * (gradient.dim() - 1))

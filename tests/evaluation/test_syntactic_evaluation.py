@@ -69,3 +69,21 @@ def test_a_model_scores_every_sentence_once():
     # "dwarves" and "gnomes" are both unknown; "unicorn runs" is as long as "gnomes sings".
     assert found["agreement_sentential_complement"] == (0, 2, 1)
     assert share_told_apart(found) == 80 and sets_of_no_row(sets, found) == ["other"]
+
+
+def test_rounding_does_not_tell_two_sentences_apart():
+    """The scores of the same words may differ in the last digits, in batches of two sizes."""
+    sets = {"simple_agrmt": [("dwarves sing", "gnomes sing"), ("he sings", "he sing")]}
+    scores = {"dwarves sing": -1.0, "gnomes sing": -1.0000001, "he sings": -1.0, "he sing": -2.0}
+
+    def log_probabilities(sentences):
+        return [scores[" ".join(words)] for words in sentences]
+
+    found = evaluate_syntax(sets, log_probabilities, lambda word: word if len(word) < 6 else "")
+    assert found["agreement_simple"] == (50, 2, 1)
+
+
+def test_every_set_of_a_row_has_pairs():
+    sets = {"prep_anim": [("a", "b")], "prep_inanim": []}
+    with pytest.raises(InputError, match=r"^prep_inanim: this test set is empty"):
+        evaluate_syntax(sets, lambda sentences: [0.0] * len(sentences), str)

@@ -88,6 +88,11 @@ def test_every_block_runs_as_it_is_written(page, tmp_path):
         globals().get(f"promised_by_{page.stem}", lambda *given: None)(said, tmp_path)
 
 
+def test_what_is_promised_is_of_pages_that_exist():
+    promised = {name for name in globals() if name.startswith("promised_by_")}
+    assert promised and promised <= {f"promised_by_{page.stem}" for page in SYSTEMS.glob("*.md")}
+
+
 def test_what_a_page_shows_is_compared_with_what_is_printed():
     output = "uas   7.5\n  3 sentences in out/x\n"
     assert shows("uas 75.18", output) and shows("12 sentences in …", output)

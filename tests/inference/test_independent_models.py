@@ -39,6 +39,19 @@ def test_the_network_can_be_stored_as_it_is(arch):
     assert model.state_dict().keys() == again.keys()
 
 
+def test_a_model_in_training_may_be_used_by_several_at_once():
+    model = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Dropout()).eval()
+    model[0].train()
+    first, second = (evaluation_mode.evaluation_of(model) for _ in range(2))
+    first.__enter__()
+    assert not model[0].training
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not model[0].training
+    second.__exit__(None, None, None)
+    assert model[0].training and not model[1].training and not model.training
+
+
 def test_a_model_may_load_another_one():
     """As a student does that learns from a trained teacher."""
     loaded, lock = [], evaluation_mode.OF_ALL_THREADS

@@ -9,6 +9,7 @@ from typing import Any
 
 from fairseq_struct import __version__
 from fairseq_struct.files.text_files import reading
+from fairseq_struct.inference.export.layout import CONFIG
 from fairseq_struct.option_checks import option_name
 
 # Of the command line: where things are and how fast they go, but not what comes out.
@@ -37,7 +38,7 @@ def identity_of(args: Namespace, verb: str) -> dict[str, Any]:
     return {
         "version": __version__,
         "verb": verb,
-        "model": _digest(args.checkpoint, "*"),
+        "model": _digest(args.checkpoint, CONFIG),  # which has the digests of the other files
         "dictionary": _digest(args.data, "dict.*txt") if args.data else None,
         "kind of input": "files" if files else "lines",
         **{name: value if _is_plain(value) else str(value) for name, value in options.items()},

@@ -50,10 +50,10 @@ def devices_of(args: Namespace) -> list[str | None]:
     if args.workers is not None and args.workers < 1:
         raise InputError(f"--workers must be 1 or more, not {args.workers}")
     names, kind = [], ""
-    for name in (args.device or "").split(","):
+    for name in map(str.strip, (args.device or "").split(",")):
         if name.isdigit() and kind:  # the 1 of cuda:0,1
             name = f"{kind}:{name}"
-        names.append(name.strip())
+        names.append(name)
         kind = name.rpartition(":")[0]
     if len(names) == 1:
         return [args.device] * (args.workers or 1)

@@ -29,8 +29,7 @@ def run(args: argparse.Namespace) -> int:
     The test sets are a folder of the released .pickle files, or a .tsv file. Its columns are test
     set, condition, better sentence, worse sentence; negative polarity items have three sentences.
     The score of a sentence is the log-probability of its words and its end. ``apart`` is the share
-    of pairs that differ in words the model knows. In other pairs both scores are equal, which
-    counts as wrong.
+    of pairs that differ in words the model knows. Other pairs count as wrong.
 
     Raises:
         InputError: the checkpoint or the test sets cannot be used.

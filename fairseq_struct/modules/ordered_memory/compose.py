@@ -69,18 +69,22 @@ class CellProducts:
 
     @cached_property
     def vertical(self) -> Callable:
+        """Maps the slot below to its part of the hidden layer."""
         return PackedProduct(self._vertical.contiguous(), self.rows)
 
     @cached_property
     def gates(self) -> Callable:
+        """Maps the hidden layer to the gates and the candidate."""
         return PackedProduct(self._gates, self.rows)
 
     @cached_property
     def vertical_back(self) -> Callable:
+        """Maps the gradient of what ``vertical`` gives to that of its input."""
         return PackedProduct(self._vertical.t().contiguous(), self.rows)
 
     @cached_property
     def gates_back(self) -> Callable:
+        """Maps the gradient of what ``gates`` gives to that of its input."""
         return PackedProduct(self._gates.t().contiguous(), self.rows)
 
     def masks(self, like: Tensor) -> Masks | None:

@@ -7,6 +7,7 @@ import shutil
 import pytest
 from stored_models import STORED
 
+import fairseq_struct
 from fairseq_struct.cli.main import main
 from fairseq_struct.cli.shared import text_input
 from fairseq_struct.inference import reading
@@ -130,6 +131,18 @@ def test_another_model_is_refused_and_the_same_one_elsewhere_is_not(call, tmp_pa
     assert status == 2 and "out: its parts were made with another model; name" in error
     model = shutil.copy(MODEL, tmp_path / "moved.pt")
     assert call(f"--output={out}", "--workers=2", "--device=cpu", model=model)[0] == 0
+
+
+def test_the_card_of_an_exported_model_may_be_edited(call, tmp_path):
+    data, models = STORED / "language" / "data-bin", {}
+    for name in ("udgn", "structformer"):
+        models[name] = fairseq_struct.export(STORED / f"{name}.pt", tmp_path / name, data=data)
+    out = tmp_path / "out"
+    assert call(f"--output={out}/", model=models["udgn"])[0] == 0
+    (models["udgn"] / "README.md").write_text("edited")
+    assert call(f"--output={out}", model=models["udgn"])[0] == 0
+    status, _, error = call(f"--output={out}", model=models["structformer"])
+    assert status == 2 and "out: its parts were made with another model; name" in error
 
 
 @pytest.mark.parametrize(

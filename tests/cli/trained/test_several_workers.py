@@ -158,7 +158,7 @@ def test_devices():
         return workers.devices_of(Namespace(device=device, workers=count))
 
     assert of(None) == [None] and of("cuda:1") == ["cuda:1"] and of("cpu", 3) == ["cpu"] * 3
-    assert of("cuda:0,1") == of("cuda:0,1", 2) == ["cuda:0", "cuda:1"]
+    assert of("cuda:0,1") == of("cuda:0, 1", 2) == ["cuda:0", "cuda:1"]
     assert of("cuda:0,2,cpu") == ["cuda:0", "cuda:2", "cpu"]
     assert of("cuda:0,cuda:1") == ["cuda:0", "cuda:1"] and of("cpu,cpu") == ["cpu", "cpu"]
 

@@ -200,6 +200,7 @@ def row_of(heads, m):
 
 @inner
 def tree_score(scores, n, heads):
+    """Sum of the scores of the arcs of the tree ``heads``, 0 the root, of n words."""
     total = 0.0
     for m in range(n):
         total += scores[row_of(heads, m), m]
