@@ -93,7 +93,13 @@ def score_parser(
         padding: index of the padding symbol.
         device: device of the tokens.
         batch_words: maximum number of words of a batch, padding included.
+
+    Raises:
+        ValueError: a sentence has more or fewer heads than words.
     """
+    for place, (words, own) in enumerate(gold):
+        if len(words) != len(own):
+            raise ValueError(f"sentence {place} has {len(words)} words, but {len(own)} heads")
     heads, found = [], []
     for batch in similar_lengths([len(words) for words, _ in gold], batch_words):
         rows = [gold[place] for place in batch]

@@ -26,7 +26,12 @@ def most_likely_boundaries(ends: Tensor, true: Tensor) -> Tensor:
 
     Returns:
         (batch, steps) booleans; padding has no boundary.
+
+    Raises:
+        ValueError: an end is NaN.
     """
+    if ends.isnan().any():
+        raise ValueError("ends must not be NaN")
     steps, last = _steps(true)
     scores = ends.roll(-1, 1).double()
     scores = scores.masked_fill(steps == last, torch.inf).masked_fill(steps > last, -torch.inf)

@@ -13,7 +13,7 @@ def accuracy(table: Tensor) -> float:
         ValueError: the table counts nothing.
     """
     _refuse_nothing(table)
-    return 100 * float(table.diagonal().sum() / table.sum())
+    return 100 * float(table.diagonal().sum().double() / table.sum())
 
 
 def macro_f1(table: Tensor) -> float:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from fairseq_struct.modules.masks import check_lengths
 from fairseq_struct.structure.inferred_trees import InferredTrees
 from fairseq_struct.structure.precision import at_least_float32
 
@@ -64,6 +65,9 @@ class Classifier(nn.Module, ABC):
             gold_trees: given only to networks with a ``gold_kind``. Heads (batch, sides, n),
                 1-based, 0 the root, -1 where unknown; or constituents (batch, sides, m, 3): start,
                 end (excluded) and label (-1 without one), padded with rows of -1.
+
+        Raises:
+            ValueError: a length out of range.
         """
 
     def can_build(self, tree: Tensor) -> bool:
@@ -116,6 +120,7 @@ class VectorClassifier(Classifier):
         gold_trees: Tensor | None = None,
     ) -> Classification:
         """See :meth:`Classifier.forward`."""
+        check_lengths(lengths, tokens.size(-1))
         gold = () if gold_trees is None else (gold_trees.flatten(0, 1),)
         vectors, trees = self.encode(tokens.flatten(0, 1), lengths.flatten(), *gold)
         logits = self.output(pair_features(vectors.unflatten(0, lengths.shape)))

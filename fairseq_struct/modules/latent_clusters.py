@@ -97,6 +97,7 @@ class LatentClassifier(LatentStructure):
         # z' (W_g x), in this order: each further call of the decoder costs only batch x K products.
         projected = nn.functional.linear(inputs, self.decoder_weight[1] - self.decoder_weight[0])
         bias = self.decoder_bias[1] - self.decoder_bias[0]
+        targets = targets.to(projected.dtype)
 
         def decode(z: Tensor) -> Tensor:
             return (z * projected).sum(1) + bias

@@ -1,7 +1,29 @@
-"""Masks of padded batches."""
+"""Masks of padded batches, and their lengths."""
 
 import torch
 from torch import Tensor
+
+from fairseq_struct.structure.checks import is_integral
+
+
+def check_lengths(lengths: Tensor, longest: int, least: int = 1):
+    """Refuse lengths that no sequence of a padded batch has.
+
+    Args:
+        lengths: of any shape.
+        longest: places of the padded batch.
+        least: 0 where sequences may be empty.
+
+    Raises:
+        ValueError: they are no integers, or out of range.
+    """
+    if torch.compiler.is_compiling() or not lengths.numel():  # a look at values would end a graph
+        return
+    known = lengths.long()  # torch compares no large unsigned integers
+    if not is_integral(lengths) or known.min() < least or known.max() > longest:
+        raise ValueError(
+            f"lengths must be integers between {least} and {longest}, not {lengths.tolist()}"
+        )
 
 
 def within(lengths: Tensor, size: int) -> Tensor:

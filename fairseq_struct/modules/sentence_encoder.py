@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from fairseq_struct.modules.masks import check_lengths
 from fairseq_struct.modules.recurrent.torch_lstm import lstm
 
 
@@ -41,7 +42,11 @@ class ContextLSTM(nn.Module):
         Args:
             words: (batch, n, input_size).
             lengths: (batch,) words per sentence, at least 1.
+
+        Raises:
+            ValueError: a length out of range.
         """
+        check_lengths(lengths, words.size(1))
         if words.device.type == "cpu":
             return self._padded(words, lengths)
         packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)

@@ -11,7 +11,7 @@ from fairseq_struct.modules.classification import (
     label_losses,
     perceptron,
 )
-from fairseq_struct.modules.masks import within
+from fairseq_struct.modules.masks import check_lengths, within
 from fairseq_struct.modules.transformer_parts import plain_attention, sinusoids
 
 
@@ -80,6 +80,7 @@ class TransformerClassifier(Classifier):
         gold_trees: Tensor | None = None,
     ) -> Classification:
         """See :meth:`.Classifier.forward`; gold trees are of no use."""
+        check_lengths(lengths, tokens.size(-1))
         states, sizes = self._inputs(tokens, lengths)
         padding = ~within(sizes, states.size(1))
         positions = sinusoids(torch.arange(states.size(1), device=states.device), states)

@@ -1,10 +1,11 @@
 """One choice among k: the unstructured column of table 2.1 in Mihaylova's thesis."""
 
 import torch
-from entmax import entmax15, sparsemax
+from entmax import sparsemax
 from torch import Tensor
 
 from fairseq_struct.structure import checks
+from fairseq_struct.structure.entmax15 import entmax15
 from fairseq_struct.structure.precision import at_least_float32
 
 # With more choices than this, only the highest scores are sorted at first.
@@ -89,9 +90,12 @@ class Categorical:
 
     @property
     def entmax15(self) -> Tensor:
-        """1.5-entmax(scores), (batch, k) (Peters et al., 2019)."""
+        """1.5-entmax(scores), (batch, k) (Peters et al., 2019).
+
+        Computed by the entmax library. Its gradient can be differentiated again.
+        """
         most = MANY // 2 if self.scores.size(1) > MANY else None
-        return self._as_given(entmax15(self._exact, dim=1, k=most))
+        return self._as_given(entmax15(self._exact, 1, most))
 
     @property
     def entropy(self) -> Tensor:
@@ -105,7 +109,11 @@ class Categorical:
 
         It is inf if q forbids a choice that p gives a probability. Choices whose probability is 0,
         in the precision that p is computed in, add nothing.
+
+        Raises:
+            TypeError, ValueError: q is no such distribution, or one over other choices.
         """
+        checks.of_type("kl", other, Categorical)
         if self.scores.shape != other.scores.shape:
             raise ValueError("kl needs two distributions over the same choices")
         logs, others = self._exact.log_softmax(1), other._exact.log_softmax(1)

@@ -27,6 +27,27 @@ def scores_as_given(scores: Tensor) -> Tensor:
     return scores
 
 
+def of_type(what: str, given: object, kind: type):
+    """Refuse what is of another type.
+
+    Raises:
+        TypeError: it is.
+    """
+    if not isinstance(given, kind):
+        raise TypeError(f"{what} needs {kind.__name__}, not {type(given).__name__}")
+
+
+def of_shape(what: str, tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """``tensor``, if it has this shape.
+
+    Raises:
+        ValueError: it has another one.
+    """
+    if tensor.shape != shape:
+        raise ValueError(f"{what} must have shape {tuple(shape)}, not {tuple(tensor.shape)}")
+    return tensor
+
+
 def backend_for(scores: Tensor, name: str, projective: bool) -> str:
     """``compiled`` or ``torch``.
 

@@ -139,3 +139,9 @@ def test_random_heads_are_those_of_their_seed():
     first, again, other = (trivial_heads("random", seed) for seed in (1, 1, 2))
     drawn = [[make(9) for _ in range(3)] for make in (first, again, other)]
     assert drawn[0] == drawn[1] != drawn[2] and drawn[0][0] != drawn[0][1]
+
+
+def test_a_parser_is_scored_on_every_word():
+    gold = [(torch.tensor([4, 5, 6]), [2, 0])]
+    with pytest.raises(ValueError, match="^sentence 0 has 3 words, but 2 heads"):
+        score_parser(lambda tokens, lengths: torch.zeros(1, 3, 3), gold, 1)

@@ -100,3 +100,8 @@ def test_the_action_done_after_the_last_boundary_is_not_looked_at():
     assert most_likely_boundaries(ends, true).equal(true)
     assert boundaries_above(ends, true).equal(true)
     assert aligned_steps(true, true, torch.tensor([[2, 2, 0, 0, 0]])).tolist() == [5]
+
+
+def test_an_end_that_is_no_number():
+    with pytest.raises(ValueError, match="^ends must not be NaN"):
+        most_likely_boundaries(torch.full((2, TRUE.shape[1]), torch.nan), TRUE)

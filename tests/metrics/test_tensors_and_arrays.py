@@ -7,6 +7,7 @@ import torch
 from fairseq_struct.metrics.attachment import AttachmentScores
 from fairseq_struct.metrics.bracketing import BracketingScores
 from fairseq_struct.metrics.channel_correlation import ChannelCorrelation
+from fairseq_struct.metrics.confusion import accuracy
 from fairseq_struct.metrics.direction import direction_scores
 from fairseq_struct.metrics.labelled_bracketing import LabelledScores
 from fairseq_struct.metrics.rank_correlation import rank_correlation
@@ -72,3 +73,7 @@ def test_correlations_need_arcs():
         found.correlations([])
     found.add([[0.1, 0.2, 0.7]], ["det"])
     assert found.correlations([]).shape == (0, 3)
+
+
+def test_a_share_has_all_digits():
+    assert accuracy(torch.tensor([[5, 1], [2, 3]])) == 100 * 8 / 11

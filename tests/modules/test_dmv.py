@@ -221,3 +221,20 @@ def test_a_sentence_that_the_model_excludes_is_named():
     for find in (model.parse, model.log_likelihood, partial(expected_counts, model)):
         with pytest.raises(ValueError, match=r"the arcs that sentence 2 allows .* form no tree"):
             find(sentences)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_where_nothing_else_is_differentiated(mode):
+    heads = [left_chain(len(sentence)) for sentence in SENTENCES]
+
+    def learned():
+        counts = harmonic_counts(SENTENCES, 3), counts_of_trees(SENTENCES, heads, 3)
+        start = from_counts(counts[0])
+        value, expected = expected_counts(start, SENTENCES)
+        model = fit(start, SENTENCES, most_steps=2).model
+        tables = [table for own in (*counts, expected, model) for table in own]
+        return [torch.tensor(value), *tables]
+
+    with mode():
+        found = learned()
+    assert all(torch.equal(*pair) for pair in zip(found, learned(), strict=True))

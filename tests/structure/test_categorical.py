@@ -155,3 +155,35 @@ def test_it_projects_as_other_structures_do():
         found[1, 1:], target[1, 1:] - (target[1, 1:].sum() - 1) / 2, atol=1e-12, rtol=0
     )
     assert found[0, 2] == found[1, 0] == 0
+
+
+@pytest.mark.parametrize("choices", [3, 300])
+def test_entmax_can_be_differentiated_twice(choices):
+    """Most of the choices have no probability, where the root of it has no derivative."""
+    generator = torch.Generator().manual_seed(2)
+    scores = 3 * torch.randn(2, choices, generator=generator, dtype=torch.float64)
+    scores[0, 0] = -torch.inf
+    scores.requires_grad_()
+
+    def probabilities(scores):
+        return Categorical(scores).entmax15
+
+    assert (probabilities(scores) == 0).any()
+    (slope,) = torch.autograd.grad(probabilities(scores).square().sum(), scores, create_graph=True)
+    (first,) = torch.autograd.grad(probabilities(scores).square().sum(), scores)
+    torch.testing.assert_close(slope, first)
+    (second,) = torch.autograd.grad(slope.square().sum(), scores)
+    assert second.isfinite().all()
+    shift = 1e-5 * torch.randn(2, choices, generator=generator, dtype=torch.float64)
+
+    def penalty(scores):
+        scores = scores.detach().requires_grad_()
+        return torch.autograd.grad(probabilities(scores).square().sum(), scores)[0].square().sum()
+
+    difference = (penalty(scores + shift) - penalty(scores - shift)) / 2
+    torch.testing.assert_close((second * shift).sum(), difference, atol=1e-14, rtol=1e-6)
+
+
+def test_kl_to_something_else():
+    with pytest.raises(TypeError, match="^kl needs Categorical, not Tensor"):
+        Categorical(torch.zeros(2, 3)).kl(torch.zeros(2, 3))

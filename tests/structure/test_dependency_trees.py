@@ -55,6 +55,7 @@ def test_all_verbs_against_enumeration(kind, backend, scale):
         torch.testing.assert_close(logs, oracle.scores - oracle.log_partition, **close)
     assert torch.equal(trees.argmax, trees.arcs(trees.heads))
     assert torch.equal(heads_of(trees.argmax), trees.heads)
+    assert torch.equal(heads_of(trees.argmax.bool()), trees.heads)
     outside = ~trees.within
     for value in (trees.marginals, trees.argmax, trees.sample(2)[1], trees.sparsemap):
         assert (value[outside] == 0).all()

@@ -1,5 +1,6 @@
 """Heads that words select: each word separately, and all together as a tree."""
 
+import pytest
 import torch
 
 from fairseq_struct.structure.dependency.head_selection import best_heads, readings, spanning_trees
@@ -52,3 +53,16 @@ def test_readings_have_names():
     assert {name: heads.tolist() for name, heads in found.items()} == {
         "": [[2, 0]], "_argmax": [[2, 1]], "_argmax_root": [[0, 0]],
     }  # fmt: skip
+
+
+def test_scores_and_lengths_that_are_wrong():
+    scores = torch.zeros(2, 3, 3)
+    for ways in (best_heads, readings):
+        assert ways(scores, [3, 2]) is not None  # a list, as for trees
+        with pytest.raises(ValueError, match="sentence 1 has length 4; allowed are 1 to 3"):
+            ways(scores, torch.tensor([3, 4]))
+    scores[1, 2] = scores[1, :, 2] = float("nan")  # outside of the sentence
+    assert best_heads(scores, torch.tensor([3, 2])).tolist()[1][2] == 0
+    scores[0, 1, 2] = float("nan")
+    with pytest.raises(ValueError, match="the score of arc 1 -> 2 in sentence 0 is nan"):
+        best_heads(scores, torch.tensor([3, 2]))

@@ -142,3 +142,32 @@ def test_pairs_are_projected_each_for_itself():
         target.flatten(0, 1), possible.flatten(0, 1)
     )
     torch.testing.assert_close(together.flatten(0, 1), alone)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [0.01, 5.0])
+def test_inference_mode(kind, size):
+    scores = random_scores(4, 6, 6)
+
+    def projected():
+        trees = DependencyTrees(scores, LENGTHS, **kind)
+        target = trees.marginals - size * random_scores(4, 6, 6, seed=5)
+        return trees.project(target.masked_fill(~trees.within, 0), trees.within)
+
+    with torch.inference_mode():
+        found = projected()
+    assert torch.equal(found, projected())
+
+
+def test_targets_that_are_wrong():
+    trees = DependencyTrees(random_scores(2, 3, 3))
+    with pytest.raises(ValueError, match=r"^target must have shape \(2, 3, 3\), not \(3, 3\)"):
+        trees.project(torch.zeros(3, 3), trees.within)
+    target = torch.zeros(2, 3, 3)
+    target[1, 0, 2] = float("nan")
+    with pytest.raises(ValueError, match="^the score of arc 0 -> 2 in target 1 is nan"):
+        trees.project(target, trees.within)
+    with pytest.raises(ValueError, match=r"^scores must have shape \(2, 3, 3\), not \(2, 3\)"):
+        trees.with_scores(torch.zeros(2, 3))
+    with pytest.raises(TypeError, match="^kl needs DependencyTrees, not NoneType"):
+        trees.kl(None)

@@ -233,3 +233,13 @@ def test_ties_and_extremes_end(scale):
         assert (trees.sparse_distribution.gaps < 0.1).all()
         if scale == 1e6:
             torch.testing.assert_close(trees.sparsemap, trees.argmax, atol=1e-7, rtol=0)
+
+
+def test_the_mean_is_of_the_sentences_of_the_trees():
+    trees = DependencyTrees(random_scores(2, 6, 6), torch.tensor([6, 3]))
+    solution = trees.sparse_distribution
+    assert torch.equal(solution.mean([6, 3]), solution.mean(torch.tensor([6, 3])))
+    torch.testing.assert_close(solution.mean([6, 3]), trees.sparsemap.double())
+    for lengths in ([6], [6, 9], [6, 0], [6.0, 3.0]):
+        with pytest.raises(ValueError, match="^(lengths must be 2 integers|sentence 1 has length)"):
+            solution.mean(torch.tensor(lengths))

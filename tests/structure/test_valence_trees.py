@@ -236,3 +236,25 @@ def test_scores_that_would_outweigh_what_is_forbidden():
     scores[1][0, 1, 1, 1, 1] = 1e13
     with pytest.raises(ValueError, match=r"stop scores must be at most 1e\+12"):
         ValenceTrees(*scores)
+
+
+def test_inference_mode_with_scores_that_are_learned():
+    shapes = (1, 4, 4), (1, 4, 2, 2, 2), (1, 4)
+    scores = [torch.randn(shape, requires_grad=True) for shape in shapes]
+    expected = ValenceTrees(*scores)
+    with torch.inference_mode():
+        inside = ValenceTrees(*scores)
+        assert torch.equal(inside.heads, expected.heads)
+        assert torch.equal(inside.marginals, expected.marginals)
+    slopes = [
+        torch.autograd.grad(trees.log_partition.sum(), scores) for trees in (inside, expected)
+    ]
+    assert all(torch.equal(*pair) for pair in zip(*slopes, strict=True))
+
+
+@pytest.mark.parametrize("verb", ["score", "log_prob", "is_tree", "counts_of"])
+def test_heads_of_several_trees_of_a_sentence(verb):
+    trees = ValenceTrees(torch.zeros(2, 2, 2), torch.zeros(2, 2, 2, 2, 2), torch.zeros(2, 2))
+    heads = torch.tensor([[[0, 1], [2, 0]], [[2, 0], [0, 1]]])
+    with pytest.raises(ValueError, match="^heads must have 2 dimensions, not 3"):
+        getattr(trees, verb)(heads)

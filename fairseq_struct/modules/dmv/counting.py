@@ -14,6 +14,8 @@ from fairseq_struct.structure.dependency import arcs_of, is_tree
 from fairseq_struct.structure.dependency.valence.counts import ValenceCounts, counts_of
 
 
+@torch.inference_mode(False)
+@torch.enable_grad()
 def expected_counts(model: DMV, sentences: Sequence[Sequence[int]]) -> tuple[float, DMV]:
     """The E step: log likelihood of the sentences in nats, and expected counts.
 
@@ -141,6 +143,8 @@ def _harmonic(n: int, constant: float, over: str) -> ValenceCounts:
     return ValenceCounts(attach[None], stop[None], torch.full((1, n), 1 / n, dtype=torch.float64))
 
 
+@torch.inference_mode(False)
+@torch.enable_grad()
 def _by_tags(
     sentences: Sequence[Sequence[int]], tags: int, attach_valence: bool,
     counts_by_place: Callable[[list[int], Tensor], ValenceCounts],

@@ -38,9 +38,11 @@ def from_counts(counts: DMV, smoothing: float = 0.0) -> DMV:
         smoothing: added to every count.
 
     Raises:
-        ValueError: smoothing below 0, or not finite.
+        ValueError: smoothing below 0, or not finite; or such a count.
     """
     check_smoothing(smoothing)
+    if not all(((table >= 0) & table.isfinite()).all() for table in counts):
+        raise ValueError("counts must be 0 or more, and finite")
     return DMV(*(_normalised(table + smoothing) for table in counts))
 
 

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.errors import NoTree
-from fairseq_struct.structure.checks import whole_number
+from fairseq_struct.modules.masks import within
+from fairseq_struct.structure.checks import is_integral, sentence_lengths, whole_number
 from fairseq_struct.structure.dependency import ValenceTrees
 
 # A batch's sums over spans hold this many numbers at a time: the cube of the length, per sentence.
@@ -51,8 +52,27 @@ class DMV:
         Args:
             tags: (batch, n) integers below K; any of them beyond a sentence's end.
             lengths: (batch,) words per sentence; n if not given.
+
+        Raises:
+            ValueError: tags of another shape, no integers, or out of range; wrong lengths.
         """
-        return ValenceTrees(*scores_of(self, tags), lengths)
+        if tags.dim() != 2 or not is_integral(tags):
+            raise ValueError(
+                f"tags must be integers of shape (batch, n), not {tags.dtype} of shape "
+                f"{tuple(tags.shape)}"
+            )
+        tags = tags.long()  # smaller integers would be masks
+        if not tags.numel():
+            return ValenceTrees(*scores_of(self, tags), lengths)
+        inside = within(sentence_lengths(lengths, tags), tags.size(1))
+        known = tags.masked_fill(~inside, 0)
+        wrong = (known < 0) | (known >= self.tags)
+        if wrong.any():
+            b, m = wrong.nonzero()[0].tolist()
+            raise ValueError(
+                f"word {m} of sentence {b} has tag {int(tags[b, m])}: tags are 0 to {self.tags - 1}"
+            )
+        return ValenceTrees(*scores_of(self, known), lengths)
 
     def parse(self, sentences: Sequence[Sequence[int]]) -> list[list[int]]:
         """Heads of the best trees, 1-based, 0 for the root.

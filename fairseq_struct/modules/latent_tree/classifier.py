@@ -16,7 +16,7 @@ from fairseq_struct.modules.classification import (
 from fairseq_struct.modules.latent_tree.arc_scorer import ArcScorer
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.latent_tree.tree_context import head_vectors
-from fairseq_struct.modules.masks import within
+from fairseq_struct.modules.masks import check_lengths, within
 from fairseq_struct.modules.sentence_encoder import SentenceEncoder
 from fairseq_struct.structure.dependency import is_tree
 from fairseq_struct.structure.inferred_trees import DEPENDENCIES, DependencyHeads
@@ -68,6 +68,7 @@ class TreeClassifier(Classifier):
         gold_trees: Tensor | None = None,
     ) -> Classification:
         """See :meth:`.Classifier.forward`; in training, it also learns through the trees."""
+        check_lengths(lengths, tokens.size(-1))
         scores, decode = self.encode(tokens, lengths)
         if scores is None:
             logits = decode(None)

@@ -11,7 +11,7 @@ from fairseq_struct.modules.masked_lm.head_parser import (
     dependency_mask,
     head_probabilities,
 )
-from fairseq_struct.modules.masks import within
+from fairseq_struct.modules.masks import check_lengths, within
 
 
 class Encoding(NamedTuple):
@@ -129,6 +129,7 @@ class TransformerMaskedEncoder(nn.Module):
         n, known = tokens.size(1), self.positions.num_embeddings
         if n > known:
             raise ValueError(f"a sentence of {n} words, but only {known} positions")
+        check_lengths(lengths, n)
         words = self.dropout(self.embedding(tokens) + self.positions.weight[:n])
         return words, ~within(lengths, n)
 

@@ -4,6 +4,7 @@ Source: Y. Shen, S. Tan, A. Sordoni, A. Courville, "Ordered Neurons" (2019), equ
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from fairseq_struct.modules.dropouts import DropConnect, unit_dropout
 from fairseq_struct.modules.on_lstm.whole_sequence import whole_sequence
-from fairseq_struct.structure.checks import refuse_fractions
+from fairseq_struct.structure.checks import is_integral, refuse_fractions
 from fairseq_struct.structure.precision import at_least_float32
 
 State = tuple[Tensor, Tensor] | tuple[tuple[Tensor, ...], tuple[Tensor, ...]]
@@ -230,9 +231,8 @@ class ONLSTM(nn.Module):
         if lengths is not None:
             if not isinstance(lengths, Tensor):
                 lengths = torch.tensor(lengths, device="cpu")
-            whole = not (lengths.is_floating_point() or lengths.dtype == torch.bool)
-            fits = whole and lengths.shape == (batch,)
-            if not fits or lengths.min() < 0 or lengths.max() > steps:
+            whole, lengths = is_integral(lengths), lengths.long()  # torch compares no uint16
+            if not whole or lengths.shape != (batch,) or lengths.min() < 0 or lengths.max() > steps:
                 raise ValueError(f"lengths must be {batch} integers between 0 and {steps}")
             inside = torch.arange(steps, device=given.device)[:, None] < lengths.to(given.device)
             given = given.masked_fill(~inside[..., None], 0.0)  # weights' gradients would read it
@@ -250,17 +250,18 @@ class ONLSTM(nn.Module):
         together = torch.stack(distances)
         ends = (torch.stack(hidden), torch.stack(cells)) if self.equal else (
             tuple(hidden), tuple(cells))  # fmt: skip
-        return ONLSTMOutput(
-            layers[-1], ends, tuple(layers),
-            together.transpose(1, 2) if self.batch_first else together,
-        )  # fmt: skip
+        if self.batch_first:
+            together = together.transpose(1, 2)
+        return ONLSTMOutput(layers[-1], ends, tuple(layers), together)
 
     def _starts(self, state: State | None, batch: int) -> list[tuple[Tensor, Tensor]]:
         if state is None:
             return [cell.start(batch) for cell in self.cells]
-        starts = list(zip(*state, strict=True))
+        starts = []
+        with suppress(TypeError, ValueError):
+            starts = list(zip(*state, strict=True))
         fits = len(starts) == len(self.cells) and all(
-            part.shape == (batch, cell.hidden_size)
+            len(start) == 2 and part.shape == (batch, cell.hidden_size)
             for cell, start in zip(self.cells, starts, strict=True) for part in start
         )  # fmt: skip
         if not fits:
@@ -296,5 +297,4 @@ class ONLSTM(nn.Module):
 
 def compile_kernels():
     """Call the CPU's kernels of :func:`.whole_sequence` once, so that they are compiled."""
-    states, _ = ONLSTM(2, 2)(torch.zeros(2, 1, 2, requires_grad=True))
-    states.sum().backward()
+    ONLSTM(2, 2)(torch.zeros(2, 1, 2, requires_grad=True))[0].sum().backward()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from fairseq_struct.structure.checks import refuse_fractions
+from fairseq_struct.structure.checks import is_integral, refuse_fractions
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,22 @@ class CellSizes:
             raise ValueError(f"hidden of a cell must be 0 or more, not {self.hidden}")
 
 
-def check_chosen(chosen: Tensor, count: int):
+def check_chosen(chosen: Tensor, rows: int, count: int):
     """Refuse numbers of options that there are not.
 
     Args:
         chosen: the option of each row.
+        rows: how many there are.
         count: K, number of options.
 
     Raises:
-        ValueError: one is out of range.
+        ValueError: they are no integers, more or fewer than rows, or one is out of range.
     """
+    if chosen.shape != (rows,) or not is_integral(chosen):
+        raise ValueError(
+            f"chosen options must be {rows} integers, not {chosen.dtype} of shape "
+            f"{tuple(chosen.shape)}"
+        )
     wrong = (chosen < 0) | (chosen >= count)
     if wrong.any():
         raise ValueError(

@@ -86,7 +86,7 @@ class LatentOptions(nn.Module):
         latents = torch.eye(self.count, dtype=observations.dtype, device=observations.device)
         if chosen is None:
             return observations[:, None], latents
-        check_chosen(chosen, self.count)
+        check_chosen(chosen, len(observations), self.count)
         return observations, latents[chosen]
 
 
@@ -117,22 +117,27 @@ class JoinedOptions(nn.Module):
 
     def start(self, observations: Tensor, chosen: Tensor | None = None) -> tuple[Tensor, ...]:
         """As :meth:`LatentOptions.start`."""
-        return self._run(lambda part, rows, own: part.start(observations[rows], own), chosen)
+        return self._run(
+            lambda part, rows, own: part.start(observations[rows], own), chosen, len(observations)
+        )
 
     def go_on(
         self, observations: Tensor, states: Tensor, chosen: Tensor | None = None
     ) -> tuple[Tensor, ...]:
         """As :meth:`LatentOptions.go_on`."""
         return self._run(
-            lambda part, rows, own: part.go_on(observations[rows], states[rows], own), chosen
-        )
+            lambda part, rows, own: part.go_on(observations[rows], states[rows], own),
+            chosen, len(observations),
+        )  # fmt: skip
 
-    def _run(self, run: Callable[..., tuple], chosen: Tensor | None) -> tuple[Tensor, ...]:
+    def _run(
+        self, run: Callable[..., tuple], chosen: Tensor | None, rows: int
+    ) -> tuple[Tensor, ...]:
         """What ``run(decoder, its rows, their numbers in it)`` gives, in the order of rows."""
         if chosen is None:
             found = [run(part, slice(None), None) for part in self.parts]
             return tuple(torch.cat(each, 1) for each in zip(*found, strict=True))
-        check_chosen(chosen, len(self))
+        check_chosen(chosen, rows, len(self))
         found, order, first = [], [], 0
         for part in self.parts:
             own = ((chosen >= first) & (chosen < first + len(part))).nonzero()[:, 0]

@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor, nn
 
-from fairseq_struct.modules.masks import within
 from fairseq_struct.modules.option_controller.controller import Controller
 from fairseq_struct.modules.option_controller.imitation import Imitation, log_of
 from fairseq_struct.modules.option_controller.options import OptionPool
@@ -44,7 +43,7 @@ class MixtureOfExperts(nn.Module):
             states = found.states
             choices.append(found.probabilities[0])
         actions = self._actions(batch.given, torch.cat(choices))
-        ends = within(lengths, observations.size(1)).to(actions.dtype)
+        ends = batch.padded(torch.ones_like(actions[:, 0]).split(batch.rows))
         logs = log_of(actions).split(batch.rows)
         return Imitation(batch.padded(logs), ends, batch.padded(choices))
 

@@ -106,7 +106,7 @@ class OptionPool(nn.ModuleList):
                 states = states.movedim(1, 0)
             found = _with_ends(cells.run(cells.observe(observations), states))
             return CellOutput(*(part.movedim(0, 1) for part in found))
-        check_chosen(chosen, len(self))
+        check_chosen(chosen, len(observations), len(self))
         # Each option runs its own rows; then the rows are put back into their order.
         order = chosen.argsort(stable=True)
         rows = order.split(chosen.bincount(minlength=len(self)).tolist())

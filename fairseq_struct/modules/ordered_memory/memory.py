@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from fairseq_struct.modules.ordered_memory.attention import MaskedAttention
 from fairseq_struct.modules.ordered_memory.cell import GatedRecursiveCell
 from fairseq_struct.modules.ordered_memory.compose import CellProducts, ComposeSlots, is_plain
-from fairseq_struct.structure.checks import refuse_fractions
+from fairseq_struct.structure.checks import is_integral, refuse_fractions
 
 
 class Grid(NamedTuple):
@@ -179,10 +179,11 @@ class OrderedMemory(nn.Module):
         steps, batch, _ = inputs.shape
         lengths = [steps] * batch if lengths is None else lengths
         lengths = torch.as_tensor(lengths, device="cpu")
-        whole = not (lengths.is_floating_point() or lengths.dtype == torch.bool)
-        if not (whole and lengths.shape == (batch,)) or lengths.min() < 1 or lengths.max() > steps:
+        fits = is_integral(lengths) and lengths.shape == (batch,)
+        lengths = lengths.long()  # torch compares no large unsigned integers
+        if not fits or lengths.min() < 1 or lengths.max() > steps:
             raise ValueError(f"lengths must be {batch} integers between 1 and {steps}")
-        return lengths.long()
+        return lengths
 
     def _compose(self, words: Tensor) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
         """Return the function from x~, M and pi-> of a step to M-hat."""

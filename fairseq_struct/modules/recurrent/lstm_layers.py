@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from fairseq_struct.modules.dropouts import DropConnect
+from fairseq_struct.modules.masks import check_lengths
 from fairseq_struct.modules.on_lstm import ONLSTMOutput
 from fairseq_struct.modules.recurrent.torch_lstm import lstm
 
@@ -44,9 +45,20 @@ class LSTMLayers(nn.Module):
         Args:
             inputs: (T, batch, input_size).
             state: h_0 and c_0 of every layer, two tuples of (batch, D).
-            lengths: (batch,) steps of each sequence; T if not given.
+            lengths: (batch,) steps of each sequence, 0 to T, a tensor or a list; T if not given.
+
+        Raises:
+            ValueError: a length out of range.
         """
         steps, batch, _ = inputs.shape
+        if lengths is not None:
+            if not isinstance(lengths, Tensor):
+                lengths = torch.tensor(lengths, device="cpu")
+            check_lengths(lengths, steps, 0)
+            lengths = lengths.long()
+            # Gradients of the weights would read what a sequence without steps holds.
+            empty = (lengths == 0).to(inputs.device)[None, :, None]
+            inputs = inputs.masked_fill(empty, 0.0)
         if state is None:
             zeros = [inputs.new_zeros(batch, layer.hidden_size) for layer in self.layers]
             state = zeros, zeros
@@ -78,6 +90,6 @@ class LSTMLayers(nn.Module):
         options = True, 1, 0.0, self.training, False
         data, last_h, last_c = torch.lstm(packed.data, packed.batch_sizes, start, weights, *options)
         output, _ = pad_packed_sequence(packed._replace(data=data), total_length=len(given))
-        empty = (lengths == 0)[:, None]
+        empty = (lengths == 0).to(h.device)[:, None]
         last = (torch.where(empty, old, new[0][back]) for old, new in ((h, last_h), (c, last_c)))
         return output.masked_fill(empty, 0.0), *last

@@ -134,7 +134,8 @@ class RecurrentMechanisms(nn.Module):
             Hidden states (batch, T, units, hidden_size), and the states after the last step.
 
         Raises:
-            ValueError: inputs or mask of another shape, no step, or a mask that is not of booleans.
+            ValueError: inputs, mask or states of another shape, no step, or a mask that is not of
+                booleans.
         """
         size = self.read.in_features
         if inputs.dim() not in (3, 4) or inputs.size(-1) != size or not inputs.size(1):
@@ -155,7 +156,11 @@ class RecurrentMechanisms(nn.Module):
             inputs = inputs.masked_fill(~mask[..., None], 0)  # a weight of 0 leaves NaN what it is
         if inputs.dim() == 3:
             inputs, mask = inputs[:, :, None], mask[:, :, None]
-        states = self.begin(len(inputs)) if states is None else states
+        start = self.begin(len(inputs))
+        states = start if states is None else states
+        if len(states) != 2 or any(part.shape != start.cell.shape for part in states):
+            raise ValueError(f"states must be two of the shape {tuple(start.cell.shape)}")
+        states = UnitStates(*states)
         found = []
         for projected, own in zip(self.read(inputs).unbind(1), mask.unbind(1), strict=True):
             states = self.step(projected, own, states).states

@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from entmax import entmax15, sparsemax
+from entmax import sparsemax
 from torch import Tensor, nn
 
 from fairseq_struct.errors import unknown_name
 from fairseq_struct.structure.categorical import gumbel_noise, negative_log_uniform
+from fairseq_struct.structure.entmax15 import entmax15
 from fairseq_struct.structure.precision import at_least_float32
 
 MIXES = (
@@ -207,7 +208,7 @@ def sparse_weights(
 
     Args:
         scores: (n, vocabulary), float32 or float64.
-        mapping: ``entmax.sparsemax`` or ``entmax.entmax15``.
+        mapping: ``entmax.sparsemax`` or :func:`.entmax15`.
         start: the first k.
 
     Returns:

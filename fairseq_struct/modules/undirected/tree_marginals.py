@@ -9,11 +9,8 @@ from fairseq_struct.modules.undirected.regularisers import (
     Regulariser,
     diverged,
 )
-from fairseq_struct.structure.dependency import DependencyTrees
+from fairseq_struct.structure.dependency import DependencyTrees, largest_entropy
 from fairseq_struct.structure.precision import at_least_float32
-
-# The dual problem is solved to this accuracy of the marginals.
-ACCURACY, MOST_STEPS = 1e-9, 500
 
 
 class TreeSupport(NamedTuple):
@@ -64,33 +61,14 @@ class TreeMarginals(Regulariser):
     def value(self, h: Tensor, support: TreeSupport | None = None) -> Tensor:
         """-H_M(h), (batch,), as max over t of <t, h> - Psi*(t).
 
-        The maximum is found by L-BFGS in float64. Gradients do not flow. Marginals outside of the
-        polytope, for which the maximum is infinite, are not told apart.
+        Gradients do not flow. Marginals outside of the polytope, for which the maximum is infinite,
+        are not told apart. Its accuracy is that of :func:`.largest_entropy`.
         """
-        wanted = h.detach().double()
-        allowed = wanted > 0
-        support = TreeSupport(*((None, None) if support is None else support))
-        if support.allowed is not None:
-            allowed = allowed & support.allowed
-        support = support._replace(allowed=allowed)
-        t = torch.where(allowed, wanted, 1.0).log().requires_grad_()
-        solver = torch.optim.LBFGS(
-            [t], 1, MOST_STEPS, tolerance_grad=ACCURACY, tolerance_change=0,
-            line_search_fn="strong_wolfe",
-        )  # fmt: skip
-
-        def gaps() -> Tensor:
-            return self.conjugate(t, support) - (t * wanted).sum((1, 2))
-
-        def loss() -> Tensor:
-            solver.zero_grad()
-            found = gaps().sum()
-            found.backward()
-            return found
-
-        with torch.enable_grad():
-            solver.step(loss)
-        return -gaps().detach().to(at_least_float32(h).dtype)
+        lengths, allowed = (None, None) if support is None else support
+        used = h.detach() > 0 if allowed is None else (h.detach() > 0) & allowed
+        own = TreeSupport(lengths, used)
+        found = largest_entropy(lambda t: self.trees(t, own), h.detach().masked_fill(~used, 0.0))
+        return -found.to(at_least_float32(h).dtype)
 
     def check(self, name: str, t: Tensor) -> None:
         """Raise a ValueError unless the variable has finite scores of arcs.

@@ -2,6 +2,7 @@
 
 from fairseq_struct.structure.dependency.chains import left_chain, random_trees, right_chain
 from fairseq_struct.structure.dependency.distribution import DependencyTrees
+from fairseq_struct.structure.dependency.entropy_dual import largest_entropy
 from fairseq_struct.structure.dependency.head_selection import (
     best_heads,
     readings,
@@ -19,6 +20,6 @@ from fairseq_struct.structure.dependency.valence.trees import ValenceTrees
 
 __all__ = [
     "DependencyTrees", "ValenceTrees", "arcs_of", "arcs_that_fit", "best_heads", "depths",
-    "heads_of", "is_tree", "left_chain", "random_trees", "readings", "right_chain",
-    "spanning_trees", "trees_of_selection",
+    "heads_of", "is_tree", "largest_entropy", "left_chain", "random_trees", "readings",
+    "right_chain", "spanning_trees", "trees_of_selection",
 ]  # fmt: skip

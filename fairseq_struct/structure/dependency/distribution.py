@@ -139,11 +139,9 @@ class DependencyTrees(ShownTrees):
         float64, add nothing.
 
         Args:
-            other: q, over the same sentences and the same kind of trees.
-
-        Raises:
-            ValueError: the two are over different sentences or kinds of trees.
+            other: q, over the same sentences and kind of trees; else a TypeError or ValueError.
         """
+        checks.of_type("kl", other, DependencyTrees)
         ours, theirs = ((p.scores.size(1), p.projective, p.single_root) for p in (self, other))
         if ours != theirs or not torch.equal(self._lengths, other.lengths):
             raise ValueError("kl needs two distributions over the same sentences and trees")
@@ -223,7 +221,8 @@ class DependencyTrees(ShownTrees):
 
     def with_scores(self, scores: Tensor) -> "DependencyTrees":
         """The same kind of trees over the same sentences, with other scores (batch, n, n)."""
-        return type(self)(scores.masked_fill(~self._arc_scores.within, 0.0), *self._options())
+        own = checks.of_shape("scores", scores, self.scores.shape)
+        return type(self)(own.masked_fill(~self._arc_scores.within, 0.0), *self._options())
 
     def _options(self) -> tuple:
         return self._lengths, self.projective, self.single_root, self._asked, self.sparsemap_steps
@@ -269,7 +268,7 @@ class DependencyTrees(ShownTrees):
         """SparseMAP of a target near :attr:`marginals`, (batch, n, n), mostly without a search.
 
         Args:
-            target: (batch, n, n); 0 where no arc is possible.
+            target: (batch, n, n); 0 where no arc is possible. NaN or +inf raises a ValueError.
             possible: (batch, n, n) booleans, which arcs are possible.
         """
         if self.scores.device.type == "cpu":

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from fairseq_struct.structure.checks import refuse_nan_and_infinity, sentence_lengths
 from fairseq_struct.structure.dependency.distribution import DependencyTrees
 from fairseq_struct.structure.precision import at_least_float32
 
@@ -44,15 +45,21 @@ def best_heads(scores: Tensor, lengths: Tensor, root: bool = False) -> Tensor:
     Args:
         scores, lengths: as for :func:`spanning_trees`.
         root: a word may also choose itself; this stands for the root.
+
+    Raises:
+        ValueError: a length out of range, or a score that is NaN or +inf.
     """
-    n = scores.size(-1)
+    n, scores = scores.size(-1), scores.detach()
     places = torch.arange(n, device=scores.device)
-    outside = places >= lengths.to(scores.device)[:, None]
+    lengths = sentence_lengths(lengths, scores)
+    outside = places >= lengths[:, None]
     never = outside[:, :, None].expand_as(scores)
     if not root:
         never = never | torch.eye(n, dtype=torch.bool, device=scores.device)
-    best = scores.detach().masked_fill(never, -torch.inf).argmax(1)
-    alone = lengths.to(scores.device)[:, None] == 1
+    allowed = scores.masked_fill(never, -torch.inf).masked_fill(outside[:, None], 0.0)
+    refuse_nan_and_infinity(allowed, "arc {1} -> {2} in sentence {0}")
+    best = allowed.argmax(1)
+    alone = lengths[:, None] == 1
     return torch.where((best == places) | alone, 0, best + 1).masked_fill(outside, 0)
 
 

@@ -93,7 +93,9 @@ def heads_of(arcs: Tensor) -> Tensor:
     n = arcs.size(-1)
     numbers = torch.arange(1, n + 1, device=arcs.device)
     own = torch.eye(n, dtype=torch.bool, device=arcs.device)
-    return (arcs.masked_fill(own, 0).round().long() * numbers[:, None]).sum(-2)
+    arcs = arcs.masked_fill(own, 0)
+    whole = arcs.round() if arcs.is_floating_point() else arcs
+    return (whole.long() * numbers[:, None]).sum(-2)
 
 
 def is_tree(

@@ -24,6 +24,9 @@ import torch
 from entmax import sparsemax
 from torch import Tensor
 
+from fairseq_struct.structure.checks import of_shape, refuse_nan_and_infinity
+from fairseq_struct.structure.conjugate_gradients import conjugate_gradients, dot, norm
+
 # Accepted |r|, relative to the way from the given marginals to nu, and in any case: below what a
 # probability's single precision can tell.
 RELATIVE, ABSOLUTE = 1e-4, 1e-9
@@ -37,10 +40,12 @@ MOST_PRODUCTS, MOST_STEPS, MOST_HALVINGS = 150, 12, 5
 # Scalings are cheap, but arcs of different words interact: full steps would overshoot.
 MOST_SCALINGS, SHARE = 40, 0.15
 NEAR = 0.01
+_ENTRY = "arc {1} -> {2} in target {0}"
 # Larger than any score, but small enough to keep the scores' last digits.
 PENALTY = 1e6
 
 
+@torch.inference_mode(False)  # it differentiates marginals
 def project_near_marginals(trees, target: Tensor, possible: Tensor) -> Tensor:
     """SparseMAP(target), for targets near the marginals of ``trees``.
 
@@ -54,8 +59,9 @@ def project_near_marginals(trees, target: Tensor, possible: Tensor) -> Tensor:
         the marginals, or by 1e-9; elsewhere the result of the active set method, up to a gap of
         1e-12.
     """
+    refuse_nan_and_infinity(of_shape("target", target.detach(), trees.scores.shape), _ENTRY)
     nu = _onto_simplices(target.detach().double(), possible, trees.single_root)
-    precise = (RELATIVE * _length(trees.marginals.detach().double() - nu)).clamp_min(ABSOLUTE)
+    precise = (RELATIVE * norm(trees.marginals.detach().double() - nu)).clamp_min(ABSOLUTE)
     left_out = possible & (nu == 0)
     scores = trees.scores.detach().double()
     # If all trees need an arc that is left out, nu is not a mean of trees.
@@ -115,9 +121,9 @@ def _step_length(structure, scores: Tensor, nu: Tensor, step: Tensor, least: Ten
     """
 
     def loss(scores: Tensor) -> Tensor:
-        return structure(scores).log_partition - _dot(scores.masked_fill(nu == 0, 0.0), nu)
+        return structure(scores).log_partition - dot(scores.masked_fill(nu == 0, 0.0), nu)
 
-    before, slope = loss(scores), _dot(structure(scores).marginals - nu, step)
+    before, slope = loss(scores), dot(structure(scores).marginals - nu, step)
     length, found = torch.ones_like(least), least >= 1
     for _ in range(MOST_HALVINGS):
         if found.all():
@@ -149,12 +155,12 @@ def _newton_step(structure, scores: Tensor, nu: Tensor, precise: Tensor, product
         given = scores.requires_grad_()
         marginals = structure(given).marginals
     mu = marginals.detach()
-    a, solved = _conjugate_gradients(
+    a, solved = conjugate_gradients(
         lambda a: torch.autograd.grad(marginals, given, a, retain_graph=True)[0],
         mu - nu, (mu * (1 - mu)).clamp_min(1e-12), precise, products,
     )  # fmt: skip
     best = structure(a.masked_fill(scores == -torch.inf, -torch.inf)).argmax
-    return a, _dot(a, best) - _dot(a, mu), solved
+    return a, dot(a, best) - dot(a, mu), solved
 
 
 def _onto_simplices(target: Tensor, possible: Tensor, single_root: bool) -> Tensor:
@@ -177,38 +183,6 @@ def _onto_simplices(target: Tensor, possible: Tensor, single_root: bool) -> Tens
     for _ in range(60):
         middle = (low + high) / 2
         nu = nearest(target - middle[..., None, None] * roots)
-        more = _dot(nu, roots) > 1
+        more = dot(nu, roots) > 1
         low, high = torch.where(more, middle, low), torch.where(more, high, middle)
     return nu
-
-
-def _dot(first: Tensor, second: Tensor) -> Tensor:
-    return (first * second).sum((-2, -1))
-
-
-def _length(vectors: Tensor) -> Tensor:
-    return _dot(vectors, vectors).sqrt()
-
-
-def _conjugate_gradients(
-    product, wanted: Tensor, diagonal: Tensor, precise: Tensor, most: int
-) -> tuple[Tensor, Tensor]:
-    """The a with |wanted - product(a)| <= precise, and for which structures it was found."""
-    solution, rest = torch.zeros_like(wanted), wanted
-    solved = _length(rest) <= precise
-    preconditioned = rest / diagonal
-    direction, before = preconditioned, _dot(rest, preconditioned)
-    for _ in range(most):
-        if solved.all():
-            break
-        image = product(direction)
-        curvature = _dot(direction, image)
-        step = torch.where(solved | (curvature <= 0), 0.0, before / curvature)[..., None, None]
-        solution = solution + step * direction
-        rest = rest - step * image
-        solved = solved | (_length(rest) <= precise)
-        preconditioned = rest / diagonal
-        now = _dot(rest, preconditioned)
-        again = torch.where(before > 0, now / before, 0.0)[..., None, None]
-        direction, before = preconditioned + again * direction, now
-    return solution, solved

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.structure.checks import above_zero, whole_number
+from fairseq_struct.structure.checks import above_zero, sentence_lengths, whole_number
 from fairseq_struct.structure.dependency.heads import is_tree, values_of
 from fairseq_struct.structure.dependency.sparsemap import pursuit_kernels
 from fairseq_struct.structure.dependency.sparsemap.active_set import active_sets, no_trees, search
@@ -51,8 +51,16 @@ class SparseDistribution:
         return self.gaps <= max(self.tolerance, 1e-8)
 
     def mean(self, lengths: Tensor) -> Tensor:
-        """(batch, n, n) mean of the trees in float64, for sentences of these lengths."""
-        own, (batch, _, n) = array(lengths, np.int64), self.trees.shape
+        """(batch, n, n) mean of the trees in float64.
+
+        Args:
+            lengths: (batch,) words of the sentences that the trees are of.
+
+        Raises:
+            ValueError: lengths of another batch, or out of range.
+        """
+        batch, _, n = self.trees.shape
+        own = array(sentence_lengths(lengths, self.trees[:, 0]), np.int64)
         mu = torch.zeros((batch, n, n), dtype=torch.float64, device="cpu")
         run(
             pursuit_kernels.means, own.astype(np.float64) ** 2,

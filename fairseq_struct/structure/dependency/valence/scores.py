@@ -58,10 +58,11 @@ class ValenceScores:
                 f"stop scores must have shape ({batch}, {n}, 2, 2, 2), not {tuple(stop.shape)}"
             )
         self.dtype = attach.dtype
-        self.lengths = checks.sentence_lengths(lengths, root)
-        words = torch.arange(n, device=root.device) < self.lengths[:, None]
-        arcs = words[:, :, None] & words[:, None, :]
-        arcs &= ~torch.eye(n, dtype=torch.bool, device=root.device)
+        with torch.inference_mode(False):  # autograd keeps no tensors of inference mode
+            self.lengths = checks.sentence_lengths(lengths, root)
+            words = torch.arange(n, device=root.device) < self.lengths[:, None]
+            arcs = words[:, :, None] & words[:, None, :]
+            arcs &= ~torch.eye(n, dtype=torch.bool, device=root.device)
         self.words = words
         self._parts = {
             "attach": (arcs[..., None], attach),

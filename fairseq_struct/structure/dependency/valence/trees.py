@@ -115,14 +115,13 @@ class ValenceTrees:
 
     def is_tree(self, heads: Tensor) -> Tensor:
         """Whether heads (batch, n) are projective trees with a single root, (batch,) booleans."""
+        if isinstance(heads, Tensor) and heads.dim() != 2:
+            raise ValueError(f"heads must have 2 dimensions, not {heads.dim()}")
         heads_module.check(heads, self._lengths, self._scores.words.shape)
         return heads_module.is_tree(heads, self._lengths, projective=True, single_root=True)
 
     def _sum(self, given: tuple[Tensor, Tensor, Tensor], combine=log_sum) -> Tensor:
-        lengths = self._lengths
-        if lengths.is_inference() and not torch.is_inference_mode_enabled():
-            lengths = lengths.clone()  # autograd keeps no tensors of inference mode
-        value = as_sums(inside(*given, lengths, combine))
+        value = as_sums(inside(*given, self._lengths, combine))
         checks.refuse_sentences_without_tree(value)
         return value
 
