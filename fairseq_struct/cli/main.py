@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from fairseq_struct import __version__
 from fairseq_struct.errors import run_plainly, suggestion
@@ -70,6 +71,10 @@ class _Parser(argparse.ArgumentParser):
     hands over as they are.
     """
 
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.register("type", Path, _path)  # of all options with type=Path
+
     before_parsing: Callable[[Sequence[str]], None] | None = None
     divide: Callable[[Sequence[str]], tuple[list[str], list[str]]] | None = None
 
@@ -86,6 +91,12 @@ class _Parser(argparse.ArgumentParser):
         wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         known = [name.strip("' ") for name in wrong[2].split(",")] if wrong else ()
         super().error(message + (suggestion(wrong[1], known) if wrong else ""))
+
+
+def _path(name: str) -> Path:
+    if not name:  # such as that of a variable of the shell that is not set; Path would make it "."
+        raise argparse.ArgumentTypeError("an empty name of a file or folder")
+    return Path(name)
 
 
 def build_parser(only: str | None = None) -> argparse.ArgumentParser:

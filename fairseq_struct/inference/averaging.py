@@ -40,7 +40,7 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
 
     Args:
         paths: the files, oldest first.
-        progress: show a progress bar.
+        progress: show a progress bar on a terminal.
 
     Returns:
         A checkpoint that fairseq loads like any other.
@@ -57,7 +57,7 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
         raise InputError("no checkpoints to average")
     sums: dict[str, torch.Tensor] = {}
     told, moved = None, len({Path(path).parent for path in paths}) == 1
-    for path in tqdm(paths, desc="averaging", disable=not progress):
+    for path in tqdm(paths, desc="averaging", disable=None if progress else True):
         state = compat.load_state(path)
         model = parameters_of(state, path)
         if not sums:

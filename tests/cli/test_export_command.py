@@ -154,3 +154,11 @@ def test_errors(tmp_path, tmp_path_factory, capsys):
     assert main(["export", str(run), "out"]) == 2
     assert capsys.readouterr().err.endswith("; it holds checkpoint1.pt, checkpoint_best.pt\n")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_folder_one_is_in_is_not_replaced(tmp_path, monkeypatch, capsys):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert export("udgn", ".") == 2
+    assert capsys.readouterr().err.startswith("error: .: is or holds the current folder")
+    assert not any((tmp_path / "empty").iterdir())

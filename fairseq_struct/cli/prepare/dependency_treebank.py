@@ -30,6 +30,7 @@ from fairseq_struct.data.prepared.preparation_script import (
 from fairseq_struct.data.prepared.treebank_folder import as_text, write_treebank_folder
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
+from fairseq_struct.errors import InputError
 
 
 def run(args: argparse.Namespace) -> None:
@@ -43,10 +44,13 @@ def prepare_treebank(args: argparse.Namespace) -> None:
     Raises:
         InputError: a file is missing, malformed or without tags, or OUT holds something else.
     """
-    paths = zip(SPLITS, (args.train, args.valid, args.test), strict=True)
-    trees = {split: read_treebank(path) for split, path in paths}
+    paths = dict(zip(SPLITS, (args.train, args.valid, args.test), strict=True))
+    trees = {split: read_treebank(path) for split, path in paths.items()}
     if not args.as_is:
         trees = {split: as_text(own) for split, own in trees.items()}
+    for split, own in trees.items():
+        if not own:
+            raise InputError(f"{paths[split]}: has only punctuation, which --as-is would keep")
     options = {"drawn": {"as_is": True}} if args.as_is else {}
     # With --as-is that of the task dependency_parsing, as for a treebank's own folder.
     least_count = args.least_count or (2 if args.as_is else 5)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from fairseq_struct.cli.shared.output import require_standard_output
 from fairseq_struct.cli.shared.paths import require, require_or_one_of
 from fairseq_struct.errors import InputError
 from fairseq_struct.evaluation.predictions import TRIVIAL_BRACKETS, TRIVIAL_HEADS, is_treebank
@@ -58,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     """
     if not 0 <= args.seed < 2**63:
         raise InputError(f"--seed must be a number from 0 to 2^63 - 1, not {args.seed}")
+    require_standard_output()
     with _standard_input(args):
         require(either=[args.gold])
         require_or_one_of(args.predicted, {*TRIVIAL_BRACKETS, *TRIVIAL_HEADS})

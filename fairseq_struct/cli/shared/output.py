@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.compressed_files import ENDINGS
 
 Item = TypeVar("Item")
 _CHUNK = 1 << 20
@@ -41,6 +42,7 @@ class _Output(argparse.Action):
     def __call__(self, parser, namespace, values, option_string=None):
         if not values:
             raise InputError("--output '': name a file or a folder, or - for standard output")
+        _refuse_compressed(option_string, values)
         path = None if values == "-" else Path(values)
         is_folder = path is not None and (values.endswith(os.sep) or path.is_dir())
         namespace.output, namespace.folder = (None, path) if is_folder else (path, None)
@@ -52,7 +54,13 @@ class WrittenFile(argparse.Action):
     def __call__(self, parser, namespace, values, option_string=None):
         if values in ("", "-") or values.endswith(os.sep):
             raise InputError(f"{option_string} {values!r}: name a file to write")
+        _refuse_compressed(option_string, values)
         setattr(namespace, self.dest, Path(values))
+
+
+def _refuse_compressed(option: str | None, name: str):
+    if name.endswith(ENDINGS):
+        raise InputError(f"{option} {name}: it would not be compressed; leave the ending out")
 
 
 @contextmanager
@@ -63,15 +71,35 @@ def written(path: Path | None) -> Iterator[Callable[[str], None]]:
         path: the file; None for standard output, where text appears at once.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: the file, or standard output, cannot be written.
     """
     if path is None:
-        yield lambda text: print(text, end="", flush=True)
+        require_standard_output()
+        yield _print
         return
     from fairseq_struct.files.whole_files import whole_file
 
     with whole_file(path) as file:
         yield lambda text: file.write(text.encode())
+
+
+def require_standard_output():
+    """Check that what is printed is not lost.
+
+    Raises:
+        InputError: standard output was closed from the beginning, where printing does nothing.
+    """
+    if sys.stdout is None:
+        raise InputError("there is nothing to write to: standard output is closed")
+
+
+def _print(text: str):
+    try:
+        print(text, end="", flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(f"standard output: cannot be written ({error.strerror})") from None
 
 
 def with_progress(

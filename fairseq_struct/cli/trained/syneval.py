@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from fairseq_struct.cli.shared.output import require_standard_output
 from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.cli.shared.trained_models import add_data_option, add_tool_options, load_tool
 from fairseq_struct.errors import InputError
@@ -37,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
     import json
 
     require(models=[args.checkpoint], folders=[args.data])
+    require_standard_output()
     if not args.sets.exists():
         raise InputError(f"{args.sets}: no such .tsv file, nor a folder with .pickle files")
     from fairseq_struct.data.readers.syntactic_evaluation import read_test_sets

@@ -75,6 +75,24 @@ def _from_outside(error: BaseException) -> bool:
     return passing or not isinstance(error, Exception)
 
 
+def require_replaceable(folder: Path) -> None:
+    """Check that another folder can take the place of a folder, which need not exist.
+
+    Raises:
+        InputError: it is a file, a mount point, or the working folder or one above it.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file, not a folder")
+    if os.path.ismount(folder):
+        raise InputError(
+            f"{folder}: is a mount point, which cannot be replaced; name a folder in it"
+        )
+    if Path.cwd().is_relative_to(os.path.realpath(folder)):
+        raise InputError(
+            f"{folder}: is or holds the current folder, which cannot be replaced; name another one"
+        )
+
+
 def take_place(new: Path, out: Path, own_of: OwnFiles = own_files) -> None:
     """Replace ``out`` by a staging folder; only files that ``out`` lists as its own are removed.
 

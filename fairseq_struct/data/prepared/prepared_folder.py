@@ -10,7 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairseq_struct.data.prepared.atomic_folder import require_own, staging_folder, take_place
+from fairseq_struct.data.prepared.atomic_folder import (
+    require_own,
+    require_replaceable,
+    staging_folder,
+    take_place,
+)
 from fairseq_struct.data.prepared.manifest import (
     FILES,
     check_files,
@@ -126,10 +131,7 @@ def known_manifest(out: str | Path, overwrite: bool = False) -> dict[str, Any] |
             files.
     """
     out = Path(out)
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: is a file, not a folder")
-    if os.path.ismount(out):
-        raise InputError(f"{out}: is a mount point, which cannot be replaced; name a folder in it")
+    require_replaceable(out)
     if not out.exists() or not any(out.iterdir()):
         return None
     manifest = read_manifest(out)

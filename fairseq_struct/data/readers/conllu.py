@@ -69,6 +69,8 @@ def read_conllu(path: Path, partial: bool = False) -> Iterator[Sentence]:
                 if _number(columns[0]) != len(rows) + 1:
                     word = columns[0][:_MOST_DIGITS]
                     raise InputError(f"{path}:{number}: word {word} follows word {len(rows)}")
+                if not columns[1].strip():
+                    raise InputError(f"{path}:{number}: word {len(rows) + 1} has no form")
                 rows.append((number, columns))
             elif not _NO_WORD.fullmatch(columns[0]):
                 raise InputError(f"{path}:{number}: {columns[0]!r} is not a word number")

@@ -98,7 +98,8 @@ def read_corpus(name: str, reader: Reader, files: dict[str, Path]) -> LabelledCo
     for split in SPLITS:
         path = files[split]
         if not path.is_file():
-            raise InputError(f"{path}: no such file (the {split} split of {name})")
+            what = "is a folder, not a file" if path.is_dir() else "no such file"
+            raise InputError(f"{path}: {what} (the {split} split of {name})")
         read = list(reader(path))
         corpus.splits[split] = [entry for entry in read if isinstance(entry, Instance)]
         corpus.dropped[split] = Counter(entry for entry in read if isinstance(entry, str))

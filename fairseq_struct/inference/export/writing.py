@@ -13,7 +13,12 @@ from typing import Any
 import torch
 
 from fairseq_struct import __version__, compat
-from fairseq_struct.data.prepared.atomic_folder import require_own, staging_folder, take_place
+from fairseq_struct.data.prepared.atomic_folder import (
+    require_own,
+    require_replaceable,
+    staging_folder,
+    take_place,
+)
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.files.checkpoint_file import name_in
 from fairseq_struct.inference.export import transformers_model
@@ -85,10 +90,7 @@ def export_model(
 
 def _check_place(folder: Path, overwrite: bool):
     """Refuse a folder that holds anything but an export that may be replaced."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: is a file, not a folder")
-    if os.path.ismount(folder):
-        raise InputError(f"{folder}: is a mount point, which cannot be replaced; name a folder in")
+    require_replaceable(folder)
     if not folder.exists() or not any(folder.iterdir()):
         return
     own = own_files(folder)

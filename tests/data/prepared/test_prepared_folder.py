@@ -162,6 +162,18 @@ def test_a_mount_point_is_told_before_work(monkeypatch, tmp_path):
         prepare(tmp_path / "out")
 
 
+@pytest.mark.parametrize("inside", ["", "deep"])
+def test_the_folder_one_is_in_is_not_replaced(monkeypatch, tmp_path, inside):
+    prepare(tmp_path / "out", 1)
+    before = (tmp_path / "out").stat().st_ino
+    monkeypatch.chdir(tmp_path / "out" / inside)
+    for out in (".", "..")[: 2 if inside else 1]:
+        with pytest.raises(InputError, match="is or holds the current folder, which cannot"):
+            prepare(out, 2, overwrite=True)
+    assert (tmp_path / "out").stat().st_ino == before
+    prepare("new", 2)
+
+
 def test_what_stepped_aside_comes_back(tmp_path):
     prepare(tmp_path / "out", 1)
     (tmp_path / "out").rename(tmp_path / ".out.old")

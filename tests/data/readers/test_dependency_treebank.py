@@ -116,3 +116,9 @@ def test_files_that_are_no_treebank(tmp_path, name, text, message):
         read_treebank(tmp_path / name)
     with pytest.raises(InputError, match="no .dp file in this folder"):
         read_treebank(tmp_path)
+
+
+def test_a_word_has_a_form(tmp_path):
+    path = write(tmp_path / "c.conllu", CONLLU.replace("bark\tbark", " \tbark"))
+    with pytest.raises(InputError, match=r"c\.conllu:4: word 3 has no form"):
+        read_treebank(path)
