@@ -14,10 +14,10 @@ from torch import nn
 # The default precision, filters of warnings and the random state are those of all threads. What
 # holds this may load or apply another model meanwhile.
 OF_ALL_THREADS = threading.RLock()
-_switching = threading.Lock()  # of the two below; held for a moment
+_switching = threading.Lock()  # of the three below; held for a moment
 _changed: list[torch.dtype] = []  # default precisions that are to come back
-# Models in use, with their modules that go back into training, and the number of users.
-_evaluated: dict[nn.Module, tuple[list[nn.Module], int]] = {}
+_users: dict[nn.Module, int] = {}  # of modules in use
+_going_back: set[nn.Module] = set()  # those that are to be in training again
 
 
 @contextmanager
@@ -44,30 +44,28 @@ def default_float32() -> Iterator[None]:
 
 @contextmanager
 def evaluation_of(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation, until the last thread that uses it is done.
+    """Put a model into evaluation, each of its modules until the last one that uses it is done.
 
     Args:
         model: those of its modules that are in training are in training again afterwards.
     """
+    modules = list(model.modules())
     with _switching:
-        training, users = _evaluated.get(model) or (list(filter(_in_training, model.modules())), 0)
-        _evaluated[model] = training, users + 1
-        for module in training:
-            module.training = False
+        for module in modules:
+            _users[module] = _users.get(module, 0) + 1
+            if module.training:
+                _going_back.add(module)
+                module.training = False
     try:
         yield
     finally:
         with _switching:
-            training, users = _evaluated.pop(model)
-            if users > 1:
-                _evaluated[model] = training, users - 1
-            else:
-                for module in training:
-                    module.training = True
-
-
-def _in_training(module: nn.Module) -> bool:
-    return module.training
+            for module in modules:
+                _users[module] -= 1
+                if not _users[module]:
+                    del _users[module]
+                    module.training = module in _going_back
+                    _going_back.discard(module)
 
 
 def in_evaluation(method: Callable) -> Callable:

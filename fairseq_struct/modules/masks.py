@@ -9,6 +9,8 @@ from fairseq_struct.structure.checks import is_integral
 def check_lengths(lengths: Tensor, longest: int, least: int = 1):
     """Refuse lengths that no sequence of a padded batch has.
 
+    On a GPU, where a look at the numbers would wait for it, they are not checked.
+
     Args:
         lengths: of any shape.
         longest: places of the padded batch.
@@ -17,8 +19,8 @@ def check_lengths(lengths: Tensor, longest: int, least: int = 1):
     Raises:
         ValueError: they are no integers, or out of range.
     """
-    if torch.compiler.is_compiling() or not lengths.numel():  # a look at values would end a graph
-        return
+    if lengths.device.type != "cpu" or not lengths.numel() or torch.compiler.is_compiling():
+        return  # a look at values would end a graph, too
     known = lengths.long()  # torch compares no large unsigned integers
     if not is_integral(lengths) or known.min() < least or known.max() > longest:
         raise ValueError(

@@ -40,6 +40,7 @@ class _Entmax15(torch.autograd.Function):
 
 def _roots(scores: Tensor, support: Tensor, dim: int) -> Tensor:
     """s / 2 - tau on the support, else 0, as a differentiable function of the scores."""
+    scores = scores - scores.detach().amax(dim, keepdim=True)  # large ones would be rounded
     halves = torch.where(support, scores, 0.0) / 2
     count = support.sum(dim, keepdim=True)
     mean = halves.sum(dim, keepdim=True) / count

@@ -42,10 +42,12 @@ def test_the_network_can_be_stored_as_it_is(arch):
 def test_a_model_in_training_may_be_used_by_several_at_once():
     model = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Dropout()).eval()
     model[0].train()
-    first, second = (evaluation_mode.evaluation_of(model) for _ in range(2))
+    first, second = map(evaluation_mode.evaluation_of, (model, model[0]))
     first.__enter__()
     assert not model[0].training
+    model[0].train()
     second.__enter__()
+    assert not model[0].training
     first.__exit__(None, None, None)
     assert not model[0].training
     second.__exit__(None, None, None)

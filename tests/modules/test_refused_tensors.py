@@ -74,6 +74,8 @@ def test_sequences_without_steps_are_never_read():
     assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
     with pytest.raises(ValueError, match="^lengths must be integers between 0 and 5"):
         layers.run(given, lengths=[5, -1, 2])
+    with pytest.raises(ValueError, match=r"^lengths must have shape \(3,\), not \(1,\)"):
+        layers.run(given, lengths=[5])
 
 
 @pytest.mark.parametrize("dtype", [torch.uint16, torch.int8])

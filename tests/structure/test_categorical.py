@@ -184,6 +184,16 @@ def test_entmax_can_be_differentiated_twice(choices):
     torch.testing.assert_close((second * shift).sum(), difference, atol=1e-14, rtol=1e-6)
 
 
+def test_entmax_twice_of_scores_that_are_all_large():
+    def slope(scores):
+        scores = scores.clone().requires_grad_()
+        given = Categorical(scores).entmax15.square().sum()
+        return torch.autograd.grad(given, scores, create_graph=True)[0]
+
+    scores = torch.arange(6.0).view(1, 6) / 4
+    assert torch.equal(slope(scores + 4096), slope(scores)) and slope(scores).any()
+
+
 def test_kl_to_something_else():
     with pytest.raises(TypeError, match="^kl needs Categorical, not Tensor"):
         Categorical(torch.zeros(2, 3)).kl(torch.zeros(2, 3))

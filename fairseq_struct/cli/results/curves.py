@@ -7,6 +7,7 @@ import sys
 from math import isfinite
 from pathlib import Path
 
+from fairseq_struct.cli.shared.output import require_standard_output
 from fairseq_struct.cli.shared.paths import require_room
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.whole_files import whole_file
@@ -76,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
             that is nowhere finite, or seeds without a common range.
     """
     require_room(args.output)
+    if args.output is None:
+        require_standard_output()
     known = FORMATS if args.confusion else OF_CURVES
     suffix = ".html" if args.output is None else args.output.suffix.lower()
     if suffix not in known:

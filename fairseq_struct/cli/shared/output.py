@@ -42,9 +42,10 @@ class _Output(argparse.Action):
     def __call__(self, parser, namespace, values, option_string=None):
         if not values:
             raise InputError("--output '': name a file or a folder, or - for standard output")
-        _refuse_compressed(option_string, values)
         path = None if values == "-" else Path(values)
         is_folder = path is not None and (values.endswith(os.sep) or path.is_dir())
+        if not is_folder:
+            _refuse_compressed(option_string, values)
         namespace.output, namespace.folder = (None, path) if is_folder else (path, None)
 
 

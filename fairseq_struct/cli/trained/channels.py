@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import BinaryIO
 
+from fairseq_struct.cli.shared.output import WrittenFile, require_standard_output
 from fairseq_struct.cli.shared.paths import require, require_room
 from fairseq_struct.cli.shared.trained_models import add_data_option, add_tool_options, load_tool
 from fairseq_struct.errors import InputError
@@ -31,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--keep-punctuation", action="store_true", help="keep punctuation in the sentences"
     )
     parser.add_argument(
-        "--table", type=Path, metavar="TSV", help="write the correlations of all channels to TSV"
+        "--table", action=WrittenFile, metavar="TSV",
+        help="write the correlations of all channels to TSV",
     )  # fmt: skip
     parser.add_argument(
         "--png", type=Path, metavar="FILE",
@@ -53,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
     if args.png and args.png.suffix.lower() != ".png":
         raise InputError(f"{args.png}: --png ends in .png")
     require(models=[args.checkpoint], folders=[args.data], either=[args.treebank])
+    require_standard_output()
     from fairseq_struct.data.readers.dependency_treebank import read_treebank, without_punctuation
     from fairseq_struct.files.whole_files import whole_file
     from fairseq_struct.metrics.channel_correlation import ChannelCorrelation

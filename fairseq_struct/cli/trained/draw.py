@@ -10,6 +10,7 @@ from pathlib import Path
 from fairseq_struct.cli.pictures import trees
 from fairseq_struct.cli.pictures.kinds import KINDS, Kind
 from fairseq_struct.cli.pictures.names import short_names
+from fairseq_struct.cli.shared.output import require_standard_output
 from fairseq_struct.cli.shared.paths import require, require_room
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tools
 from fairseq_struct.data.readers.formulas.formula_trees import KINDS as FORMULAS
@@ -100,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
 def _checked(args: argparse.Namespace) -> list[Path | None]:
     """The folder of each checkpoint's dictionaries; options are checked before anything loads."""
     require_room(args.output, inputs=[*args.checkpoints, args.gold, args.images])
+    if args.output is None:
+        require_standard_output()
     if args.output and args.output.suffix.lower() not in FORMATS:
         raise InputError(f"{args.output}: --output ends in {', '.join(FORMATS)}")
     _check_what(args)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from fairseq_struct.cli.shared.output import require_standard_output
 from fairseq_struct.cli.shared.paths import require, require_room
 from fairseq_struct.cli.shared.trained_models import add_data_option, add_tool_options, load_tool
 from fairseq_struct.errors import InputError
@@ -68,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
     """
     require(models=[args.checkpoint], folders=[args.data])
     require_room(args.picture, inputs=[args.checkpoint])
+    require_standard_output()
     if args.picture and args.picture.suffix.lower() not in FORMATS:
         raise InputError(f"{args.picture}: --picture ends in {', '.join(FORMATS)}")
     for name, least in (("episodes", 1), ("episode", 0), ("seed", 0)):

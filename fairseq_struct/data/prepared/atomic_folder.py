@@ -87,10 +87,18 @@ def require_replaceable(folder: Path) -> None:
         raise InputError(
             f"{folder}: is a mount point, which cannot be replaced; name a folder in it"
         )
-    if Path.cwd().is_relative_to(os.path.realpath(folder)):
+    current = _current_folder()
+    if current is not None and current.is_relative_to(os.path.realpath(folder)):
         raise InputError(
             f"{folder}: is or holds the current folder, which cannot be replaced; name another one"
         )
+
+
+def _current_folder() -> Path | None:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # it was removed
+        return None
 
 
 def take_place(new: Path, out: Path, own_of: OwnFiles = own_files) -> None:

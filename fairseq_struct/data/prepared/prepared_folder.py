@@ -128,11 +128,11 @@ def known_manifest(out: str | Path, overwrite: bool = False) -> dict[str, Any] |
 
     Raises:
         InputError: ``out`` is not a prepared folder, or it would be replaced and holds foreign
-            files.
+            files, or is a folder that cannot be replaced: see :func:`.require_replaceable`.
     """
     out = Path(out)
-    require_replaceable(out)
-    if not out.exists() or not any(out.iterdir()):
+    if not out.is_dir() or not any(out.iterdir()):
+        require_replaceable(out)
         return None
     manifest = read_manifest(out)
     if manifest is None:
@@ -141,6 +141,7 @@ def known_manifest(out: str | Path, overwrite: bool = False) -> dict[str, Any] |
             " another folder (earlier versions listed no files: delete or rename their folders)"
         )
     if overwrite:
+        require_replaceable(out)
         require_own(out, own_files(out), out)
     return manifest
 

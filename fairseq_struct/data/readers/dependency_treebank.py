@@ -58,6 +58,8 @@ def _read_dp(path: Path) -> Iterator[Sentence]:
         columns = line.split("\t")
         if len(columns) != 3:
             raise InputError(f"{path}:{number}: {len(columns)} columns; {SUFFIX} files have 3")
+        if not columns[0].strip():
+            raise InputError(f"{path}:{number}: word {len(rows) + 1} has no form")
         rows.append((number, *columns))
 
 

@@ -10,6 +10,7 @@ from fairseq_struct.modules.dropouts import DropConnect
 from fairseq_struct.modules.masks import check_lengths
 from fairseq_struct.modules.on_lstm import ONLSTMOutput
 from fairseq_struct.modules.recurrent.torch_lstm import lstm
+from fairseq_struct.structure.checks import of_shape
 
 
 class LSTMLayers(nn.Module):
@@ -48,14 +49,14 @@ class LSTMLayers(nn.Module):
             lengths: (batch,) steps of each sequence, 0 to T, a tensor or a list; T if not given.
 
         Raises:
-            ValueError: a length out of range.
+            ValueError: lengths of another batch, or out of range.
         """
         steps, batch, _ = inputs.shape
         if lengths is not None:
             if not isinstance(lengths, Tensor):
                 lengths = torch.tensor(lengths, device="cpu")
             check_lengths(lengths, steps, 0)
-            lengths = lengths.long()
+            lengths = of_shape("lengths", lengths, (batch,)).long()
             # Gradients of the weights would read what a sequence without steps holds.
             empty = (lengths == 0).to(inputs.device)[None, :, None]
             inputs = inputs.masked_fill(empty, 0.0)

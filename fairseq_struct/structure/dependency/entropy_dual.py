@@ -1,9 +1,9 @@
 """The largest entropy of a distribution over trees that has given marginals.
 
-H_M(mu) = min over scores t of log Z(t) - <t, mu> (Mihaylova's thesis, eqs. 5.17 and 5.18). This is
-convex: its gradient is the difference of the marginals for the scores t and mu, its Hessian the
-covariance of the arcs. Newton's method solves it, with steps by conjugate gradients. It starts from
-scores whose marginals are near mu, found by scaling.
+H_M(mu) = min over scores t of log Z(t) - <t, mu>, the dual of the maximum in Mihaylova's thesis,
+eq. 5.18. This is convex: its gradient is the difference of the marginals for the scores t and mu,
+its Hessian the covariance of the arcs. Newton's method solves it, with steps by conjugate
+gradients. It starts from scores whose marginals are near mu, found by scaling.
 """
 
 from collections.abc import Callable
@@ -26,12 +26,16 @@ def largest_entropy(trees: Callable, marginals: Tensor) -> Tensor:
     """H_M, (batch,), in nats and float64, without gradients.
 
     It is exact to about 1e-9, or to the rounding of marginals in lower precision than float64. For
-    marginals of no distribution, whose minimum is -inf, it is some number.
+    marginals of no distribution, whose minimum is -inf, it is some number if a tree has only arcs
+    whose marginals are above 0.
 
     Args:
         trees: makes :class:`.DependencyTrees` of scores (batch, n, n), without the arcs whose
             marginal is 0.
         marginals: (batch, n, n) mu; any precision.
+
+    Raises:
+        ValueError: a sentence has no tree of arcs whose marginals are above 0.
     """
     with torch.inference_mode(False):
         mu = marginals.detach().double()
@@ -39,7 +43,8 @@ def largest_entropy(trees: Callable, marginals: Tensor) -> Tensor:
         with torch.no_grad():
             mu = _summing_to_one(mu, trees(scores).single_root)
             scores = _scaled(trees, scores, mu)
-        precise = (torch.finfo(marginals.dtype).eps * norm(mu)).clamp_min(ACCURACY)
+        rounding = torch.finfo(marginals.dtype).eps if marginals.is_floating_point() else 0.0
+        precise = (rounding * norm(mu)).clamp_min(ACCURACY)
         for _ in range(MOST_STEPS):
             scores, done = _newton_step(trees, scores, mu, precise)
             if done.all():

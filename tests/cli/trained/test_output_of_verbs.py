@@ -274,36 +274,3 @@ def test_a_reader_that_has_seen_enough_ends_no_other_file(tmp_path, monkeypatch,
         with contextlib.suppress(BrokenPipeError):
             nobody.flush()
     assert trees.read_text().count("1\tone") == 30
-
-
-@pytest.mark.parametrize("option", ["--output", "--trees"])
-@pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])
-def test_nothing_is_written_under_the_ending_of_a_compressed_file(call, option, ending, tmp_path):
-    verb = "parse" if option == "--output" else "classify"
-    status, text, error = call(verb, f"{option}={tmp_path}/out{ending}")
-    assert (status, text) == (2, "")
-    what = "it would not be compressed; leave the ending out"
-    assert error == f"error: {option} {tmp_path}/out{ending}: {what}\n"
-    assert not (tmp_path / f"out{ending}").exists()
-
-
-def test_results_have_somewhere_to_go(call, monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "stdout", None)
-    status, _, error = call("parse")
-    assert status == 2 and "nothing to write to: standard output is closed" in error
-    assert call("parse", f"--output={tmp_path / 'out'}")[0] == 0
-    gold = tmp_path / "gold.conllu"
-    gold.write_text(to_conllu(["a"], [0]))
-    assert main(["evaluate", str(gold), str(gold)]) == 2
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
-def test_a_full_standard_output(call, monkeypatch):
-    with open("/dev/full", "w") as full:
-        monkeypatch.setattr(sys, "stdout", full)
-        status, _, error = call("parse")
-        monkeypatch.undo()
-        with contextlib.suppress(OSError):
-            full.close()
-    what = "standard output: cannot be written (No space left on device)"
-    assert status == 2 and error == f"error: {what}\n"

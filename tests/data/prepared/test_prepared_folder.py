@@ -162,15 +162,15 @@ def test_a_mount_point_is_told_before_work(monkeypatch, tmp_path):
         prepare(tmp_path / "out")
 
 
-@pytest.mark.parametrize("inside", ["", "deep"])
-def test_the_folder_one_is_in_is_not_replaced(monkeypatch, tmp_path, inside):
+@pytest.mark.parametrize(("inside", "out"), [("", "."), ("deep", "..")])
+def test_the_folder_one_is_in_is_not_replaced(monkeypatch, tmp_path, inside, out):
     prepare(tmp_path / "out", 1)
     before = (tmp_path / "out").stat().st_ino
     monkeypatch.chdir(tmp_path / "out" / inside)
-    for out in (".", "..")[: 2 if inside else 1]:
-        with pytest.raises(InputError, match="is or holds the current folder, which cannot"):
-            prepare(out, 2, overwrite=True)
+    with pytest.raises(InputError, match=rf"^{out}: is or holds the current folder, which cannot"):
+        prepare(out, 2, overwrite=True)
     assert (tmp_path / "out").stat().st_ino == before
+    assert prepare(tmp_path / "out", 1)["options"] == {"number": 1}  # which is there already
     prepare("new", 2)
 
 

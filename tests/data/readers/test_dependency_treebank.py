@@ -122,3 +122,5 @@ def test_a_word_has_a_form(tmp_path):
     path = write(tmp_path / "c.conllu", CONLLU.replace("bark\tbark", " \tbark"))
     with pytest.raises(InputError, match=r"c\.conllu:4: word 3 has no form"):
         read_treebank(path)
+    with pytest.raises(InputError, match=r"a\.dp:2: word 2 has no form"):
+        read_treebank(write(tmp_path / "a.dp", DP.replace("Dog", "")))
