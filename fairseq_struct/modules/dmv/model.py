@@ -62,8 +62,6 @@ class DMV:
                 f"{tuple(tags.shape)}"
             )
         tags = tags.long()  # smaller integers would be masks
-        if not tags.numel():
-            return ValenceTrees(*scores_of(self, tags), lengths)
         inside = within(sentence_lengths(lengths, tags), tags.size(1))
         known = tags.masked_fill(~inside, 0)
         wrong = (known < 0) | (known >= self.tags)

@@ -12,14 +12,12 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure.conjugate_gradients import conjugate_gradients, dot, norm
+from fairseq_struct.structure.dependency.scaling import scaled
 
 # |marginals - mu| at which a sentence is done, unless mu's precision tells no more than a larger
 # difference, and how much of it a Newton step may leave.
 ACCURACY, REST = 1e-9, 0.1
 MOST_STEPS, MOST_PRODUCTS, MOST_HALVINGS = 40, 150, 30
-# A share of log(mu / marginals) is added to the scores: full steps would overshoot, as arcs of
-# different words interact.
-MOST_SCALINGS, SHARE, LARGEST, NEAR = 40, 0.15, 3.0, 0.01
 
 
 def largest_entropy(trees: Callable, marginals: Tensor) -> Tensor:
@@ -42,7 +40,7 @@ def largest_entropy(trees: Callable, marginals: Tensor) -> Tensor:
         scores = torch.where(mu > 0, mu, 1.0).log()
         with torch.no_grad():
             mu = _summing_to_one(mu, trees(scores).single_root)
-            scores = _scaled(trees, scores, mu)
+            scores = scaled(trees, scores, mu)
         rounding = torch.finfo(marginals.dtype).eps if marginals.is_floating_point() else 0.0
         precise = (rounding * norm(mu)).clamp_min(ACCURACY)
         for _ in range(MOST_STEPS):
@@ -67,20 +65,6 @@ def _summing_to_one(mu: Tensor, single_root: bool) -> Tensor:
     total = arcs.sum(1)
     shares = torch.where(total > 0, (1 - roots) / total.masked_fill(total == 0, 1.0), 0.0)
     return arcs * shares[:, None] + torch.diag_embed(roots)
-
-
-def _scaled(trees, scores: Tensor, mu: Tensor) -> Tensor:
-    """Scores whose marginals are closer to mu."""
-    near = torch.zeros(len(mu), dtype=torch.bool, device=mu.device)
-    for _ in range(MOST_SCALINGS):
-        found = trees(scores).marginals
-        ratio = torch.where((mu > 0) & (found > 0), mu / found, 1.0)
-        near = near | ((ratio - 1).abs() <= NEAR).flatten(-2).all(-1)
-        if near.all():
-            break
-        move = SHARE * ratio.log().clamp(-LARGEST, LARGEST)
-        scores = scores + move.masked_fill(near[:, None, None], 0.0)
-    return scores
 
 
 def _newton_step(

@@ -26,6 +26,7 @@ from torch import Tensor
 
 from fairseq_struct.structure.checks import of_shape, refuse_nan_and_infinity
 from fairseq_struct.structure.conjugate_gradients import conjugate_gradients, dot, norm
+from fairseq_struct.structure.dependency.scaling import scaled
 
 # Accepted |r|, relative to the way from the given marginals to nu, and in any case: below what a
 # probability's single precision can tell.
@@ -37,9 +38,6 @@ GAP = 1e-12
 # soon the faster way.
 FEW_DIMENSIONS, FEW_PRODUCTS, FEW_STEPS = 600, 40, 2
 MOST_PRODUCTS, MOST_STEPS, MOST_HALVINGS = 150, 12, 5
-# Scalings are cheap, but arcs of different words interact: full steps would overshoot.
-MOST_SCALINGS, SHARE = 40, 0.15
-NEAR = 0.01
 _ENTRY = "arc {1} -> {2} in target {0}"
 # Larger than any score, but small enough to keep the scores' last digits.
 PENALTY = 1e6
@@ -99,7 +97,7 @@ def _not_shown(
     """
     if len(rows) == 0:
         return rows
-    scores, given_up = _scaled(_over(trees, rows), scores, nu[rows]), []
+    scores, given_up = scaled(_over(trees, rows), scores, nu[rows]), []
     for _ in range(steps):
         structure = _over(trees, rows)
         step, spread, solved = _newton_step(structure, scores, nu[rows], precise[rows], products)
@@ -133,20 +131,6 @@ def _step_length(structure, scores: Tensor, nu: Tensor, step: Tensor, least: Ten
         )
         length = torch.where(found, length, length / 2)
     return torch.where(found, length, least).maximum(least)
-
-
-def _scaled(structure, scores: Tensor, nu: Tensor) -> Tensor:
-    """Scores with marginals closer to nu: a share of log(nu / mu) is added, arc by arc."""
-    near = scores.new_zeros(len(scores), dtype=torch.bool)
-    for _ in range(MOST_SCALINGS):
-        mu = structure(scores).marginals
-        ratio = torch.where((nu > 0) & (mu > 0), nu / mu, 1.0)
-        near = near | ((ratio - 1).abs() <= NEAR).flatten(-2).all(-1)
-        if near.all():
-            break
-        move = SHARE * ratio.log().clamp(-3.0, 3.0)
-        scores = scores + move.masked_fill(near[:, None, None], 0.0)
-    return scores
 
 
 def _newton_step(structure, scores: Tensor, nu: Tensor, precise: Tensor, products: int):
