@@ -128,6 +128,31 @@ def test_deep_trees_are_read_pruned_and_written(tmp_path):
     assert to_line(bare) == line_of(["w"] * 3000, right_branching(3000))
 
 
+def test_treebanks_have_brackets_without_a_name_and_tags_of_later_ones(tmp_path):
+    path = tmp_path / "wsj_0101.mrg"
+    path.write_text(
+        "(S (NP (PRP I)) ((VBP go) (ADD a.com)))\n( (S (NN b) (VP (XX c) (HYPH -))) (. .) )\n"
+    )
+    assert [to_line(tree) for tree in read_evaluation_trees(path)] == [
+        "(S (NP (PRP i)) (X (VBP go) (ADD a.com)))", "(X (S (NN b) (VP (XX c))))"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        ("(IP (NN a) (VV b))", "'VV' is no part of speech of the Penn Treebank"),
+        ("(S (NN a) (VB))", "a word without a part-of-speech tag"),
+        ("(S (NN a) b)", "a word without a part-of-speech tag"),
+    ],
+)
+def test_no_word_is_lost_for_its_tag(tmp_path, tree, message):
+    path = tmp_path / "wsj_0101.mrg"
+    path.write_text(f"(S (NN a))\n{tree}\n")
+    with pytest.raises(InputError, match=f"wsj_0101.mrg:2: {message}"):
+        read_evaluation_trees(path)
+
+
 def test_nodes_are_those_of_nltk():
     tree = Tree.fromstring("(S (NP (DT the) (NN cat)) (VP (VB go) (ADVP (RB now))) (. .))")
     assert list(nodes_of(tree)) == list(tree.subtrees()) and leaves_of(tree) == tree.leaves()

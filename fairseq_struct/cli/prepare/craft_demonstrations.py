@@ -13,13 +13,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
-from fairseq_struct.data.prepared.demonstration_folder import write_demonstration_folder
-from fairseq_struct.data.prepared.preparation_script import (
+from fairseq_struct.cli.shared.preparation import (
     add_folder_options,
+    add_seed,
     at_least,
     how_to_train,
     say,
 )
+from fairseq_struct.data.prepared.demonstration_folder import write_demonstration_folder
 from fairseq_struct.environments.craft_rules import KINDS, OBSERVATIONS, CraftOptions
 from fairseq_struct.option_checks import option_name
 
@@ -54,9 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--number", type=at_least(LEAST_NUMBER), default=NUMBER, metavar="N",
         help=f"demonstrations of each task, both parts together (default: {NUMBER})",
     )  # fmt: skip
-    parser.add_argument(
-        "--seed", type=at_least(0), default=1, metavar="N", help="seed of all draws (default: 1)"
-    )
+    add_seed(parser, "all draws")
     _add_options_of_maps(parser)
     add_folder_options(parser)
 

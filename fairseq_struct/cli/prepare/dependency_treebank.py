@@ -19,14 +19,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
 
-from fairseq_struct.data.generators.synthetic_dependencies import generate_dependencies
-from fairseq_struct.data.prepared.binarise import SPLITS
-from fairseq_struct.data.prepared.preparation_script import (
+from fairseq_struct.cli.shared.preparation import (
     add_folder_options,
+    add_seed,
     at_least,
     how_to_train,
     say,
 )
+from fairseq_struct.data.generators.synthetic_dependencies import generate_dependencies
+from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.treebank_folder import as_text, write_treebank_folder
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
@@ -106,7 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sentences", nargs=3, type=at_least(1), default=(5000, 300, 300),
         metavar=("TRAIN", "VALID", "TEST"), help="sentences of each split (default: 5000 300 300)",
     )  # fmt: skip
-    generated.add_argument("--seed", type=int, default=1, help="seed of the corpus (default: 1)")
+    add_seed(generated, "the corpus")
     generated.set_defaults(run=generate)
     for kind in (conllu, generated):
         add_folder_options(kind)

@@ -11,13 +11,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_struct.data.generators.toy_images import LEAST_SIZE, draw_digits
-from fairseq_struct.data.prepared.preparation_script import (
+from fairseq_struct.cli.shared.preparation import (
     add_folder_options,
+    add_seed,
     at_least,
     how_to_train,
     say,
 )
+from fairseq_struct.data.generators.toy_images import LEAST_SIZE, draw_digits
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
 from fairseq_struct.data.readers.idx import FILES, write_idx
 
@@ -67,9 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--noise", type=at_least(0, float), default=0.1, metavar="X",
         help="standard deviation of a pixel, between 0 for black and 1 for white (default: 0.1)",
     )  # fmt: skip
-    parser.add_argument(
-        "--seed", type=at_least(0), default=1, metavar="N", help="seed of all draws (default: 1)"
-    )
+    add_seed(parser, "all draws")
     add_folder_options(parser)
 
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
-from fairseq_struct.data.prepared.preparation_script import (
+from fairseq_struct.cli.shared.preparation import (
     add_folder_options,
     at_least,
     how_to_train,
     say,
 )
+from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
 from fairseq_struct.data.readers import labelled_text
 from fairseq_struct.data.readers.labelled_text import SPLITS, LabelledCorpus, read_corpus
 from fairseq_struct.errors import InputError
@@ -56,13 +56,14 @@ LAYOUTS = {
         tuple(f"snli_1.0_{split}.txt" for split in ("train", "dev", "test")),
     ),
 }
+WITH_TREES = ("sst_trees", "sst_fine")
 
 
 def run(args: argparse.Namespace) -> None:
     """Prepare the corpus that the command line names."""
     manifest = write_labelled_folder(
         read(args), args.out, lower=args.lower, least_count=args.least_count,
-        words_of_all_splits=args.words_of_all_splits, trees=args.trees,
+        words_of_all_splits=args.words_of_all_splits, trees=getattr(args, "trees", False),
         overwrite=args.overwrite, say=say,
     )  # fmt: skip
     for split in SPLITS:
@@ -94,6 +95,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         command = commands.add_parser(name, help=summary, description=summary)
         where = f"folder of {', '.join(files)}"
         command.add_argument("path", metavar="PATH", type=Path, help=where)
+        if name in WITH_TREES:
+            command.add_argument(
+                "--trees", action="store_true",
+                help="keep the gold trees, for models that need them",
+            )  # fmt: skip
         add_options(command)
     summary = "files of your own: sentence TAB label, or sentence TAB sentence TAB label"
     command = commands.add_parser("plain", help=summary, description=summary)
@@ -116,8 +122,4 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="put the words of all splits into the dictionary, for pretrained embeddings",
     )
-    command.add_argument(
-        "--trees", action="store_true",
-        help="keep the gold trees of SST (sst_trees, sst_fine), for models that need them",
-    )  # fmt: skip
     add_folder_options(command)

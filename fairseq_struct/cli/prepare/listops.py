@@ -16,6 +16,13 @@ import argparse
 from dataclasses import fields
 from pathlib import Path
 
+from fairseq_struct.cli.shared.preparation import (
+    add_folder_options,
+    add_seed,
+    at_least,
+    how_to_train,
+    say,
+)
 from fairseq_struct.data.prepared.formulas.listops import (
     DRAWN,
     ListOpsOptions,
@@ -23,12 +30,6 @@ from fairseq_struct.data.prepared.formulas.listops import (
     read_listops_corpus,
 )
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
-from fairseq_struct.data.prepared.preparation_script import (
-    add_folder_options,
-    at_least,
-    how_to_train,
-    say,
-)
 from fairseq_struct.data.readers.labelled_text import LEAST_INSTANCES, LabelledCorpus
 
 
@@ -126,5 +127,5 @@ def add_options(kind: argparse.ArgumentParser) -> None:
         "--depth", type=at_least(2), default=20, metavar="N",
         help="levels of nodes of drawn expressions, digits the last (default: 20)",
     )  # fmt: skip
-    kind.add_argument("--seed", type=int, default=1, help="seed of all draws (default: 1)")
+    add_seed(kind, "all draws")
     add_folder_options(kind)

@@ -18,9 +18,7 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from fairseq_struct.cli.shared.preparation_progress import progress_on
-from fairseq_struct.data.prepared.binarise import SPLITS
-from fairseq_struct.data.prepared.preparation_script import (
+from fairseq_struct.cli.shared.preparation import (
     add_folder_options,
     add_stream_options,
     add_workers,
@@ -28,6 +26,8 @@ from fairseq_struct.data.prepared.preparation_script import (
     say,
     summary,
 )
+from fairseq_struct.cli.shared.preparation_progress import progress_on
+from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.translation_folder import write_translation_folder
 from fairseq_struct.data.prepared.vocabulary.subwords import SEGMENTATIONS
 from fairseq_struct.data.readers import translation_corpora as corpora
@@ -171,7 +171,10 @@ def add_text_options(command: argparse.ArgumentParser, defaults: TextOptions) ->
         help="learn subwords on so many training pairs, drawn at random, if there are more "
         f"(default: {defaults.learn_on})",
     )
-    add("--seed", type=int, help=f"seed of that draw (default: {defaults.seed})")
+    add(
+        "--seed", type=at_least(0), metavar="N",
+        help=f"seed of that draw (default: {defaults.seed})",
+    )  # fmt: skip
     add(
         "--vocabulary-threshold",
         type=at_least(0),

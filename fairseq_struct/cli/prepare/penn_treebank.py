@@ -17,9 +17,9 @@ from pathlib import Path
 from shlex import quote
 
 from fairseq_struct.cli.prepare.plain_text import add_text_options, write_language_model
+from fairseq_struct.cli.shared.preparation import add_folder_options, at_least, say
 from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.evaluation_folder import write_evaluation_folder
-from fairseq_struct.data.prepared.preparation_script import add_folder_options, at_least, say
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.compressed_files import existing
 

@@ -16,16 +16,16 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from fairseq_struct.cli.shared.preparation_progress import progress_on
-from fairseq_struct.data.prepared.binarise import SPLITS
-from fairseq_struct.data.prepared.language_folder import write_language_folder
-from fairseq_struct.data.prepared.preparation_script import (
+from fairseq_struct.cli.shared.preparation import (
     add_folder_options,
     add_stream_options,
     add_workers,
     how_to_train,
     say,
 )
+from fairseq_struct.cli.shared.preparation_progress import progress_on
+from fairseq_struct.data.prepared.binarise import SPLITS
+from fairseq_struct.data.prepared.language_folder import write_language_folder
 
 
 def run(args: argparse.Namespace) -> None:

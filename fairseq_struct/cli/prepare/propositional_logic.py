@@ -25,6 +25,13 @@ from __future__ import annotations
 import argparse
 import re
 
+from fairseq_struct.cli.shared.preparation import (
+    add_folder_options,
+    add_seed,
+    at_least,
+    how_to_train,
+    say,
+)
 from fairseq_struct.data.generators.propositional_logic import AS_RELEASED, EQUAL
 from fairseq_struct.data.prepared.formulas.propositional_logic import (
     DRAWN,
@@ -33,12 +40,6 @@ from fairseq_struct.data.prepared.formulas.propositional_logic import (
     read_logic_corpus,
 )
 from fairseq_struct.data.prepared.labelled_folder import write_labelled_folder
-from fairseq_struct.data.prepared.preparation_script import (
-    add_folder_options,
-    at_least,
-    how_to_train,
-    say,
-)
 from fairseq_struct.data.readers.formulas.propositional_logic import HELD_OUT
 from fairseq_struct.data.readers.labelled_text import LEAST_INSTANCES, LabelledCorpus
 from fairseq_struct.errors import InputError
@@ -130,5 +131,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--split", choices=HELD_OUT, help="keep some formulas from training, and test with them"
     )
-    parser.add_argument("--seed", type=int, default=1, help="seed of the random draws (default: 1)")
+    add_seed(parser, "all draws")
     add_folder_options(parser)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_struct.data.prepared.preparation_script import add_folder_options, say
+from fairseq_struct.cli.shared.preparation import add_folder_options, say
 from fairseq_struct.data.prepared.similarity_folder import write_similarity_folder
 
 

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_struct.data.generators.consecutive_runs import SHORTEST, SYMBOLS, WAYS_TO_SPLIT
-from fairseq_struct.data.prepared.completion_folder import write_completion_folder
-from fairseq_struct.data.prepared.preparation_script import (
+from fairseq_struct.cli.shared.preparation import (
     add_folder_options,
+    add_seed,
     at_least,
     how_to_train,
     say,
 )
+from fairseq_struct.data.generators.consecutive_runs import SHORTEST, SYMBOLS, WAYS_TO_SPLIT
+from fairseq_struct.data.prepared.completion_folder import write_completion_folder
 
 
 def run(args: argparse.Namespace) -> None:
@@ -47,8 +48,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="random: examples are drawn, so that test sequences are in the training part with "
         "other numbers hidden; runs: whole sequences are drawn (default: random)",
     )  # fmt: skip
-    parser.add_argument(
-        "--seed", type=at_least(0), default=1, metavar="N",
-        help="seed of the random draws (default: 1)",
-    )  # fmt: skip
+    add_seed(parser, "all draws")
     add_folder_options(parser)

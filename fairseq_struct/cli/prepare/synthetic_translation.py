@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import argparse
 
-from fairseq_struct.data.generators.synthetic_translation import TEXT_OPTIONS, generate_corpus
-from fairseq_struct.data.prepared.binarise import SPLITS
-from fairseq_struct.data.prepared.preparation_script import (
+from fairseq_struct.cli.shared.preparation import (
     add_folder_options,
+    add_seed,
     add_workers,
     at_least,
     say,
     summary,
 )
+from fairseq_struct.data.generators.synthetic_translation import TEXT_OPTIONS, generate_corpus
+from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.translation_folder import write_translation_folder
 
 
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=("TRAIN", "VALID", "TEST"),
         help="sentence pairs of each split (default: 20000 500 500)",
     )
-    parser.add_argument("--seed", type=int, default=1, help="seed of the corpus (default: 1)")
+    add_seed(parser, "the corpus")
     parser.add_argument(
         "--max-depth",
         type=at_least(1),

@@ -21,14 +21,15 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from fairseq_struct.data.generators.phrase_structures import GENERATED, generate_lists
-from fairseq_struct.data.prepared.list_folder import TEST_SHARE, VALID_SHARE, write_list_folder
-from fairseq_struct.data.prepared.preparation_script import (
+from fairseq_struct.cli.shared.preparation import (
     add_folder_options,
+    add_seed,
     at_least,
     how_to_train,
     say,
 )
+from fairseq_struct.data.generators.phrase_structures import GENERATED, generate_lists
+from fairseq_struct.data.prepared.list_folder import TEST_SHARE, VALID_SHARE, write_list_folder
 from fairseq_struct.data.readers.transformation_lists import UNARY, ListOptions, read_lists
 from fairseq_struct.errors import InputError
 
@@ -85,10 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sentences", type=at_least(1), metavar="N",
         help=f"with {GENERATED} trees: how many to draw (default: {SENTENCES})",
     )  # fmt: skip
-    parser.add_argument(
-        "--seed", type=at_least(0), default=1, metavar="N",
-        help=f"seed of the division into parts, and of {GENERATED} trees (default: 1)",
-    )  # fmt: skip
+    add_seed(parser, f"the division into parts, and of {GENERATED} trees")
     add_folder_options(parser)
 
 

@@ -30,7 +30,7 @@ class Expressions:
         lists: probability.
 
     Raises:
-        InputError: a number out of range.
+        InputError: a number out of range, or no expression has so many tokens.
     """
 
     arguments: tuple[int, int] = (2, 5)
@@ -49,6 +49,7 @@ class Expressions:
             )
         if self.tokens and not 1 <= self.tokens[0] <= self.tokens[1]:
             raise InputError(f"expressions cannot have {self.tokens} tokens")
+        self._sizes()  # refuses numbers of tokens that no expression has
 
     def draw(self, count: int, generator: Random, exclude: Collection[str] = ()) -> list[str]:
         """Draw distinct expressions, tokens separated by spaces, in random order.

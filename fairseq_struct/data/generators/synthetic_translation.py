@@ -179,6 +179,9 @@ def generate_corpus(
 ) -> ParallelCorpus:
     """Draw a corpus of distinct sentences with their translations and gold trees.
 
+    The training sentences are the first draws. Short sentences are drawn often, and are soon all
+    drawn, so that the other splits have fewer of them: their sentences are longer by half a word.
+
     Args:
         sizes: number of sentence pairs of ``train``, ``valid`` and ``test``.
         max_depth: maximum number of nested clauses and adpositional phrases, at least 1.

@@ -46,8 +46,9 @@ def _digit(segments: str, size: int, draw: np.random.Generator) -> np.ndarray:
     thick, half = size // 10 or 1, size // 3
     height, width = 2 * half + thick, half + thick
     image = np.zeros((size, size))
-    shifts = draw.integers(-(size // 8), size // 8 + 1, 2)
-    top, left = (size - height) // 2 + shifts[0], (size - width) // 2 + shifts[1]
+    margins = np.array([size - height, size - width]) // 2
+    furthest = np.minimum(size // 8, margins)
+    top, left = margins + draw.integers(-furthest, furthest + 1)
     box = image[top : top + height, left : left + width]
     places = (
         np.s_[:thick, :], np.s_[: half + thick, :thick], np.s_[: half + thick, -thick:],

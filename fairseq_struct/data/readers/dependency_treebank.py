@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from fairseq_struct.data.readers.conllu import Sentence, check_heads, read_conllu
-from fairseq_struct.data.readers.penn_treebank import WORDS, normalised
+from fairseq_struct.data.readers.penn_treebank import PUNCTUATION, WORDS, normalised
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.compressed_files import without_ending
+from fairseq_struct.files.reserved_words import without_spaces
 from fairseq_struct.files.text_files import read_lines
 
 SUFFIX = ".dp"
@@ -17,15 +18,14 @@ SUFFIX = ".dp"
 UNIVERSAL = frozenset(
     "ADJ ADP ADV AUX CCONJ CONJ DET INTJ NOUN NUM PART PRON PROPN SCONJ SYM VERB X".split()
 )
-# Tags of tokens that are not words, from both tag sets.
-PUNCTUATION = frozenset("PUNCT , . : `` '' ( ) -LRB- -RRB- $ # -NONE- NFP HYPH".split())
+UNIVERSAL_PUNCTUATION = "PUNCT"
 
 
 def read_treebank(path: str | Path) -> list[Sentence]:
     """Read the trees of a CoNLL-U file, of a ``.dp`` file, or of all ``.dp`` files of a folder.
 
     Lines of ``.dp`` files, as nltk distributes them, are ``word<TAB>tag<TAB>head``. Sentences end
-    with an empty line.
+    with an empty line. Spaces within a word become ``_``.
 
     Raises:
         InputError: there are no files or trees, a line is malformed, or heads form no tree; with
@@ -52,6 +52,7 @@ def _read_dp(path: Path) -> Iterator[Sentence]:
             if rows:
                 _, words, tags, heads = zip(*rows, strict=True)
                 places = check_heads(path, [(row[0], row[3]) for row in rows])
+                words = tuple(map(without_spaces, words))
                 yield Sentence(words, tuple(places), rows[0][0], tags, (), str(path))
             rows = []
             continue
@@ -94,7 +95,7 @@ def kept_words(tree: Sentence) -> list[bool]:
     if not tree.tags or "_" in tree.tags:
         raise InputError(f"{tree.place}: no tags, so punctuation cannot be told from words")
     for tag in tree.tags:
-        if tag not in WORDS and tag not in UNIVERSAL and tag not in PUNCTUATION:
+        if tag not in UNIVERSAL | {UNIVERSAL_PUNCTUATION} | WORDS | PUNCTUATION:
             raise InputError(
                 f"{tree.place}: {tag!r} is neither a universal part of speech nor one of the Penn "
                 "Treebank's, so punctuation cannot be told from words"

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# An opening bracket with its label, a closing bracket, or a word.
-_TOKEN = re.compile(r"\([^\s()]+(?= )|[()]|[^\s()]+")
+# An opening bracket with its label, a closing bracket, or a word. SST has words with a no-break
+# space, which only re.ASCII leaves in them.
+_TOKEN = re.compile(r"\([^\s()]+(?= )|[()]|[^\s()]+", re.ASCII)
 
 
 class Constituent(NamedTuple):
@@ -20,6 +21,9 @@ class Constituent(NamedTuple):
 
 def read_line(line: str) -> tuple[list[str], tuple[Constituent, ...]]:
     """Read the words of a tree and its constituents, outer ones first, single words included.
+
+    A word with a no-break space, such as SST's ``(2 8 1\\/2)``, is read as words of the same label,
+    ``(2 (2 8) (2 1\\/2))``, because spaces separate words everywhere else.
 
     Raises:
         ValueError: the line is not a tree with labels.
@@ -39,7 +43,11 @@ def read_line(line: str) -> tuple[list[str], tuple[Constituent, ...]]:
             place = inside.pop()
             found[place] = found[place]._replace(end=len(words))
         elif token[0] not in "()" and inside and before != ")":
-            words.append(token)
+            parts, label = token.split(), found[inside[-1]].label
+            end = len(words) + len(parts)
+            for start in range(len(words), end - 1):
+                found += Constituent(start, start + 1, label), Constituent(start + 1, end, label)
+            words += parts
         else:
             raise ValueError(f"unexpected {token!r} in a labelled tree")
         before = token

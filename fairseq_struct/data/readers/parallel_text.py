@@ -102,7 +102,7 @@ def normalise(line: str, language: str = "en", scheme: str = "unicode") -> str:
     if scheme not in NORMALISATIONS:
         raise ValueError(f"normalisation must be one of {NORMALISATIONS}, not {scheme!r}")
     if scheme != "none":
-        line = _SPACES.sub(" ", _INVISIBLE.sub("", unicodedata.normalize("NFC", line)))
+        line = _SPACES.sub(" ", unicodedata.normalize("NFC", _INVISIBLE.sub("", line)))
     if scheme == "moses" and language not in _FULL_WIDTH_LANGUAGES:
         line = _moses_punctuation(language).normalize(line)
     return " ".join(line.split())

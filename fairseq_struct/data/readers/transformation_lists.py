@@ -25,7 +25,6 @@ bracket, takes no step of its own.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,9 +36,12 @@ from fairseq_struct.data.readers.bracket_trees import (
     JOINED,
     NO_LABEL,
     leaves_of,
-    nodes_of,
     prune,
-    read_trees,
+)
+from fairseq_struct.data.readers.penn_treebank import (
+    mrg_trees,
+    require_tags,
+    without_functions,
 )
 from fairseq_struct.errors import InputError
 
@@ -48,7 +50,6 @@ NULL_ELEMENT = "-NONE-"
 PUNCTUATION = frozenset("`` '' , . : -LRB- -RRB-".split())
 UNARY = ("merge", "own")
 NOT_JOINED = "&"
-_FUNCTION = re.compile(r"[-=|]")
 
 
 class Step(NamedTuple):
@@ -113,15 +114,9 @@ def read_lists(path: str | Path, options: ListOptions = ListOptions()) -> list[L
         InputError: there is no .mrg file; a tree is malformed, or has no words but null elements,
             with file and line; or no sentence is left.
     """
-    path = Path(path)
-    files = sorted(path.rglob("*.mrg")) if path.is_dir() else [path]
-    if not files:
-        raise InputError(f"{path}: no .mrg file")
     found = []
-    for file in files:
-        for line, tree in read_trees(file):
-            place = f"{file}:{line}"
-            found += listed(normalised_tree(tree, options, place), options, place)
+    for place, tree in mrg_trees(Path(path)):
+        found += listed(normalised_tree(tree, options, place), options, place)
     if not found:
         raise InputError(f"{path}: no sentence is left")
     return found
@@ -165,10 +160,7 @@ def without_null_elements(tree: Tree, place: str) -> Tree:
     Raises:
         InputError: a word without a part of speech, or a tree without words.
     """
-    for node in nodes_of(tree):
-        bare = any(isinstance(child, str) for child in node)
-        if bare and (len(node) > 1 or not node.label()):
-            raise InputError(f"{place}: a word without a part-of-speech tag")
+    require_tags(tree, place)
     words = prune(tree, lambda tag, _: tag != NULL_ELEMENT)
     if words is None:
         raise InputError(f"{place}: a tree without words")
@@ -198,7 +190,7 @@ def _category(node: Tree) -> str:
     """A part of speech as it is, a phrase without its functions."""
     label = node.label()
     if isinstance(node[0], Tree):
-        label = _FUNCTION.split(label)[0] or NO_LABEL
+        label = without_functions(label) or NO_LABEL
     return label.replace(JOINED, NOT_JOINED)
 
 

@@ -20,6 +20,7 @@ from fairseq_struct.data.readers.parallel_text import (
     reject_blank,
 )
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.compressed_files import existing
 from fairseq_struct.files.text_files import read_lines
 from fairseq_struct.files.text_lines import STANDARD_INPUT
 
@@ -103,7 +104,7 @@ def read_iwslt17_de_en(
     names = [f"train.tags.de-en.{lang}" for lang in languages]
     folder = _find(folder, names, [".", "de-en", "texts/de/en/de-en"])
     sides = [
-        [line for line in read_lines(folder / name) if not _IWSLT_TAG_LINE.match(line)]
+        [line for line in read_lines(existing(folder / name)) if not _IWSLT_TAG_LINE.match(line)]
         for name in names
     ]
     if len(sides[0]) != len(sides[1]) or not sides[0]:
@@ -135,7 +136,7 @@ def read_kftt_ja_en(folder: str | Path, source_lang: str, target_lang: str) -> P
     """
     folder = _find(folder, [f"data/tok/kyoto-dev.{source_lang}"], [".", "kftt-data-1.0"])
     tok, orig = folder / "data" / "tok", folder / "data" / "orig"
-    cleaned = (tok / f"kyoto-train.cln.{source_lang}").exists()
+    cleaned = existing(tok / f"kyoto-train.cln.{source_lang}").exists()
     train = "kyoto-train.cln" if cleaned else "kyoto-train"
     names = {"train": train, "valid": "kyoto-dev", "test": "kyoto-test"}
     splits, references = {}, {}
@@ -266,7 +267,7 @@ def _find(folder: str | Path, names: list[str], places: list[str]) -> Path:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
     for place in places:
-        if any((folder / place / name).exists() for name in names):
+        if any(existing(folder / place / name).exists() for name in names):
             return folder / place
     elsewhere = f" (nor in its {' or '.join(places[1:])})" if places[1:] else ""
     raise InputError(f"{folder}: has no {names[0]}{elsewhere}")
@@ -274,7 +275,8 @@ def _find(folder: str | Path, names: list[str], places: list[str]) -> Path:
 
 def _read_iwslt_set(folder: Path, name: str, languages: Pair) -> list[Pair]:
     """Read one held-out set, and check that both sides have the same segments."""
-    paths = [folder / f"IWSLT17.TED.{name}.de-en.{lang}.xml" for lang in languages]
+    names = (f"IWSLT17.TED.{name}.de-en.{lang}.xml" for lang in languages)
+    paths = [existing(folder / name) for name in names]
     source, target = (_read_segments(path) for path in paths)
     if list(source) != list(target):
         raise InputError(f"not aligned: {paths[0]} and {paths[1]} have different segments")

@@ -20,6 +20,13 @@ def test_digits_differ_by_their_segments():
     assert any(not np.array_equal(shifted[0], other) for other in shifted[1:])
 
 
+@pytest.mark.parametrize("size", [72, 90, 198])
+def test_no_digit_is_shifted_out_of_a_large_image(size):
+    images, labels = draw_digits(600, size, seed=1, noise=0)
+    lit = (images > 0).sum((1, 2))
+    assert all(len(set(lit[labels == label])) == 1 for label in range(10)) and lit.min() > 0
+
+
 def test_a_seed_draws_the_same_images():
     first, second, other = (draw_digits(20, 12, seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(first[0], second[0]) and np.array_equal(first[1], second[1])

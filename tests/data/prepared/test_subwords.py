@@ -69,6 +69,7 @@ def test_same_text_same_model(kind, text, tmp_path):
     ("kind", "loader"), [("bpe", BytePairEncoding), ("sentencepiece-unigram", SentencePiece)]
 )
 def test_loading_restores_the_encoder(kind, loader, text, tmp_path):
+    text = {f"raw.{language}": lines for language, lines in text.items()}  # train.raw.en
     segmenter = learned(kind, text, SIZES[kind], vocabulary_threshold=3)
     segmenter.save(tmp_path)
     loaded, sent = loader.load(tmp_path), pickle.loads(pickle.dumps(segmenter))

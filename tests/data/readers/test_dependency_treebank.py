@@ -57,6 +57,8 @@ def test_words_with_spaces_stay_words(tmp_path):
     rows = ["1\tt ex\t_\tADV\t_\t_\t2\tadvmod\t_\t_", "2\tdär\t_\tADV\t_\t_\t0\troot\t_\t_"]
     (tree,) = read_treebank(write(tmp_path / "x.conllu", "\n".join(rows) + "\n"))
     assert tree.words == ("t_ex", "där") and tree.heads == (2, 0)
+    (tree,) = read_treebank(write(tmp_path / "x.dp", "20 000\tCD\t2\nmen\tNNS\t0\n"))
+    assert tree.words == ("20_000", "men")
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["tree", "cycle"])

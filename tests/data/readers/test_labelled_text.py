@@ -51,12 +51,21 @@ def test_the_brackets_of_sentiment_trees_are_kept(tmp_path):
     )
 
 
+def test_words_with_a_no_break_space_are_words_of_one_label():
+    words, tree = read_line("(3 (1 8\xa01\\/2\xa0x) (2 films))")
+    assert words == ["8", "1\\/2", "x", "films"]
+    assert line_of(words, tree) == "(3 (1 (1 8) (1 (1 1\\/2) (1 x))) (2 films))"
+    assert read_line(line_of(words, tree)) == (words, tree)
+
+
 @pytest.mark.parametrize("line", ["(3 (2 The) (4 (3 8 1/2) (2 films)))", "(X a)", "(b (b (b a)))"])
 def test_labelled_brackets_there_and_back(line):
     assert line_of(*read_line(line)) == line
 
 
-@pytest.mark.parametrize("line", ["", "a", "(3 a", "(3 a) b", "(3 a))", "(3 )", "(3 a (2 b))"])
+@pytest.mark.parametrize(
+    "line", ["", "a", "(3 a", "(3 a) b", "(3 a))", "(3 )", "(3 a (2 b))", "(3 \xa0)"]
+)
 def test_labelled_brackets_that_are_no_tree(line):
     with pytest.raises(ValueError, match="in a labelled tree|is not closed|there is no tree"):
         read_line(line)

@@ -15,6 +15,7 @@ from fairseq_struct.data.readers.parallel_text import (
     [
         ("  a\t b\u00a0\u3000c \r", "a b c"),
         ("Mu\u0308ller", "Müller"),
+        ("Mu\u00ad\u0308ller", "Müller"),
         ("soft\u00adhyphen\u200b \ufeffmark", "softhyphen mark"),
         ("می\u200cخواهم", "می\u200cخواهم"),  # the zero-width non-joiner is part of the spelling
         ("full\u2028stop\x85\x00.", "full stop ."),

@@ -159,6 +159,13 @@ def test_sentences_by_length(tmp_path):
     assert read(False, "merge", 2, 2) == ["c d"]
 
 
+def test_brackets_without_a_name_are_called_x(tmp_path):
+    path = write(tmp_path / "some.mrg", "(S (NN a) ((VB b) (RB c)))", "( (S (NN d) (VB e)) (. .) )")
+    assert [to_line(each.tree) for each in read_lists(path, ListOptions())] == [
+        "(S (NN a) (X (VB b) (RB c)))", "(X (S (NN d) (VB e)) (. .))"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -167,7 +174,7 @@ def test_sentences_by_length(tmp_path):
         ("(S (NN a)))", ":1: ')' is outside all trees"),
         ("(S ())", ":1: empty brackets"),
         ("(S (NN a) b)", ":1: a word without a part-of-speech tag"),
-        ("((a b) c)", ":1: a word without a part-of-speech tag"),
+        ("(S (NN a))\n((a b) c)", ":2: a word without a part-of-speech tag"),
         ("(S (NN) (VB b))", ":1: a word without a part-of-speech tag"),
         ("", ": no sentence is left"),
     ],

@@ -1,5 +1,6 @@
 """Every owner's layout, as tiny corpora written in that layout."""
 
+import gzip
 import os
 from pathlib import Path
 
@@ -55,6 +56,12 @@ def iwslt(tmp_path):
     return write(tmp_path, files)
 
 
+@pytest.fixture
+def multi30k(tmp_path):
+    names = ("train", "val", "test_2016_flickr")
+    return write(tmp_path, {f"{x}.{y}": f"{x} {y}\n" for x in names for y in ("en", "de")})
+
+
 def in_memory(splits):
     return {split: list(pairs) for split, pairs in splits.items()}
 
@@ -70,6 +77,22 @@ def test_multi30k(tmp_path):
         s: [(f"{s} fr one", f"{s} de one"), (f"{s} fr two", f"{s} de two")] for s in names
     }
     assert not corpus.tokenised
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [("multi30k", "multi30k"), ("iwslt17_de_en", "iwslt"), ("kftt_ja_en", "kftt")],
+)
+def test_every_file_may_be_compressed(request, tmp_path, name, files):
+    request.getfixturevalue(files)  # writes to tmp_path
+    layout = LAYOUTS[name]
+    plain = layout.read(tmp_path, *layout.languages[:2])
+    expected = in_memory(plain.splits), in_memory(plain.references), plain.provenance
+    for path in [path for path in tmp_path.rglob("*") if path.is_file()]:
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    packed = layout.read(tmp_path, *layout.languages[:2])
+    assert (in_memory(packed.splits), in_memory(packed.references), packed.provenance) == expected
 
 
 @pytest.mark.parametrize("below", [".", "de-en"])

@@ -128,7 +128,7 @@ class BytePairEncoding(Segmenter):
         path = Path(folder) / cls.file_name
         codes = read_text(path)
         vocabularies = {
-            file.suffix[1:]: set(read_text(file).split())
+            file.name.removeprefix("vocabulary."): set(read_text(file).split())
             for file in sorted(path.parent.glob("vocabulary.*"))
         }
         return cls(codes, vocabularies)

@@ -32,6 +32,18 @@ def add_folder_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace OUT")
 
 
+def add_seed(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the option for the seed, which is not negative: -1 would draw the same as 1.
+
+    Args:
+        parser: the command's parser.
+        what: what it is the seed of.
+    """
+    parser.add_argument(
+        "--seed", type=at_least(0), default=1, metavar="N", help=f"seed of {what} (default: 1)"
+    )
+
+
 def add_workers(parser: argparse.ArgumentParser) -> None:
     """Add the option for the number of processes.
 
