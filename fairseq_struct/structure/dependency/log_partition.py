@@ -167,6 +167,8 @@ class HessianProduct(torch.autograd.Function):
                     given, direction = given.requires_grad_(), direction.detach()
                 value = trees.log_partition_torch(given, lengths, single_root)
                 (marginals,) = torch.autograd.grad(value.sum(), given, create_graph=True)
+                if not marginals.requires_grad:  # for a single word they are always 1
+                    return torch.zeros_like(scores), None, by_direction, None, None, None
                 (product,) = torch.autograd.grad(marginals, given, direction, create_graph=True)
                 (by_scores,) = torch.autograd.grad(
                     product, given, gradient, create_graph=differentiable

@@ -25,8 +25,8 @@ from torch import Tensor
 
 from fairseq_struct.structure.kernels.kernel_cache import cache_of
 
-# Additions may be reordered, so that sums can be vectorised. NaN and infinity keep their meaning,
-# because kernels check for them.
+# Additions may be reordered, so that sums can be vectorised. Kernels check for NaN and infinity by
+# comparisons, which keep their meaning: Numba's isfinite is a difference, which is taken for 0.
 REORDERED = {"reassoc", "contract", "nsz", "arcp"}
 OPTIONS = {
     "nogil": True, "error_model": "numpy", "fastmath": REORDERED, "no_cfunc_wrapper": True,

@@ -24,6 +24,9 @@ from fairseq_struct.structure.kernels.compiled import compiled, inner
 
 # The marginals of one word may sum to 1 up to this error.
 TOLERANCE = 1e-9
+# With weights of at most 1, nothing that counts is below the range of float64 if the product of all
+# d(k) < 1 has a larger logarithm. Otherwise the marginals tell.
+SURE = -300.0
 
 
 @compiled
@@ -115,12 +118,13 @@ def log_partition_and_marginals(
         n, top = lengths[b], last_words[b]
         load(weights[b], n, top, a, r)
         _eliminate(n, single_root, a, r, d)
-        total, good = 0.0, True
+        total, lost, good = 0.0, 0.0, True
         for k in range(n):
             good = good and 1e-290 < d[k] < 1e290
             total += np.log(d[k])
+            lost += min(np.log(d[k]), 0.0)
         log_partition[b] = total
-        if good and want_marginals:
+        if good and (want_marginals or lost < SURE):
             _derivatives(n, single_root, a, r, d, by_a, by_r, q)
             for i in range(n):
                 m = swapped(i, n, top)
@@ -216,6 +220,7 @@ def hessian_products(
 ):
     """Hessian of the log-partition function times a direction; tangents = weights * direction.
 
+    ``done`` says where they are finite, and the marginals of each word sum to 1.
     ``squares``, ``squares_of_tangents`` (2, n, n) and ``rows``, ``rows_of_tangents`` (4, n) are
     work arrays.
     """
@@ -238,12 +243,14 @@ def hessian_products(
                 n, single_root, a, da, r, dr, d, dd, by_a, dby_a, by_r, dby_r, q, dq
             )
             for i in range(n):
-                m = swapped(i, n, top)
+                m, total = swapped(i, n, top), 0.0
                 for j in range(n):
                     h = swapped(j, n, top)
                     by, change = by_a[i, j], dby_a[i, j]
                     if j == i:
                         by, change = by_r[i], dby_r[i]
                     products[b, h, m] = tangents[b, h, m] * by + weights[b, h, m] * change
-                    good = good and np.isfinite(products[b, h, m])
+                    total += weights[b, h, m] * by
+                    good = good and abs(products[b, h, m]) < np.inf
+                good = good and abs(total - 1.0) < TOLERANCE
         done[b] = good

@@ -21,6 +21,10 @@ from fairseq_struct.structure.dependency.projective.inside_outside_kernels impor
 )
 from fairseq_struct.structure.kernels.compiled import Space
 
+# With weights of at most 1, nothing that counts is below the range of float64 if the sum over
+# trees is larger. Otherwise the marginals tell.
+SURE = 1e-130
+
 
 class Sentences(NamedTuple):
     """The input of inference.
@@ -100,6 +104,8 @@ def log_partition_and_marginals(
 
     Args:
         sentences: with exp of shifted scores.
+        want_marginals: whether to compute the marginals also where nothing but the log-partition
+            function needs them; their sums tell whether it is exact.
         log_partition, marginals, done: results; ``done`` says where they are exact.
     """
     (inner, outer), lengths, partition = work.charts, sentences.lengths, work.sums[0]
@@ -109,7 +115,7 @@ def log_partition_and_marginals(
         n = _inside(sentences, start, used, work, good)
         with np.errstate(divide="ignore", invalid="ignore"):
             log_partition[part] = np.log(partition[:used])
-        if want_marginals:
+        if want_marginals or (partition[:used] < SURE).any():
             kernels.outside_of_root(
                 n, used, sentences.single_root, lengths, start, *inner, partition, *outer
             )
@@ -182,10 +188,14 @@ def best_of_group(start, used, sentences, highest, heads, good, chart, arcs, rea
 
 
 def samples(first, last, lanes, sentences, seeds, heads, done, work):
-    """Exact samples, ``heads`` (count, batch, n), drawn from ``seeds`` (batch,)."""
+    """Exact samples, ``heads`` (count, batch, n), drawn from ``seeds`` (batch,).
+
+    ``done`` says where they are exact if no weight is above 1.
+    """
     (chart,), (stack, state), (_, lengths, single_root) = work.charts, work.reading, sentences
     for start, used, good in _groups(first, last, lanes, lengths, work.flags):
         _inside(sentences, start, used, work, good)
+        good &= work.sums[0][:used] > SURE
         eisner_kernels.read_trees(
             used, single_root, lengths, start, good, *chart, seeds, state, stack, heads
         )

@@ -60,7 +60,8 @@ def log_partition_and_marginals(
         results = marginals if everything else zeros(weights.shape)
         _run(
             groups.log_partition_and_marginals, 2, own,
-            Sentences(weights, array(own, np.int64), single_root), want_marginals,
+            # Only weights of at most 1 show by the log-partition function that it is exact.
+            Sentences(weights, array(own, np.int64), single_root), want_marginals or not everything,
             array(logs), array(results), array(done, np.bool_),
         )  # fmt: skip
         logs += padded_sum(shift)
@@ -179,6 +180,8 @@ def sample_heads(
             array(results, np.int64), array(done, np.bool_), states=1,
         )  # fmt: skip
         heads[:, which] = results
+        if not isinstance(which, slice):  # weights above 1: the marginals tell what is exact
+            done &= _exact(weights, own, single_root)
         return done
 
     def in_log_domain(which: Tensor):
@@ -186,6 +189,17 @@ def sample_heads(
 
     _persist(scores, lengths, single_root, attempt, in_log_domain, lambda which: None)
     return heads
+
+
+def _exact(weights: np.ndarray, lengths: Tensor, single_root: bool) -> Tensor:
+    """Which sums over trees (batch,) are exact, as the sums of the marginals show."""
+    done = torch.zeros(len(weights), dtype=torch.bool, device="cpu")
+    _run(
+        groups.log_partition_and_marginals, 2, lengths,
+        Sentences(weights, array(lengths, np.int64), single_root), True,
+        np.empty(len(weights)), np.zeros(weights.shape), array(done, np.bool_),
+    )  # fmt: skip
+    return done
 
 
 def _persist(

@@ -224,9 +224,9 @@ def unload(n, lanes, lengths, first, charts, vectors, outer, by, partition, prod
         good[lane] &= partition[0][lane] > SMALLEST_PARTITION  # its square is a divisor
         for i in range(own if good[lane] else 0):
             product[i, i] = _tangent_of_marginal(vectors, by, ROOT_WEIGHT, i, lane)
-            good[lane] &= np.isfinite(product[i, i])
+            good[lane] &= abs(product[i, i]) < np.inf
             for d in range(1, own - i):
                 column = i * lanes + lane
                 product[i, i + d] = _tangent_of_marginal(charts, outer, RIGHT_ARC, d, column)
                 product[i + d, i] = _tangent_of_marginal(charts, outer, LEFT_ARC, d, column)
-                good[lane] &= np.isfinite(product[i, i + d] + product[i + d, i])
+                good[lane] &= abs(product[i, i + d]) + abs(product[i + d, i]) < np.inf
