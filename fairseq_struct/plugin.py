@@ -8,6 +8,7 @@ import pkgutil
 
 from fairseq_struct import compat
 from fairseq_struct.hooks import (
+    averaged_weights,
     before_training,
     diverged_training,
     ended_epochs,
@@ -33,6 +34,7 @@ HOOKS = (
     save_folder,
     # The rest may have any order.
     before_training,
+    averaged_weights,
     one_tracked_run,
     diverged_training,
     ended_epochs,

@@ -5,6 +5,7 @@ from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
+from torch.distributed import is_initialized
 
 from fairseq_struct.criterions.shared.strict_criterion import StrictCriterion
 from fairseq_struct.criterions.shared.sums import log_mean, total
@@ -32,6 +33,8 @@ class StructuredClassificationCriterion(StrictCriterion, FairseqCriterion):
         given = sample["net_input"]
         output = model(**given)
         loss = output.losses.sum() if reduce else output.losses
+        if model.training and given["tokens"].size(-1) == 1 and is_initialized():
+            loss = loss + nothing_of_all(model)
         count = sample["nsentences"]
         labels = len(self.task.label_names)
         logged = {
@@ -67,6 +70,15 @@ class StructuredClassificationCriterion(StrictCriterion, FairseqCriterion):
             metrics.log_derived(
                 "f1", lambda meters: round(f1_of_counts(*meters["_brackets"].sum.tolist()), 2)
             )
+
+
+def nothing_of_all(model) -> Tensor:
+    """0, with a gradient of 0 for every parameter.
+
+    Sentences of one word compose nothing, and leave parameters without a gradient, for which
+    several processes would wait (``--ddp-backend pytorch_ddp``, fairseq's default).
+    """
+    return sum((0 * weight).sum() for weight in model.parameters() if weight.requires_grad)
 
 
 def _scored(confusion, score) -> float:

@@ -39,7 +39,7 @@ class StructuredMaskedLMCriterion(StrictCriterion, FairseqCriterion):
     def reduce_metrics(cls, logging_outputs: list[dict]):
         """Log means over all hidden words."""
         count = total(logging_outputs, "sample_size")
-        if count:
-            loss = utils.item(total(logging_outputs, "loss"))
-            metrics.log_scalar("loss", loss / count / math.log(2), count, round=3)
-            metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["loss"].avg))
+        loss = utils.item(total(logging_outputs, "loss"))
+        # fairseq would count a loss of -1 for batches that log none.
+        metrics.log_scalar("loss", loss / max(count, 1) / math.log(2), count, round=3)
+        metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["loss"].avg))

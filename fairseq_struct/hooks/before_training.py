@@ -39,7 +39,7 @@ def install() -> None:
     :func:`settle_bfloat16`, :func:`check_number_format` and :func:`check_trackers`. Then it calls,
     if they exist, the criterion's ``check_model(model)``, the model's
     ``check_criterion(criterion)`` and ``check_format(common)``, and the optimizer's
-    ``check_task(task, common)``. fairseq builds these objects independently, so this is the first
+    ``check_task(task, cfg)``. fairseq builds these objects independently, so this is the first
     place where they can check each other. Last, if it will validate, it calls
     :func:`.best_checkpoint.watch`. Its log says what it computes with.
     """
@@ -63,7 +63,9 @@ def install() -> None:
             model.check_format(common)
         optimizer = OPTIMIZER_REGISTRY.get(getattr(getattr(cfg, "optimizer", None), "_name", None))
         if hasattr(optimizer, "check_task"):
-            optimizer.check_task(task, common)
+            optimizer.check_task(task, cfg)
+        if getattr(task, "carries_state", False):
+            common.amp_batch_retries = 0
         if common is not cfg and not cfg.dataset.disable_validation:
             best_checkpoint.watch(task, criterion, cfg.checkpoint)
         begin(self, cfg, task, model, criterion, *args, **kwargs)

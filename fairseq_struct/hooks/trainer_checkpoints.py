@@ -33,6 +33,7 @@ from fairseq_struct.hooks.kept_counts import (
     keep_patience,
     keep_task,
 )
+from fairseq_struct.option_checks import option_name
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ FORMATS = {
     "MemoryEfficientFP16Optimizer": "--memory-efficient-fp16 or --memory-efficient-bf16",
     "AMPOptimizer": "--amp",
 }
+RESETS = ("reset_optimizer", "reset_lr_scheduler", "reset_meters", "reset_dataloader")
 # The file that another checkpoint may replace; set while a training loads its last checkpoint.
 _replaceable: ContextVar[str | None] = ContextVar("replaceable", default=None)
 
@@ -56,6 +58,7 @@ def install() -> None:
     manager.copy = staticmethod(_copying_whole(manager.copy, manager))
     utils.load_checkpoint_to_cpu = _stepping_back(utils.load_checkpoint_to_cpu)
     utils.load_checkpoint = _resuming(utils.load_checkpoint, manager)
+    utils.checkpoint_paths = _also_below_zero(utils.checkpoint_paths)
     task.get_batch_iterator = _same_batches(task.get_batch_iterator)
 
 
@@ -203,6 +206,16 @@ def _other_model(error: Exception) -> str | None:
     return f"its model is another one ({lines[-1].strip()})"
 
 
+def _also_below_zero(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Find checkpoints named after a negative value, for ``--keep-best-checkpoints``."""
+
+    @functools.wraps(original)
+    def checkpoint_paths(path: str, pattern: str = r"checkpoint(\d+)\.pt", **kwargs: Any) -> Any:
+        return original(path, pattern.replace(r"_(\d+\.?\d*)", r"_(-?\d+\.?\d*)"), **kwargs)
+
+    return checkpoint_paths
+
+
 def _keep_whole_paths(trainer: Any) -> None:
     """Store absolute paths, so that the data are found from any folder."""
     state_of = trainer.state_dict
@@ -239,7 +252,15 @@ def _same_batches(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _require_what_is_named(cfg: Any, suffix: str | None, begins: bool, manager: type) -> None:
-    """Refuse a missing file that the user names; fairseq would ignore that it is missing."""
+    """Refuse a missing file that the user names, and options that fairseq would not combine.
+
+    fairseq would ignore that the file is missing.
+    """
+    resets = [name for name in RESETS if getattr(cfg, name)]
+    if cfg.finetune_from_model is not None and resets:
+        raise InputError(
+            f"--finetune-from-model takes nothing but the weights: drop {option_name(resets[0])}"
+        )
     if cfg.restore_file != LAST:
         option, path = "--restore-file", cfg.restore_file.replace(".pt", f"{suffix or ''}.pt")
     elif not begins:

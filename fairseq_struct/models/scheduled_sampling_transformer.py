@@ -279,7 +279,11 @@ class ScheduledSamplingTransformer(TransformerModel):
     ) -> Tensor:
         """Scores (n, vocabulary) that predict the inputs at ``rows`` and ``columns``."""
         with torch.set_grad_enabled(self.first_pass_gradient):
-            return scores_of_inputs(self, encoder_out, inputs, rows, columns, vectors)
+            scores = scores_of_inputs(self, encoder_out, inputs, rows, columns, vectors)
+        if torch.is_autocast_enabled(inputs.device.type) and not self.first_pass_gradient:
+            # torch before 2.11 would read the casts of the weights, made without gradient, again.
+            torch.clear_autocast_cache()
+        return scores
 
     def _generator_on(self, device: torch.device) -> torch.Generator:
         if self._generator is None or self._generator.device != device:

@@ -9,6 +9,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.modules.latent_structure import LatentStructure
 from fairseq_struct.structure.categorical import Categorical
+from fairseq_struct.structure.precision import at_least_float32
 
 BASELINES = ("linear", "gold")
 # The methods of pullback.py, by their names for a single choice.
@@ -97,13 +98,13 @@ class LatentClassifier(LatentStructure):
         # z' (W_g x), in this order: each further call of the decoder costs only batch x K products.
         projected = nn.functional.linear(inputs, self.decoder_weight[1] - self.decoder_weight[0])
         bias = self.decoder_bias[1] - self.decoder_bias[0]
-        targets = targets.to(projected.dtype)
 
         def decode(z: Tensor) -> Tensor:
-            return (z * projected).sum(1) + bias
+            return at_least_float32((z * projected).sum(1) + bias)
 
         def losses_of(z: Tensor) -> Tensor:
-            return binary_cross_entropy_with_logits(decode(z), targets, reduction="none")
+            logits = decode(z)
+            return binary_cross_entropy_with_logits(logits, targets.to(logits), reduction="none")
 
         if self.encoder is None:
             chosen = clusters if self.method == "gold" else torch.zeros_like(clusters)

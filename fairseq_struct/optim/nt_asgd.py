@@ -94,20 +94,27 @@ class NTASGD(FairseqOptimizer):
         self._optimizer = AveragedSGD(list(params), lr=cfg.lr[0], weight_decay=cfg.weight_decay)
 
     @staticmethod
-    def check_task(task, common):
-        """Refuse, before training, a task or a precision without averaging.
+    def check_task(task, cfg):
+        """Refuse, before training, a task, a precision or a run without averaging.
 
         Args:
             task: fairseq's task.
-            common: fairseq's option group ``common``.
+            cfg: fairseq's configuration of a run.
 
         Raises:
-            InputError: the task does not start the averaging, or training is in half precision.
+            InputError: the task does not start the averaging, training is in half precision, or
+                there is no validation, which tells when to start.
         """
+        common = getattr(cfg, "common", cfg)  # Python callers may pass a namespace
         if not getattr(task, "averages", False):
             raise InputError("--optimizer nt_asgd needs --task recurrent_language_modeling")
         if any(getattr(common, name, False) for name in ("fp16", "bf16", "amp")):
             raise InputError("--optimizer nt_asgd needs float32: no --fp16, --bf16 or --amp")
+        if common is not cfg and cfg.dataset.disable_validation:
+            raise InputError(
+                "--optimizer nt_asgd starts to average when validation gets worse: drop "
+                "--disable-validation"
+            )
 
     @property
     def optimizer_config(self) -> dict:

@@ -7,10 +7,10 @@ from torch import Tensor
 
 
 class Independent:
-    """k structures z_1 .. z_k per instance with p(z) = p(z_1) ... p(z_k), with the same methods.
+    """k structures z_1 .. z_k per instance, with p(z) = p(z_1) ... p(z_k).
 
-    Surrogate gradients (:mod:`fairseq_struct.structure.pullback`) need it where a loss depends on
-    more than one structure, as for pairs of sentences.
+    It has the methods that surrogate gradients (:mod:`fairseq_struct.structure.pullback`) need
+    where a loss depends on more than one structure, as for pairs of sentences.
 
     Args:
         scores: (batch, k, ...) scores.

@@ -72,16 +72,3 @@ class CraftImitationTask(StrictTask, FairseqTask):
         part = read_part(self.cfg.data, split, self.environments)
         self.datasets[split] = Demonstrations(part, self.trains_on(split), self.cfg.seed)
 
-    @property
-    def source_dictionary(self):
-        """None: demonstrations have no words."""
-        return None
-
-    @property
-    def target_dictionary(self):
-        """None: demonstrations have no words."""
-        return None
-
-    def max_positions(self) -> None:
-        """Demonstrations have no longest length."""
-        return None

@@ -105,6 +105,7 @@ class CraftReinforcementTask(StrictTask, FairseqTask):
     """
 
     own_criterion = "craft_reinforcement"
+    carries_state = True
     kind_of_models = "controllers of options such as option_policy"
 
     def __init__(self, cfg: CraftReinforcementConfig):

@@ -1,5 +1,6 @@
 """Task for language models that carry their state from window to window."""
 
+import copy
 import logging
 from dataclasses import dataclass, field
 
@@ -16,15 +17,26 @@ from fairseq_struct.data.datasets.mapped.tokens import tokens_of
 from fairseq_struct.data.datasets.token_streams import TokenStreams
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import check_dictionary
 from fairseq_struct.errors import InputError
-from fairseq_struct.option_checks import require_at_least
+from fairseq_struct.option_checks import option_name, require_at_least
 from fairseq_struct.tasks.shared.strict_task import StrictTask
 
 logger = logging.getLogger(__name__)
 
 
+# Options of language_modeling that nothing here reads.
+NOT_OF_STREAMS = (
+    "sample_break_mode", "output_dictionary_size", "self_target", "future_target", "past_target",
+    "add_bos_token", "max_target_positions", "shorten_method", "pad_to_fixed_length",
+    "pad_to_fixed_bsz",
+)  # fmt: skip
+
+
 @dataclass
 class RecurrentLanguageModelingConfig(LanguageModelingConfig):
-    """Fairseq's options of ``language_modeling``, and options of truncated backpropagation."""
+    """Fairseq's options of ``language_modeling``, and options of truncated backpropagation.
+
+    Those of :data:`NOT_OF_STREAMS` must keep their defaults.
+    """
 
     tokens_per_sample: int = field(
         default=70, metadata={"help": "tokens per window; gradients stop at its start"}
@@ -54,6 +66,7 @@ class RecurrentLanguageModelingTask(StrictTask, LanguageModelingTask):
     """
 
     own_criterion = "recurrent_language_modeling"
+    carries_state = True
     averages = True  # this task starts the averaging of an optimizer that averages weights
     kind_of_models = "on_lstm_lm and awd_lstm_lm"
 
@@ -65,6 +78,12 @@ class RecurrentLanguageModelingTask(StrictTask, LanguageModelingTask):
         self._shards, self._shard, self._subset = 1, 0, 0
         self._model = None  # the model of the last validation
         require_at_least(args, 1, "tokens_per_sample")
+        for name in NOT_OF_STREAMS:
+            if getattr(args, name, None) not in (None, getattr(LanguageModelingConfig, name)):
+                raise InputError(
+                    f"{option_name(name)} is for --task language_modeling; this task reads the "
+                    "text as streams"
+                )
 
     @classmethod
     def setup_dictionary(cls, args, **kwargs):
@@ -82,10 +101,10 @@ class RecurrentLanguageModelingTask(StrictTask, LanguageModelingTask):
         """Load a split; with several folders, that of this epoch.
 
         Raises:
-            InputError: the split is missing or empty.
+            InputError: the split is missing or empty, or has several parts.
         """
         path = shard(self.args.data, epoch) / split
-        tokens = tokens_of(load_lines(path, self.dictionary, self.args.dataset_impl))
+        tokens = tokens_of(load_lines(path, self.dictionary, self.args.dataset_impl, combine))
         vary = self.trains_on(split) and not self.args.fixed_windows
         self.datasets[split] = TokenStreams(
             tokens, self.dictionary.pad(), self.dictionary.eos(), self.args.tokens_per_sample, vary,
@@ -96,7 +115,7 @@ class RecurrentLanguageModelingTask(StrictTask, LanguageModelingTask):
         self, dataset, max_tokens=None, max_sentences=None, seed=1, num_shards=1, shard_id=0,
         num_workers=0, epoch=1, data_buffer_size=0, **options,
     ):  # fmt: skip
-        """Windows in the order of the text.
+        """Windows in the order of the text; ``max_tokens`` does not count.
 
         Raises:
             InputError: ``--batch-size`` is not given.
@@ -107,10 +126,11 @@ class RecurrentLanguageModelingTask(StrictTask, LanguageModelingTask):
                 num_shards=num_shards, shard_id=shard_id, num_workers=num_workers, epoch=epoch,
                 data_buffer_size=data_buffer_size, **options,
             )  # fmt: skip
-        if max_sentences is None:
+        if not max_sentences:
             raise InputError(
                 "--task recurrent_language_modeling needs --batch-size, the number of streams"
             )
+        dataset = copy.copy(dataset)  # validation may read the training split in other streams
         dataset.arrange(max_sentences, num_shards)
         dataset.set_epoch(epoch)
         self._shards, self._shard = num_shards, shard_id
@@ -163,8 +183,14 @@ class RecurrentLanguageModelingTask(StrictTask, LanguageModelingTask):
         result = super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
         if "first" in sample:
             self._state = sample.pop("state_after")
-            if self._shards == 1:
-                inner.progress["state"] = self._state
+        if self._state is not None:
+            # Gathered here, in a step of all workers, as only the first writes checkpoints; and not
+            # after the update, which fp16 may skip.
+            inner.progress["state"] = self._state
+            if self._shards > 1:
+                inner.progress["state"] = tuple(
+                    tuple(_of_all_workers(part) for part in parts) for parts in self._state
+                )
         return result
 
     def reduce_metrics(self, logging_outputs, criterion):
@@ -204,11 +230,6 @@ class RecurrentLanguageModelingTask(StrictTask, LanguageModelingTask):
         super().optimizer_step(optimizer, model, update_num)
         optimizer.set_lr(rate)
         self._shares = []
-        if self._shards > 1 and self._state is not None:
-            # Gathered here, in a step of all workers, because only the first writes checkpoints.
-            _inner(model).progress["state"] = tuple(
-                tuple(_of_all_workers(part) for part in parts) for parts in self._state
-            )
 
     def _carried(self, model, streams: int):
         """The state after the last window; from the checkpoint if training has just begun."""

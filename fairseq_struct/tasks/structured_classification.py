@@ -69,7 +69,8 @@ class StructuredClassificationConfig(TrainedConfig):
         default=False,
         metadata={
             "help": "in training, cut sentences longer than --longest-sentence instead of refusing "
-            "them; parse and classify have a --truncate of their own"
+            "them, also those of validation and test; parse and classify have a --truncate of "
+            "their own"
         },
     )
 

@@ -1,5 +1,6 @@
 """Masked language modelling over words, with evaluation of the trees that models infer."""
 
+import copy
 from dataclasses import dataclass, field
 from typing import Optional  # fairseq cannot read "str | None"
 
@@ -143,11 +144,11 @@ class StructuredMaskedLMTask(SentenceTask):
         """Load a split of the folder; with several folders, of that of this epoch.
 
         Raises:
-            InputError: the split does not exist, a sentence is empty or too long for the model, or
-                none of the split's words is ever hidden.
+            InputError: the split does not exist or has several parts, a sentence is empty or too
+                long for the model, or none of the split's words is ever hidden.
         """
         path = shard(self.cfg.data, epoch) / split
-        sentences = load_lines(path, self.words).without_end(self.words.eos())
+        sentences = load_lines(path, self.words, combine=combine).without_end(self.words.eos())
         for number, size in sentences.first_of_each_size():
             if not size:
                 raise InputError(f"{path}.bin: sentence {number + 1} is empty")
@@ -167,6 +168,8 @@ class StructuredMaskedLMTask(SentenceTask):
         self._now = dataset
         if self._scored is None:
             self._scored = dataset
+        if dataset.vary:  # validation may read the training split, with the draws of another epoch
+            dataset = copy.copy(dataset)
         return super().get_batch_iterator(dataset, *args, **kwargs)
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):

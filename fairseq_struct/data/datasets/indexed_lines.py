@@ -13,17 +13,25 @@ from fairseq_struct.errors import InputError, first_line
 logger = logging.getLogger(__name__)
 
 
-def load_lines(path: Path, dictionary, implementation: str | None = "mmap"):
+def load_lines(
+    path: Path, dictionary, implementation: str | None = "mmap", combine: bool = False
+):
     """Load the lines of a split, each a tensor of integers: see :func:`open_lines`.
 
     Args:
         path: the split's two files, without their suffixes.
         dictionary: the dictionary of the words.
         implementation: fairseq's ``--dataset-impl``.
+        combine: whether fairseq asks for all parts of the split, such as ``train1``.
 
     Raises:
-        InputError: the split is missing, empty or damaged.
+        InputError: the split is missing, empty or damaged, or has several parts.
     """
+    if combine and Path(f"{path}1.idx").exists():
+        raise InputError(
+            f"{path}1.idx: a second part of the split, but this task reads one: name a single text "
+            "to fairseq-preprocess, or a folder for each part to fairseq-train (DATA1:DATA2)"
+        )
     content = Path(f"{path}.bin")
     # Of an empty file, fairseq's readers may say that it is damaged.
     if content.is_file() and content.stat().st_size == 0:

@@ -123,10 +123,6 @@ class OptionPolicyModel(BaseFairseqModel):
         """The policy with the states of ``count`` actors."""
         return ActingPolicy(self.policy, count)
 
-    def max_positions(self) -> None:
-        """Episodes have no longest length."""
-        return None
-
 
 def _read(path: str, craft) -> Pool:
     """The options of a checkpoint whose demonstrations were of the same world."""

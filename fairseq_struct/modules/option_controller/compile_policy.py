@@ -102,8 +102,10 @@ class CompilePolicy(nn.Module):
         Raises:
             ValueError: recognition reads actions, and there are none.
         """
-        found = self.recognition(self._read(observations, lengths, tasks, actions), lengths)
         outside = ~within(lengths, observations.size(1))
+        # NaN there would pass the masks below as gradients.
+        observations = observations.masked_fill(outside[..., None], 0.0)
+        found = self.recognition(self._read(observations, lengths, tasks, actions), lengths)
         masks = found.masks[..., :-1]
         every = self.options.action_logs(observations, found.latents[:, :, None])
         logs = (masks[..., None] * every).sum(0)
@@ -161,7 +163,7 @@ class CompilePolicy(nn.Module):
         if self.reads_actions and actions is None:
             raise ValueError("compILE's recognition reads the actions of demonstrations")
         outside = ~within(lengths, observations.size(1) + 1)
-        seen = functional.pad(observations, (0, 0, 0, 1)).masked_fill(outside[..., None], 0.0)
+        seen = functional.pad(observations, (0, 0, 0, 1))
         done = torch.zeros_like(outside, dtype=torch.long)
         if self.reads_actions:
             done = functional.pad(actions, (0, 1))

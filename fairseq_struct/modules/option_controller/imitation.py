@@ -14,7 +14,7 @@ class Imitation(NamedTuple):
     Attributes:
         log_probabilities: (batch, steps, actions) log p_t^a, in float32 or more.
         ends: (batch, steps) e_t: how much the policy believes that a subtask ended at t - 1. It is
-            from 0 to 1 for option-controller networks, and the expected slot for a memory policy.
+            from 0 to 1; for a memory policy, the expected height of the slot that expands.
         options: (batch, steps, K) p_t^c, the distribution over options; None without options.
         extra_loss: () a loss beside that of the actions, summed over steps; None without one.
     """

@@ -23,7 +23,6 @@ from fairseq_struct.modules.recurrent_mechanisms.layer import (
     RecurrentMechanisms,
     UnitStates,
 )
-from fairseq_struct.modules.recurrent_mechanisms.positions import places_from_right
 from fairseq_struct.modules.recurrent_mechanisms.symbols import (
     Composed,
     Composer,
@@ -169,7 +168,9 @@ class RimComposer(Composer):
         return torch.ones_like(state.live), tuple(read)
 
     def _places(self, live: Tensor) -> Tensor | None:
-        return places_from_right(live) if self.positions == "from_right" else None
+        if self.positions != "from_right":
+            return None
+        return live.sum(1, keepdim=True) - live.cumsum(1)
 
     def _sinusoids(self, like: Tensor) -> Tensor:
         return sinusoids_in_float32(like.size(1), self.size, like.device).to(like.dtype)

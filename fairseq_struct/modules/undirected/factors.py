@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from fairseq_struct.modules.undirected.regularisers import total
 from fairseq_struct.modules.undirected.variables import Variable, refuse_other_shapes
+from fairseq_struct.structure.precision import at_least_float32
 
 Values = Mapping[str, Tensor]
 
@@ -61,7 +62,7 @@ class Factor(nn.Module, ABC):
     def energy(self, values: Values) -> Tensor:
         """E_f, (batch,)."""
         name = self.names[-1]
-        return -total(values[name] * self.message(name, values))
+        return -total(at_least_float32(values[name]) * self.message(name, values))
 
 
 class Bilinear(Factor):

@@ -39,6 +39,7 @@ class Regulariser(ABC):
 
     def conjugate(self, t: Tensor, support: Tensor | None = None) -> Tensor:
         """Psi*(t), (batch,): <t, h> - Psi(h) at h = grad Psi*(t)."""
+        t = at_least_float32(t)
         h = self.gradient(t, support)
         return total(h * t.masked_fill(h == 0, 0.0)) - self.value(h, support)
 
@@ -51,6 +52,7 @@ class Elementwise(Regulariser):
 
     def value(self, h: Tensor, support: Tensor | None = None) -> Tensor:
         """Psi(h), (batch,)."""
+        h = at_least_float32(h)
         if support is None:
             return total(self._each(h))
         return total(self._each(h.masked_fill(~support, INNER)).masked_fill(~support, 0.0))
@@ -101,6 +103,7 @@ class Sigmoid(Elementwise):
 
     def conjugate(self, t: Tensor, support: Tensor | None = None) -> Tensor:
         """Psi*(t) = sum of log(1 + exp(t)), (batch,)."""
+        t = at_least_float32(t)
         if support is None:
             return total(softplus(t))
         return total(softplus(t.masked_fill(~support, 0.0)).masked_fill(~support, 0.0))
@@ -117,6 +120,7 @@ class Tanh(Elementwise):
 
     def conjugate(self, t: Tensor, support: Tensor | None = None) -> Tensor:
         """Psi*(t) = sum of log(exp(t) + exp(-t)), (batch,)."""
+        t = at_least_float32(t)
         t = t if support is None else t.masked_fill(~support, 0.0)
         each = softplus(2 * t) - t
         return total(each if support is None else each.masked_fill(~support, 0.0))
@@ -147,7 +151,7 @@ class Distributions(Regulariser):
             support = support.expand_as(h)
             outside = torch.where(support.any(-1), outside, (h != 0).any(-1))
             outside = outside | ((h != 0) & ~support).any(-1)
-        rows = self._row(h.clamp(min=0.0)).masked_fill(outside, torch.inf)
+        rows = self._row(at_least_float32(h).clamp(min=0.0)).masked_fill(outside, torch.inf)
         if support is not None:
             rows = rows.masked_fill(~support.any(-1) & ~outside, 0.0)
         return self.scale * total(rows)
@@ -203,7 +207,7 @@ def negative_entropy(p: Tensor) -> Tensor:
 
 
 def total(each: Tensor) -> Tensor:
-    """Sums over all dimensions but the first, (batch,); of half precision in float32."""
+    """Sums over all dimensions but the first, (batch,); those of half precision in float32."""
     each = at_least_float32(each)
     return each.flatten(1).sum(1) if each.dim() > 1 else each
 

@@ -28,10 +28,13 @@ class StrictTask:
         own_criterion: name of the criterion.
         kind_of_models: its models as error messages name them. Their classes have the name of the
             task, which is that of the criterion, in ``for_tasks``.
+        carries_state: whether a batch depends on the one before. ``--amp`` then repeats none whose
+            gradients are too large.
     """
 
     own_criterion = ""
     kind_of_models = ""
+    carries_state = False
 
     def trains_on(self, split: str) -> bool:
         """Whether a split is the one to train on: ``--train-subset``, or else ``train``."""
@@ -63,3 +66,25 @@ class StrictTask:
         if from_checkpoint:
             unset_for_training(cfg, family)
         return super().build_model(cfg, from_checkpoint)
+
+    def build_generator(self, *_, **__):
+        """Refuse fairseq-generate and fairseq-interactive.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError(self._no_text("fairseq-generate and fairseq-interactive"))
+
+    def eval_lm_dataloader(self, *_, **__):
+        """Refuse fairseq-eval-lm.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError(self._no_text("fairseq-eval-lm"))
+
+    def _no_text(self, programs: str) -> str:
+        return (
+            f"{programs} cannot use models of --task {self.own_criterion}, which write no text; "
+            "fairseq-struct --help names what uses a trained model"
+        )
