@@ -102,7 +102,9 @@ def test_losses_and_probabilities_of_single_segments():
     policy = policy_of().eval()
     observations, lengths, tasks, actions = random_demonstrations((6, 2, 4))
     said = policy(observations, lengths, tasks, actions)
-    read = policy._read(observations, lengths, tasks, actions)
+    outside = torch.arange(observations.size(1)) >= lengths[:, None]
+    seen = observations.masked_fill(outside[..., None], 0.0)
+    read = policy._read(seen, lengths, tasks, actions)
     found = policy.recognition(read, lengths)
     extra = 0.0
     for row, length in enumerate(lengths.tolist()):

@@ -5,6 +5,7 @@ import torch
 
 from fairseq_struct.modules.masked_lm.structformer import dependency_distribution
 from fairseq_struct.modules.on_lstm import ONLSTM
+from fairseq_struct.modules.option_controller.compile_policy import CompilePolicy
 from fairseq_struct.modules.recursive.beam_tree import BeamTree
 from fairseq_struct.modules.recursive.cells import CELLS
 from fairseq_struct.modules.undirected.regularisers import REGULARISERS
@@ -50,6 +51,20 @@ def test_of_distances_and_heights(height):
         return [dependency_distribution(distances, heights + height, LENGTHS)]
 
     assert equal_for_all_fills(run, (2, 3, 5), real)
+
+
+def test_of_demonstrations():
+    torch.manual_seed(1)
+    policy = CompilePolicy(5, 3, 2, options=2, segments=2, size=8).double().eval()
+    lengths, tasks = torch.tensor([4, 2]), torch.tensor([0, 1])
+    actions = torch.randint(3, (2, 4))
+    real = (torch.arange(4) < lengths[:, None])[..., None]
+
+    def run(observations):
+        said = policy(observations, lengths, tasks, actions)
+        return said.log_probabilities, said.ends, said.options, said.extra_loss
+
+    assert equal_for_all_fills(run, (2, 4, 5), real, list(policy.parameters()))
 
 
 def test_of_beams_of_trees():

@@ -46,6 +46,18 @@ def test_fenchel_young(name, generator):
 
 
 @pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_energies_of_half_precision_are_computed_in_float32(name, dtype, generator):
+    one, t = EVERY[name], (100 * fields(generator, 2, 200)).to(dtype)
+    h = one.gradient(t)
+    for found, expected in (
+        (one.conjugate(t), one.conjugate(t.float())), (one.value(h), one.value(h.float()))
+    ):  # fmt: skip
+        assert found.dtype == torch.float32 and found.isfinite().all()
+        torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_no_other_value_is_better(name, generator):
     """<t, h> - Psi(h) is largest at grad Psi*(t)."""
     one, t = EVERY[name], fields(generator, 1, 6)
