@@ -20,12 +20,13 @@ LABELLED_POLICY = (
 
 @dataclass
 class LabelledScores:
-    """Collects labelled constituents of predicted and gold trees, as PARSEVAL counts them.
+    """Collects labelled constituents of predicted and gold trees.
 
     Two constituents match if their labels and spans are equal. Constituents of two words or more
     count, as often as they occur: a noun phrase that is the only child of another counts twice. A
     joined label such as ``S+VP`` counts as one constituent for each of its parts. Unlike in
-    unlabelled scores, the span of the whole sentence counts, because its label can be wrong.
+    unlabelled scores, the span of the whole sentence counts, because its label can be wrong. Unlike
+    PARSEVAL (EVALB), phrases of one word do not count, so that F1 is not the published one.
     """
 
     matched: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
@@ -14,7 +15,7 @@ from fairseq_struct.records.training_log import Logged, logged, seconds_of_epoch
 LOG = "train.log"
 # What the x axis counts.
 AXES = ("updates", "epochs", "minutes")
-_NUMBERS_OF_AXES = {"updates": "num_updates", "epochs": "epoch"}
+_NUMBERS_OF_AXES = {"updates": "num_updates"}
 _SEED = re.compile(r"seed[_=-]?\d+")
 _CONFUSION = "confusion_"
 
@@ -101,7 +102,7 @@ def curve_of(
         split: ``valid``, ``train``, or another one.
         metric: without the prefix of the split.
         axis: one of :data:`AXES`, or a metric of the split. Minutes are those of training, without
-            validation.
+            validation; within an epoch, as many updates take as many minutes.
 
     Raises:
         InputError: the log has no such metric of the split; the message lists those it has.
@@ -119,8 +120,12 @@ def curve_of(
     for entry in own:
         if metric not in entry.values:
             continue
+        # What is logged within an epoch has the number of epochs, with a fraction, as "update".
+        epochs = entry.values.get("update", entry.values.get("epoch"))
         if axis == "minutes":
-            x = minutes.get(entry.values.get("epoch"))
+            x = None if epochs is None else _minutes_at(epochs, minutes)
+        elif axis == "epochs":
+            x = epochs
         else:
             x = entry.values.get(_NUMBERS_OF_AXES.get(axis, axis))
         if x is not None:
@@ -159,6 +164,15 @@ def _minutes(entries: Sequence[Logged]) -> Mapping[float, float]:
     seconds = seconds_of_epochs(epochs)
     totals = accumulate(seconds.values())
     return {epoch: total / 60 for epoch, total in zip(seconds, totals, strict=True)}
+
+
+def _minutes_at(epochs: float, minutes: Mapping[float, float]) -> float | None:
+    """Minutes of training until a number of epochs; None in an epoch that has not ended."""
+    whole = math.floor(epochs)
+    before = minutes.get(whole, None if whole else 0.0)
+    if epochs == whole or before is None or whole + 1 not in minutes:
+        return before if epochs == whole else None
+    return before + (epochs - whole) * (minutes[whole + 1] - before)
 
 
 def _labels(counts: Mapping[str, int]) -> list[str]:

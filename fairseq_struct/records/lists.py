@@ -28,8 +28,8 @@ def read_list(path: Path, kind: type[Line]) -> list[Line]:
     names = [field.name for field in fields(kind)]
     lines = csv.DictReader(read_text(path).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     found = []
-    for number, line in enumerate(lines, start=2):
+    for line in lines:
         if list(line) != names or None in line.values():
-            raise InputError(f"{path}:{number}: must have the fields {', '.join(names)}")
+            raise InputError(f"{path}:{lines.line_num}: must have the fields {', '.join(names)}")
         found.append(kind(**line))
     return found

@@ -47,7 +47,11 @@ def fill_tables(text: str, recipes: str | Path) -> str:
             raise InputError(f"no end of results before {further[0]}")
         return f"{match['start']}{table_of(match['name'], recipes)}{match['end']}"
 
-    return MARKED.sub(renew, text)
+    renewed, count = MARKED.subn(renew, text)
+    markers = _START.findall(text)
+    if len(markers) > count:
+        raise InputError(f"no end of results after {markers[-1]}")
+    return renewed
 
 
 def table_of(name: str, recipes: str | Path) -> str:

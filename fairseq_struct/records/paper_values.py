@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import read_text
 
 
@@ -18,6 +19,9 @@ def paper_values(folder: str | Path, experiment: str, variant: str) -> dict[str,
 
     Returns:
         Values by metric; empty if the paper has no such row.
+
+    Raises:
+        InputError: a line of a table has no variant, or a cell is no number.
     """
     return _rows(folder, experiment).get(variant, {})
 
@@ -35,10 +39,16 @@ def published_only(folder: str | Path, experiment: str) -> dict[str, dict[str, f
 def _rows(folder: str | Path, experiment: str) -> dict[str, dict[str, float]]:
     rows: dict[str, dict[str, float]] = {}
     for path in sorted(Path(folder).glob("table_*.tsv")):
-        for row in csv.DictReader(read_text(path).splitlines(), delimiter="\t"):
-            values = rows.setdefault(row["variant"], {})
-            for column, value in row.items():
-                of, _, metric = column.partition(" ")
-                if of == experiment and value:
-                    values[metric] = float(value)
+        lines = csv.DictReader(read_text(path).splitlines(), delimiter="\t")
+        for row in lines:
+            try:
+                values = rows.setdefault(row["variant"], {})
+                for column, value in row.items():
+                    of, _, metric = column.partition(" ")
+                    if of == experiment and value:
+                        values[metric] = float(value)
+            except (AttributeError, KeyError, ValueError) as error:
+                raise InputError(
+                    f"{path}:{lines.line_num}: no row of a variant with numbers ({error})"
+                ) from None
     return rows

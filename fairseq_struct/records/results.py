@@ -56,6 +56,12 @@ class Result:
     def __post_init__(self):
         if self.scale not in SCALES:
             raise ValueError(f"scale must be one of {SCALES}, not {self.scale!r}")
+        for values in (self.metrics, self.paper):
+            if not isinstance(values, dict) or not all(
+                isinstance(name, str) and isinstance(value, int | float)
+                for name, value in values.items()
+            ):
+                raise ValueError("metrics and paper must be numbers by name")
 
     @property
     def settings(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from fairseq_struct.cli.main import main
 def test_fairseq_loads_the_result(tmp_path, capsys):
     paths = [save(tmp_path / "a.pt", 1.0), save(tmp_path / "b.pt", 2.0)]
     output = tmp_path / "new" / "mean.pt"
+    output.parent.mkdir()
     assert main(["average-checkpoints", "--inputs", *map(str, paths), "--output", str(output)]) == 0
     assert capsys.readouterr().out.startswith(f"{output}: mean of 2 checkpoints")
 
@@ -57,11 +58,21 @@ def test_too_few_name_the_option_that_keeps_them(tmp_path, capsys):
 def test_output_may_not_be_an_input(tmp_path, capsys):
     path = save(tmp_path / "a.pt", 1.0)
     assert main(["average-checkpoints", "--inputs", str(path), "--output", str(path)]) == 2
-    assert "is one of the inputs" in capsys.readouterr().err
+    assert "a.pt: is read, too; name another file" in capsys.readouterr().err
+
+
+def test_output_is_checked_before_work(tmp_path, capsys):
+    path = save(tmp_path / "a.pt", 1.0)
+    (tmp_path / "b.pt").write_text("no checkpoint, which only reading tells")
+    for output, message in ((tmp_path, "is a folder"), (tmp_path / "no" / "x.pt", "no such folder")):
+        command = ["average-checkpoints", "--inputs", path, tmp_path / "b.pt", "--output", output]
+        assert main(list(map(str, command))) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_failed_write_leaves_nothing(tmp_path, monkeypatch, capsys):
     path, output = save(tmp_path / "a.pt", 1.0), tmp_path / "out" / "mean.pt"
+    output.parent.mkdir()
 
     def full_disk(state, file):
         file.write(b"half a file")

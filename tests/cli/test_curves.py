@@ -77,6 +77,26 @@ def test_points_of_a_curve(runs):
     assert curve_of(path, entries, "train", "loss", "updates") == ([10, 20, 30], [9, 9, 9])
 
 
+def test_points_within_an_epoch(tmp_path):
+    """fairseq logs the number of epochs with a fraction, and the number of the epoch beside it."""
+    lines = []
+    for update in range(1, 7):  # two to an epoch, the last epoch without its end
+        epoch = (update + 1) // 2
+        values = {"epoch": epoch, "update": update / 2, "loss": 9 - update, "num_updates": update}
+        lines.append(f"now | INFO | train_inner | {json.dumps(values)}\n")
+        if update in (2, 4):
+            lines.append(line("train", epoch, loss=5, num_updates=update, train_wall=60 * epoch))
+    (tmp_path / "train.log").write_text("".join(lines))
+    entries, losses = read_entries(tmp_path / "train.log"), [8, 7, 6, 5, 4, 3]
+
+    def points(axis):
+        return curve_of(tmp_path, entries, "train_inner", "loss", axis)
+
+    assert points("updates") == ([1, 2, 3, 4, 5, 6], losses)
+    assert points("epochs") == ([0.5, 1, 1.5, 2, 2.5, 3], losses)
+    assert points("minutes") == ([0.5, 1, 2, 3], losses[:4])
+
+
 def test_minutes_of_epochs_below_half_a_second(tmp_path):
     times = {"train_wall": 0, "ups": 25}
     (tmp_path / "train.log").write_text("".join(

@@ -85,6 +85,9 @@ def test_a_malformed_list_is_refused(recipes):
     (recipes / "papers.tsv").write_text(f"{HEAD}A paper\ttable 1\n")
     with pytest.raises(InputError, match=r"papers.tsv:2: must have the fields paper, item"):
         read_paper_items(recipes)
+    (recipes / "papers.tsv").write_text(f"{HEAD}\n\nA paper\ttable 1\n")
+    with pytest.raises(InputError, match=r"papers.tsv:4: must have the fields paper, item"):
+        read_paper_items(recipes)
 
 
 def test_every_table_and_figure_is_listed_once():

@@ -36,7 +36,14 @@ def test_what_chooses_the_runs_of_a_recipe_is_no_setting(tmp_path):
     assert kept.settings == ("LR=1",) and "SEEDS" in kept.command
 
 
-@pytest.mark.parametrize("line", ["nonsense", "[1]", '{"experiment": "x"}', '{"author": "y"}'])
+NAMED = '{"experiment": "x", "variant": "y", '
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["nonsense", "[1]", '{"experiment": "x"}', '{"author": "y"}', NAMED + '"metrics": [3]}',
+     NAMED + '"metrics": {"bleu": "3.0"}}', NAMED + '"metrics": {}, "paper": {"bleu": null}}'],
+)  # fmt: skip
 def test_a_line_that_is_no_record_is_named(tmp_path, line):
     path = tmp_path / "results.jsonl"
     append_result(path, result())

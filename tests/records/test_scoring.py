@@ -1,7 +1,9 @@
 """Outputs and records of the recipes' scoring scripts."""
 
+import pytest
 from fairseq_commands import ROOT, start
 
+from fairseq_struct.errors import InputError
 from fairseq_struct.records.paper_values import paper_values
 from fairseq_struct.records.results import read_results
 from fairseq_struct.records.scoring import publish, scoring_options, seed_of
@@ -27,6 +29,14 @@ def test_a_line_over_all_runs_and_a_record_for_each(tmp_path, capsys):
     publish(args, runs[:1], folder=tmp_path, paper=False)
     assert capsys.readouterr().out == "toy a: accuracy 80.00  (paper: -)\n"
     assert read_results(results) == records
+
+
+@pytest.mark.parametrize("text", ["row\ttoy a\nx\t3\n", "variant\ttoy a\n\nx\t3,5\n"])
+def test_a_table_of_a_paper_that_is_malformed_is_named(tmp_path, text):
+    (tmp_path / "table_1.tsv").write_text(text)
+    line = len(text.splitlines())
+    with pytest.raises(InputError, match=rf"table_1\.tsv:{line}: no row of a variant with numbers"):
+        paper_values(tmp_path, "toy", "x")
 
 
 def test_the_papers_numbers_lie_beside_the_recipes():

@@ -130,7 +130,7 @@ def test_no_committed_table_is_wide():
         assert len(line) <= WIDEST, (path, line)
 
 
-def test_report_renews_marked_tables_and_check_notices_stale_ones(tmp_path):
+def test_report_renews_marked_tables_and_check_notices_stale_ones(tmp_path, capsys):
     (tmp_path / "recipes/system").mkdir(parents=True)
     append_result(tmp_path / "recipes/system/results.jsonl", result())
     page = tmp_path / "page.md"
@@ -146,6 +146,11 @@ def test_report_renews_marked_tables_and_check_notices_stale_ones(tmp_path):
     endless = whole.replace("<!-- end of results -->\n", "") + whole
     page.write_text(endless)
     assert main(arguments) == 2 and page.read_text() == endless
+    endless = whole + "<!-- results: system/toy -->\nold\n"
+    page.write_text(endless)
+    assert main([*arguments, "--check"]) == 2 and page.read_text() == endless
+    told = f"{page}: no end of results after <!-- results: system/toy -->"
+    assert told in capsys.readouterr().err
     assert main(["report", "--check", "--recipes", str(tmp_path / "nowhere")]) == 2
 
 

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     width = max(12, *map(len, values))
     for name, value in values.items():
-        print(f"{name:{width}} {value:g}")
+        print(f"{name:{width}} {value:.12g}")
     print(f"policy: {policy}")
     return 0
 

@@ -60,7 +60,10 @@ def run(args: argparse.Namespace) -> int:
     renewed = {}
     for path in args.files or marked_files(args.recipes):
         old = read_text(path)
-        new = fill_tables(old, args.recipes)
+        try:
+            new = fill_tables(old, args.recipes)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
         if new != old:
             renewed[path] = new
     for path, text in renewed.items():

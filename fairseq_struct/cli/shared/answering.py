@@ -95,6 +95,11 @@ def check_paths(args: Namespace, *outputs: Path | None, inputs: Iterable[Path | 
             args.input.resolve(), args.input.resolve().parent,
         ):  # fmt: skip
             raise InputError(f"--output {args.folder}: holds the input; name another folder")
+    if args.input is not None and args.input.is_dir():
+        own = args.input.resolve()
+        for path in filter(None, (args.output, args.folder, *outputs)):
+            if path.resolve().is_relative_to(own):  # it would be read as input
+                raise InputError(f"{path}: lies in the folder of the input; name another place")
 
 
 def in_one_piece(args: Namespace) -> bool:

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from fairseq_struct.cli.shared.output import add_output_options, say
 from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.cli.shared.trained_models import add_data_option, add_tool_options, load_tool
 from fairseq_struct.cli.shared.workers import add_input_options
+from fairseq_struct.inference.results.sentence_score import perplexity_of
 
 NAME = "score"
 HELP = "write log-probabilities of raw sentences under a language model, and their perplexity"
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     totals = answer(args, NAME, Scores)
     if count := totals["sentences"]:
         words = totals["words"]
-        perplexity = math.exp(-totals["log_probability"] / words)
+        perplexity = perplexity_of(totals["log_probability"], words)
         say(args, f"{count} sentence{'s' * (count != 1)}, {words} words with the ends of "
             f"sentences, perplexity {perplexity:.2f}; {totals['unknown']} of {words - count} words "
             "unknown to the model")  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fairseq_struct.cli.shared.paths import require
+from fairseq_struct.cli.shared.paths import require, require_room
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.checkpoint_file import write_checkpoint
 from fairseq_struct.inference.averaging import average_checkpoints, checkpoints_of
@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser: the verb's own parser.
     """
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--inputs", nargs="+", metavar="FILE", help="checkpoints to average")
+    which.add_argument(
+        "--inputs", nargs="+", type=Path, metavar="FILE", help="checkpoints to average"
+    )
     which.add_argument("--last", type=int, metavar="N", help="the newest N files of --directory")
     which.add_argument(
         "--best",
@@ -29,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the best N files of --directory by --best-checkpoint-metric of the training",
     )
-    parser.add_argument("--directory", metavar="DIR", help="the --save-dir of the training")
+    parser.add_argument(
+        "--directory", type=Path, metavar="DIR", help="the --save-dir of the training"
+    )
     parser.add_argument(
         "--by",
         choices=("epochs", "updates"),
@@ -41,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="with --last: leave out checkpoints newer than this epoch or update",
     )
-    parser.add_argument("--output", required=True, metavar="FILE", help="checkpoint to write")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FILE", help="checkpoint to write"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -58,15 +64,8 @@ def run(args: argparse.Namespace) -> int:
     """
     paths = _selected(args)
     require(files=paths)
-    if Path(args.output).is_dir():
-        raise InputError(f"{args.output}: is a folder, not a file to write")
-    if any(Path(path).resolve() == Path(args.output).resolve() for path in paths):
-        raise InputError(f"{args.output}: is one of the inputs; choose another --output")
+    require_room(args.output, inputs=paths)
     mean = average_checkpoints(paths, progress=True)
-    try:
-        Path(args.output).parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{args.output}: cannot be written ({error.strerror})") from None
     write_checkpoint(mean, args.output)
     print(f"{args.output}: mean of {len(paths)} checkpoints: {', '.join(map(str, paths))}")
     return 0
@@ -79,7 +78,7 @@ def _selected(args: argparse.Namespace) -> list[Path]:
     if args.inputs:
         if args.directory is not None:
             raise InputError("--directory works only with --last and --best, not with --inputs")
-        return [Path(path) for path in args.inputs]
+        return args.inputs
     if args.directory is None:
         raise InputError("--last and --best need --directory, the --save-dir of the training")
     if args.best is not None:

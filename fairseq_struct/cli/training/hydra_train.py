@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, suggestion
 
 NAME = "hydra-train"
 HELP = "fairseq-hydra-train, with this package's models, tasks and criterions as config groups"
@@ -58,5 +58,8 @@ def run(args: argparse.Namespace) -> int:
         cli_main()
     except CompactHydraException as error:  # an override that does not fit the configuration
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        if len(lines) > 1 and lines[1].endswith(":"):  # the names that exist, one in a line
+            wrong = lines[0].strip("'").rpartition("/")[2]
+            raise InputError(f"{lines[0]}{suggestion(wrong, lines[2:])}") from error
         raise InputError(" ".join(lines[:2])) from error
     return 0

@@ -1,1 +1,1 @@
-"""Tools of language models and of masked ones."""
+"""Tools of models that predict the next word."""

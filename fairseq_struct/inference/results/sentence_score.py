@@ -55,4 +55,17 @@ def perplexity(scores: Iterable[SentenceScore]) -> float:
     count = sum(len(one.word_scores) for one in scores)
     if not count:
         raise ValueError("the perplexity of no sentence is not defined")
-    return math.exp(-math.fsum(scores) / count)
+    return perplexity_of(math.fsum(scores), count)
+
+
+def perplexity_of(log_probability: float, words: int) -> float:
+    """exp(-log p / words), infinite where that is above all numbers of float64.
+
+    Args:
+        log_probability: in nats.
+        words: their number, 1 or more.
+    """
+    try:
+        return math.exp(-log_probability / words)
+    except OverflowError:
+        return math.inf

@@ -48,6 +48,15 @@ def joined(folder):
     return "".join(path.read_text() for path in sorted(folder.glob("[!.]*")))
 
 
+@pytest.mark.parametrize("place", ["out.txt", "out/"])
+def test_nothing_is_written_into_the_folder_that_is_read(call, place, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("".join(f"{line}\n" for line in LINES))
+    status, text, error = call(f"--input={tmp_path}/in", f"--output={tmp_path}/in/{place}")
+    assert (status, text) == (2, "") and "lies in the folder of the input; name ano" in error
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["a.txt"]
+
+
 @pytest.mark.parametrize("options", [[], ["--workers=2"]])
 def test_a_part_of_each_chunk(call, options, tmp_path):
     _, text, summary = call()

@@ -12,6 +12,7 @@ from stored_models import STORED
 from fairseq_struct import load
 from fairseq_struct.cli.main import main
 from fairseq_struct.errors import InputError
+from fairseq_struct.inference.results.sentence_score import SentenceScore, perplexity_of
 
 TEXT = ["one two three", "nine four", "unheard"]
 DATA = STORED / "language" / "data-bin"
@@ -91,6 +92,13 @@ def test_what_torch_says_of_masks_is_not_repeated(language_folder, tmp_path, mon
         warnings.simplefilter("always")
         assert main(["score", f"{tmp_path}/checkpoint_last.pt", "--quiet"]) == 0
     assert not [one for one in told if "key_padding_mask" in str(one.message)]
+
+
+def test_the_perplexity_of_a_model_that_diverged():
+    assert perplexity_of(-1500.0, 2) == math.inf
+    assert perplexity_of(-2.0, 2) == pytest.approx(math.e)
+    unlikely = SentenceScore(-1500.0, ["a"], [-750.0, -750.0])
+    assert unlikely.perplexity == math.inf
 
 
 def test_what_it_cannot_score(call, capsys):
