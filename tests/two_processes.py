@@ -50,6 +50,24 @@ def up_to_rounding(logs: list[dict[str, float]]) -> list:
     return [pytest.approx(line, abs=0.011, rel=0) for line in logs]
 
 
+def assert_close(first, second, tolerance=1e-6):
+    """The same names, and numbers that differ by rounding only, checkpoints' states included."""
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        torch.testing.assert_close(
+            value, second[name], atol=tolerance, rtol=tolerance, msg=lambda m, n=name: f"{n}: {m}"
+        )
+
+
+def assert_trained_alike(one, two, subsets=("train", "valid")):
+    assert_close(two[0].state, two[1].state, 0.0)
+    assert_close(one[0].state, two[0].state)
+    for subset in subsets:
+        alone, *both = (each.logged(subset) for each in (*one, *two))
+        assert both[0] == both[1] != []
+        assert both[0] == up_to_rounding(alone)
+
+
 def train(
     folder: Path, *options: object, workers: int = 1, ddp: str = "legacy_ddp",
     torchrun: bool = False,

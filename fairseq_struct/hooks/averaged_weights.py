@@ -10,12 +10,12 @@ import functools
 import importlib
 from typing import Any
 
-from torch import Tensor
-
 
 @functools.cache
 def install() -> None:
     """Let fairseq average what is a number with a fraction; calling it again has no effect."""
+    from torch import Tensor
+
     ema = importlib.import_module("fairseq.models.ema.ema").EMA
     begin, build = ema.__init__, ema.build_fp32_params
 

@@ -270,19 +270,14 @@ class ScheduledSamplingTransformer(TransformerModel):
         return vectors
 
     def _scores(
-        self,
-        encoder_out: dict,
-        inputs: Tensor,
-        rows: Tensor,
-        columns: Tensor,
+        self, encoder_out: dict, inputs: Tensor, rows: Tensor, columns: Tensor,
         vectors: Tensor | None = None,
-    ) -> Tensor:
+    ) -> Tensor:  # fmt: skip
         """Scores (n, vocabulary) that predict the inputs at ``rows`` and ``columns``."""
         with torch.set_grad_enabled(self.first_pass_gradient):
             scores = scores_of_inputs(self, encoder_out, inputs, rows, columns, vectors)
         if torch.is_autocast_enabled(inputs.device.type) and not self.first_pass_gradient:
-            # torch before 2.11 would read the casts of the weights, made without gradient, again.
-            torch.clear_autocast_cache()
+            torch.clear_autocast_cache()  # torch < 2.11 would reuse casts made without gradient
         return scores
 
     def _generator_on(self, device: torch.device) -> torch.Generator:

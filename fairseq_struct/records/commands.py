@@ -25,18 +25,22 @@ def command_of(results: Sequence[Result]) -> str:
 def other_commands(results: Sequence[Result]) -> dict[str, list[str]]:
     """Variants that another command than :func:`command_of` makes, by that command.
 
-    Rows may differ in the seeds that their commands name. Benchmarks, which train nothing, have
-    none: they append rows by options of one command.
+    Rows may differ in the seeds that their commands name; of such commands, one that names seeds
+    stands for all. Benchmarks, which train nothing, have none: they append rows by options of one
+    command.
     """
     if not any(item.updates for item in results):
         return {}
     first = _settings(command_of(results))
-    others: dict[str, dict[str, None]] = {}
+    others: dict[tuple[str, ...], tuple[str, dict[str, None]]] = {}
     for item in results:
         command = _pattern(item, results)
-        if _settings(command) != first:
-            others.setdefault(command, {})[item.variant] = None
-    return {command: list(variants) for command, variants in others.items()}
+        settings = _settings(command)
+        if settings != first:
+            known, variants = others.get(settings, (command, {}))
+            named = known if "SEED" in known else command
+            others[settings] = named, variants | {item.variant: None}
+    return {command: list(variants) for command, variants in others.values()}
 
 
 def _first(results: Sequence[Result]) -> Result:
@@ -57,6 +61,6 @@ def _pattern(result: Result, results: Sequence[Result]) -> str:
     return command
 
 
-def _settings(command: str) -> list[str]:
+def _settings(command: str) -> tuple[str, ...]:
     """The words of a command in an order of their own, without those that name seeds."""
-    return sorted(shlex.split(_SEEDS_NAMED.sub("", command)))
+    return tuple(sorted(shlex.split(_SEEDS_NAMED.sub("", command))))

@@ -37,7 +37,7 @@ class StructuredMaskedLMConfig(TrainedConfig):
         },
     )
     mask_rate: float = field(
-        default=0.3, metadata={"help": "probability that a word is hidden"}
+        default=0.3, metadata={"help": "probability that a known word is hidden"}
     )
     valid_draws: int = field(
         default=5, metadata={"help": "draws of hidden words that a validation averages over"}

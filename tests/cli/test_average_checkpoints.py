@@ -64,7 +64,7 @@ def test_output_may_not_be_an_input(tmp_path, capsys):
 def test_output_is_checked_before_work(tmp_path, capsys):
     path = save(tmp_path / "a.pt", 1.0)
     (tmp_path / "b.pt").write_text("no checkpoint, which only reading tells")
-    for output, message in ((tmp_path, "is a folder"), (tmp_path / "no" / "x.pt", "no such folder")):
+    for output, message in ((tmp_path, "is a folder"), (tmp_path / "no" / "x", "no such folder")):
         command = ["average-checkpoints", "--inputs", path, tmp_path / "b.pt", "--output", output]
         assert main(list(map(str, command))) == 2
         assert message in capsys.readouterr().err

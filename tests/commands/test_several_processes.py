@@ -7,13 +7,12 @@ them off. Language models that carry a state give each process separate streams.
 import random
 
 import pytest
-import torch
 from fairseq_commands import SMALL as SMALL_TRANSLATION
 from fairseq_commands import USER_DIR, write_data_bin
 from formula_models import write_formulas
 from small_masked_models import OF_MODEL
 from small_treebanks import PARSER, write_treebank
-from two_processes import train, up_to_rounding
+from two_processes import assert_close, assert_trained_alike, train
 
 from fairseq_struct.cli.main import main
 from fairseq_struct.compat import load_state
@@ -192,24 +191,6 @@ TASKS = ["scheduled_sampling", "latent_tree_translation", "latent_clusters",
          "craft_imitation", "grammar_induction"]  # fmt: skip
 
 
-def assert_close(first, second, tolerance=1e-6):
-    """The same names, and numbers that differ by rounding only, checkpoints' states included."""
-    assert first.keys() == second.keys()
-    for name, value in first.items():
-        torch.testing.assert_close(
-            value, second[name], atol=tolerance, rtol=tolerance, msg=lambda m, n=name: f"{n}: {m}"
-        )
-
-
-def assert_trained_alike(one, two, subsets=("train", "valid")):
-    assert_close(two[0].state, two[1].state, 0.0)
-    assert_close(one[0].state, two[0].state)
-    for subset in subsets:
-        alone, *both = (each.logged(subset) for each in (*one, *two))
-        assert both[0] == both[1] != []
-        assert both[0] == up_to_rounding(alone)
-
-
 @pytest.mark.parametrize("options", TASKS, indirect=True)
 def test_two_processes_make_the_updates_of_one_with_update_freq_two(options, tmp_path):
     """Weights, training logs and validations are the same, also with an odd number of batches."""
@@ -217,29 +198,6 @@ def test_two_processes_make_the_updates_of_one_with_update_freq_two(options, tmp
     for ddp in BACKENDS:
         two = train(tmp_path / ddp, *options, *COMMON, "--max-epoch=2", workers=2, ddp=ddp)
         assert_trained_alike(one, two)
-
-
-@pytest.mark.parametrize("arch", ["ordered_memory_classifier", "beam_tree_classifier"])
-def test_sentences_of_one_word_leave_no_process_waiting(tmp_path, arch):
-    """Nothing is composed of one word, so that the weights of composition have no gradient."""
-    corpus = LabelledCorpus("small", {})
-    draw = random.Random(1)
-    for split, count in (("train", 40), ("valid", 8), ("test", 2)):
-        sizes = [1 + place % 3 for place in range(count)]
-        corpus.splits[split] = [
-            Instance((" ".join(draw.choices("abcde", k=size)),), draw.choice(["yes", "no"]))
-            for size in sizes
-        ]
-    write_labelled_folder(corpus, tmp_path / "data")
-    of_memory = [f"--{part}-dropout=0" for part in ("cell", "input", "output", "memory")]
-    without = ["--dropout=0", "--beam-noise=0"] if arch == "beam_tree_classifier" else of_memory
-    options = [tmp_path / "data" / "data-bin", f"--arch={arch}", "--sides=1", "--embed-dim=8",
-               "--hidden-size=8", *without, "--batch-size=5",
-               "--task=structured_classification", "--criterion=structured_classification",
-               *SGD, *COMMON, "--max-epoch=2"]  # fmt: skip
-    one = train(tmp_path / "one", *options, "--update-freq=2")
-    two = train(tmp_path / "two", *options, workers=2, ddp="pytorch_ddp")
-    assert_trained_alike(one, two)
 
 
 def test_two_processes_are_one_with_twice_the_streams(language_folder, tmp_path):

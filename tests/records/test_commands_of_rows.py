@@ -59,6 +59,15 @@ def test_a_caption_names_the_rows_that_another_command_makes():
     )
 
 
+def test_one_command_stands_for_all_that_differ_by_their_seeds():
+    results = [result("one", f"SEEDS={seed} recipes/toy.sh one", seed) for seed in (1, 2)]
+    results += [result("two", "LR=1 recipes/toy.sh two"),
+                result("two", "LR=1 SEEDS=2 recipes/toy.sh two", 2),
+                result("three", "LR=1 recipes/toy.sh three")]  # fmt: skip
+    command = "LR=1 SEEDS='1 2' recipes/toy.sh VARIANT"
+    assert other_commands(results) == {command: ["two", "three"]}
+
+
 def test_rows_of_a_benchmark_have_one_command():
     commands = ["recipes/toy.py --rows a b --append", "recipes/toy.py --rows c --append"]
     assert other_commands([result(c[-10], c, updates=0) for c in commands]) == {}

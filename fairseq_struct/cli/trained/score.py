@@ -11,7 +11,6 @@ from fairseq_struct.cli.shared.output import add_output_options, say
 from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.cli.shared.trained_models import add_data_option, add_tool_options, load_tool
 from fairseq_struct.cli.shared.workers import add_input_options
-from fairseq_struct.inference.results.sentence_score import perplexity_of
 
 NAME = "score"
 HELP = "write log-probabilities of raw sentences under a language model, and their perplexity"
@@ -44,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
     check_paths(args)
     totals = answer(args, NAME, Scores)
     if count := totals["sentences"]:
+        from fairseq_struct.inference.results.sentence_score import perplexity_of
+
         words = totals["words"]
         perplexity = perplexity_of(totals["log_probability"], words)
         say(args, f"{count} sentence{'s' * (count != 1)}, {words} words with the ends of "
