@@ -51,16 +51,6 @@ class Line(NamedTuple):
         width = "" if self.width == STROKE else f' stroke-width="{self.width:g}"'
         return f'<path d="M{x1},{y1}L{x2},{y2}" stroke="{_ink(self.colour)}"{width}/>'
 
-    def moved(self, right: float, down: float) -> Line:
-        """The same elsewhere."""
-        return self._replace(
-            x1=self.x1 + right, x2=self.x2 + right, y1=self.y1 + down, y2=self.y2 + down
-        )
-
-    def mirrored(self, width: float) -> Line:
-        """The same from the right."""
-        return self._replace(x1=width - self.x1, x2=width - self.x2)
-
 
 class Box(NamedTuple):
     """A rectangle, ``shade`` (0 to 1) of its colour; ``hint`` is told under the mouse."""
@@ -83,14 +73,6 @@ class Box(NamedTuple):
             f'stroke="{self.edge}" stroke-width="0.8">{_told(self.hint)}</rect>'
         )
 
-    def moved(self, right: float, down: float) -> Box:
-        """The same elsewhere."""
-        return self._replace(x=self.x + right, y=self.y + down)
-
-    def mirrored(self, width: float) -> Box:
-        """The same from the right."""
-        return self._replace(x=width - self.x - self.width)
-
 
 class Dot(NamedTuple):
     """A disc; the mouse reaches what is below it."""
@@ -106,14 +88,6 @@ class Dot(NamedTuple):
             f'<circle cx="{_number(self.x)}" cy="{_number(self.y)}" r="{self.radius:.2f}" '
             f'fill="{_ink(self.colour)}" pointer-events="none"/>'
         )
-
-    def moved(self, right: float, down: float) -> Dot:
-        """The same elsewhere."""
-        return self._replace(x=self.x + right, y=self.y + down)
-
-    def mirrored(self, width: float) -> Dot:
-        """The same from the right."""
-        return self._replace(x=width - self.x)
 
 
 class Label(NamedTuple):
@@ -135,14 +109,6 @@ class Label(NamedTuple):
             f'<text x="{_number(self.x)}" y="{_number(self.y)}"{size} '
             f'fill="{_ink(self.colour)}">{in_markup(self.text)}{_told(self.hint)}</text>'
         )
-
-    def moved(self, right: float, down: float) -> Label:
-        """The same elsewhere."""
-        return self._replace(x=self.x + right, y=self.y + down)
-
-    def mirrored(self, width: float) -> Label:
-        """The same from the right."""
-        return self._replace(x=width - self.x)
 
 
 class Image(NamedTuple):
@@ -168,14 +134,6 @@ class Image(NamedTuple):
             f'style="image-rendering: pixelated" href="data:image/png;base64,{content}">'
             f"{_told(self.hint)}</image>"
         )
-
-    def moved(self, right: float, down: float) -> Image:
-        """The same elsewhere."""
-        return self._replace(x=self.x + right, y=self.y + down)
-
-    def mirrored(self, width: float) -> Image:
-        """The same from the right."""
-        return self._replace(x=width - self.x - self.width)
 
 
 class Arc(NamedTuple):
@@ -229,16 +187,26 @@ class Arc(NamedTuple):
             f"{_told(self.hint)}</g>"
         )
 
-    def moved(self, right: float, down: float) -> Arc:
-        """The same elsewhere."""
-        return self._replace(x1=self.x1 + right, x2=self.x2 + right, y=self.y + down)
-
-    def mirrored(self, width: float) -> Arc:
-        """The same from the right."""
-        return self._replace(x1=width - self.x1, x2=width - self.x2)
-
 
 Shape = Line | Box | Dot | Label | Image | Arc
+# Fields that are places.
+_ACROSS, _DOWN = ("x", "x1", "x2"), ("y", "y1", "y2")
+
+
+def _moved(shape: Shape, right: float, down: float) -> Shape:
+    """The same elsewhere."""
+    by = dict.fromkeys(_ACROSS, right) | dict.fromkeys(_DOWN, down)
+    return shape._replace(
+        **{name: getattr(shape, name) + by[name] for name in shape._fields if name in by}
+    )
+
+
+def _mirrored(shape: Shape, width: float) -> Shape:
+    """The same from the right of an area of this width."""
+    own = shape.width if isinstance(shape, Box | Image) else 0.0
+    return shape._replace(
+        **{name: width - getattr(shape, name) - own for name in _ACROSS if name in shape._fields}
+    )
 
 
 class Picture(NamedTuple):
@@ -267,11 +235,11 @@ class Picture(NamedTuple):
 
     def mirrored(self) -> Picture:
         """The same from right to left; texts are not turned round."""
-        return self._replace(shapes=[shape.mirrored(self.width) for shape in self.shapes])
+        return self._replace(shapes=[_mirrored(shape, self.width) for shape in self.shapes])
 
     def moved(self, right: float, down: float) -> Picture:
         """The same on an area that is larger at the left and above."""
-        shapes = [shape.moved(right, down) for shape in self.shapes]
+        shapes = [_moved(shape, right, down) for shape in self.shapes]
         return self._replace(width=self.width + right, height=self.height + down, shapes=shapes)
 
     def _svg(self, namespace: str, style: str) -> str:
