@@ -61,12 +61,12 @@ def model_of(task: Any, cfg: Mapping, parameters: Mapping, place: str | Path) ->
     Raises:
         InputError: the model cannot be built from the options, or the parameters do not fit it.
     """
-    with options_of(place), _at_most(2 * len(parameters) + 100), without_memory():
+    with foreign_options(place), _at_most(2 * len(parameters) + 100), without_memory():
         model = task.build_model(cfg["model"])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*copying from a non-meta parameter")
         _fill(model, cfg, parameters, place)
-    with options_of(place):
+    with foreign_options(place):
         model = task.build_model(cfg["model"])
     _fill(model, cfg, parameters, place)
     return model
@@ -83,7 +83,7 @@ def _fill(model: nn.Module, cfg: Mapping, parameters: Mapping, place: str | Path
 
 
 @contextmanager
-def options_of(place: str | Path) -> Iterator[None]:
+def foreign_options(place: str | Path) -> Iterator[None]:
     """Turn whatever is raised by options that no training wrote into one line.
 
     Args:

@@ -11,14 +11,14 @@ from torch import nn
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import check_dictionary
 from fairseq_struct.errors import InputError, suggestion
 from fairseq_struct.files.checkpoint_file import name_in, require_finite
-from fairseq_struct.files.described_networks import model_of, options_of
+from fairseq_struct.files.described_networks import foreign_options, model_of
 from fairseq_struct.files.trained_data import data_of_training
 from fairseq_struct.inference.evaluation_mode import OF_ALL_THREADS, default_float32
 
 
 def place_of_data(cfg: Mapping, checkpoint: str | Path) -> Path | None:
     """Where the data of a checkpoint are now: see :func:`.data_of_training`."""
-    with options_of(checkpoint):
+    with foreign_options(checkpoint):
         return data_of_training(cfg, checkpoint)
 
 
@@ -31,7 +31,7 @@ def build_task(cfg: Mapping, checkpoint: str | Path):
     from fairseq.tasks import TASK_REGISTRY, setup_task
 
     _registered("task", cfg, TASK_REGISTRY, checkpoint)
-    with options_of(checkpoint):
+    with foreign_options(checkpoint):
         if "data" not in cfg["task"]:
             return setup_task(cfg["task"])
         folder = Path(str(cfg["task"].get("data")))
@@ -39,7 +39,7 @@ def build_task(cfg: Mapping, checkpoint: str | Path):
         raise InputError(f"{folder}: no such folder, but the dictionaries must be in it")
     for path in sorted(folder.glob("dict*.txt")):
         check_dictionary(path)
-    with options_of(checkpoint):
+    with foreign_options(checkpoint):
         return setup_task(cfg["task"])
 
 
@@ -69,7 +69,7 @@ def build_model(cfg: Mapping, task, state: dict, checkpoint: str | Path) -> nn.M
 def _registered(group: str, cfg: Mapping, registry: Mapping, checkpoint: str | Path):
     name = name_in(cfg[group])
     if name not in registry:
-        with options_of(checkpoint):
+        with foreign_options(checkpoint):
             common = cfg.get("common")
             folder = common.get("user_dir") if isinstance(common, Mapping) else None
         # The folder is only named: a checkpoint must not decide which code runs.

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from fairseq_struct.cli.shared.identity import identity_of
 from fairseq_struct.cli.shared.lasting_output import lasting_output
-from fairseq_struct.cli.shared.output import lines_ahead, progress, say, with_progress, written
+from fairseq_struct.cli.shared.output import lines_ahead, progress, say, written
 from fairseq_struct.cli.shared.paths import require, require_room
 from fairseq_struct.cli.shared.text_input import (
     Chunk,
@@ -153,13 +153,14 @@ def _line_by_line(
     with ExitStack() as stack:
         if given is None:
             every = answers(stack.enter_context(opened(args.input)))
-            every = with_progress(every, args.quiet, args.output, partial(_ahead, args))
+            seen = stack.enter_context(progress(args.quiet, args.output, partial(_ahead, args)))
         else:
-            every = answers(given)
+            every, seen = answers(given), lambda lines: None
         writes = [stack.enter_context(written(path)) for path in (args.output, *outputs)]
         for texts in every:
             for write, text in zip(writes, texts, strict=True):
                 write(text)
+            seen(1)
         writes[0](answers.ending())
     return answers.totals
 

@@ -6,15 +6,13 @@ import argparse
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.compressed_files import ENDINGS
 
-Item = TypeVar("Item")
 _CHUNK = 1 << 20
 
 
@@ -103,31 +101,19 @@ def _print(text: str):
         raise InputError(f"standard output: cannot be written ({error.strerror})") from None
 
 
-def with_progress(
-    items: Iterable[Item], quiet: bool, output: Path | None = None,
-    ahead: Callable[[], int | None] | None = None,
-) -> Iterable[Item]:  # fmt: skip
-    """The same results, with a bar on standard error if that is a terminal and the input a file.
-
-    Args:
-        items: a result for each line of the input.
-        quiet: show no bar.
-        output: the file that is written; without one, a bar would break into output on a terminal.
-        ahead: counts the lines of the input; by default those of standard input.
-    """
-    total = _total(quiet, output, ahead)
-    if total is None:
-        return items
-    from tqdm import tqdm
-
-    return tqdm(items, total=total, unit="line")
-
-
 @contextmanager
 def progress(
     quiet: bool, output: Path | None, ahead: Callable[[], int | None]
 ) -> Iterator[Callable[[int], object]]:
-    """Yield a function that moves a bar, as that of :func:`with_progress`, by a number of lines."""
+    """Yield a function that moves a bar on standard error by a number of lines.
+
+    There is a bar if standard error is a terminal and the input a file.
+
+    Args:
+        quiet: show no bar.
+        output: what is written; without it, a bar would break into output on a terminal.
+        ahead: counts the lines of the input.
+    """
     total = _total(quiet, output, ahead)
     if total is None:
         yield lambda lines: None
@@ -138,13 +124,13 @@ def progress(
         yield bar.update
 
 
-def _total(quiet: bool, output: Path | None, ahead: Callable | None) -> int | None:
+def _total(quiet: bool, output: Path | None, ahead: Callable[[], int | None]) -> int | None:
     """Number of lines for a bar; None for no bar."""
     shown = sys.stderr is not None and sys.stderr.isatty()
     mixed = output is None and sys.stdout is not None and sys.stdout.isatty()
     if not shown or mixed or quiet:
         return None
-    return lines_ahead(sys.stdin) if ahead is None else ahead()
+    return ahead()
 
 
 def lines_ahead(stream) -> int | None:

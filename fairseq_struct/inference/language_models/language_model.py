@@ -34,10 +34,6 @@ class LanguageModelScorer:
         self.batch_words = batch_words
         self.vocabulary = Vocabulary(words)
 
-    def known(self, word: str) -> bool:
-        """Whether the model's dictionary has the word or one of its other forms."""
-        return self.vocabulary.index(word) != self.words.unk()
-
     def log_probabilities(
         self, sentences: Sequence[Sequence[str]], progress: bool = False
     ) -> list[float]:
