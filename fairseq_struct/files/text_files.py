@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -82,3 +82,14 @@ def read_lines(path: str | Path) -> list[str]:
     if lines[-1] == "":  # the text after the final newline is not a line
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    r"""Write UTF-8 text whose lines end in ``\n`` on every system.
+
+    Args:
+        path: the file; its folder is there.
+        lines: without their ends.
+    """
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)

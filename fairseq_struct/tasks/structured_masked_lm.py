@@ -157,7 +157,7 @@ class StructuredMaskedLMTask(SentenceTask):
         training = self.trains_on(split)
         self.datasets[split] = MaskedSentences(
             sentences, self.words.pad(), self.words.unk(), self.mask, self.cfg.mask_rate,
-            self.cfg.seed, 1 if training else self.cfg.valid_draws, vary=training,
+            self.cfg.seed, 1 if training else self.cfg.valid_draws, shuffle=training,
         )  # fmt: skip
         data = self.datasets[split]
         if not training and not any(data[place]["hidden"].any() for place in range(len(data))):
@@ -168,7 +168,7 @@ class StructuredMaskedLMTask(SentenceTask):
         self._now = dataset
         if self._scored is None:
             self._scored = dataset
-        if dataset.vary:  # validation may read the training split, with the draws of another epoch
+        if dataset.shuffle:  # validation may read the training split, with the draws of epoch 1
             dataset = copy.copy(dataset)
         return super().get_batch_iterator(dataset, *args, **kwargs)
 

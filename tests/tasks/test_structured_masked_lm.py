@@ -103,7 +103,7 @@ def test_validation_is_the_perplexity_of_the_hidden_words(folder, tmp_path):
     sentences = [torch.tensor([words.index(word) for word in line.split()]) for line in lines]
     mask = words.index("<mask>")
     data = MaskedSentences(
-        sentences, words.pad(), words.unk(), mask, 0.3, seed=2, draws=2, vary=False
+        sentences, words.pad(), words.unk(), mask, 0.3, seed=2, draws=2, shuffle=False
     )
     total, count = 0.0, 0
     for sample in data:

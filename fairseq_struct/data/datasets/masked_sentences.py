@@ -7,10 +7,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.data.datasets.whole_batches import SizedSentences, by_size, sizes_of
+from fairseq_struct.data.datasets.whole_batches import (
+    ShuffledEachEpoch,
+    SizedSentences,
+    by_size,
+    sizes_of,
+)
 
 
-class MaskedSentences(SizedSentences):
+class MaskedSentences(ShuffledEachEpoch, SizedSentences):
     """Sentences in which every word is masked independently (Shen's thesis, section 4.3.1).
 
     A drawn word is always replaced by the mask symbol. Unknown words are never drawn. The draw
@@ -24,18 +29,17 @@ class MaskedSentences(SizedSentences):
         seed: seed of the draws.
         draws: number of draws of each sentence per epoch; the dataset counts each draw as one
             sentence.
-        vary: draw different words in every epoch.
+        shuffle: draw different words, and batches, in every epoch.
     """
 
     def __init__(
         self, sentences: Sequence[Tensor], padding: int, unknown: int, mask: int, rate: float,
-        seed: int = 1, draws: int = 1, vary: bool = True,
+        seed: int = 1, draws: int = 1, shuffle: bool = True,
     ):  # fmt: skip
         super().__init__()
         self.sentences = sentences
         self.padding, self.unknown, self.mask = padding, unknown, mask
-        self.rate, self.seed, self.draws, self.vary = rate, seed, draws, vary
-        self.epoch = 1
+        self.rate, self.seed, self.draws, self.shuffle = rate, seed, draws, shuffle
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -43,17 +47,13 @@ class MaskedSentences(SizedSentences):
         sizes = sizes_of(self.sentences)
         return sizes if self.draws == 1 else np.repeat(sizes, self.draws)
 
-    def set_epoch(self, epoch: int):
-        """Set the epoch, which changes the draws if ``vary`` is set."""
-        self.epoch = epoch
-
     def __len__(self) -> int:
         return len(self.sentences) * self.draws
 
     def __getitem__(self, index: int) -> dict:
         place, draw = divmod(int(index), self.draws)
         words = self.sentences[place]
-        epoch = self.epoch if self.vary else 0
+        epoch = self.epoch if self.shuffle else 0
         random = np.random.default_rng((self.seed, epoch, place, draw))
         hidden = torch.from_numpy(random.random(len(words)) < self.rate)
         return {"id": int(index), "words": words.long(), "hidden": hidden & (words != self.unknown)}
@@ -87,12 +87,7 @@ class MaskedSentences(SizedSentences):
         }
 
     def ordered_indices(self) -> np.ndarray:
-        """Indices sorted by length; equal lengths are shuffled, in every epoch if ``vary``."""
-        random = np.random.default_rng((self.seed, self.epoch if self.vary else 0))
+        """Indices sorted by length; equal lengths are shuffled, in every epoch with ``shuffle``."""
+        random = np.random.default_rng((self.seed, self.epoch if self.shuffle else 0))
         order = random.permutation(len(self))
         return by_size(order, self.sizes)
-
-    @property
-    def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        """False with ``vary``: every epoch has different batches."""
-        return not self.vary

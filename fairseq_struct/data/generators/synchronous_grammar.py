@@ -58,7 +58,6 @@ class Entry:
 
     source: str
     target: str
-    weight: int = 1
 
 
 @dataclass(frozen=True)
@@ -210,7 +209,7 @@ class Grammar:
     ) -> Node:
         entries = self.lexicon.get((category, features))
         if entries:
-            entry = generator.choices(entries, [e.weight for e in entries])[0]
+            entry = generator.choices(entries)[0]
             return Node(category, relation, (entry.source, entry.target))
         rules = [
             rule for rule in self._rules.get(category, ()) if self._fits(rule, features, depth)

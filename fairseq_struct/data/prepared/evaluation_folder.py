@@ -16,6 +16,7 @@ from fairseq_struct.data.prepared.manifest import digest
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
 from fairseq_struct.data.readers.bracket_trees import leaves_of, to_line
 from fairseq_struct.data.readers.penn_treebank import read_evaluation_trees
+from fairseq_struct.files.text_files import write_lines
 
 
 def write_evaluation_folder(
@@ -44,7 +45,7 @@ def write_evaluation_folder(
 
     def fill(folder: Path) -> dict:
         for name, content in lines.items():
-            (folder / name).write_text("".join(f"{x}\n" for x in content), encoding="utf-8")
+            write_lines(folder / name, content)
         return {"sentences": len(trees), "words": sum(len(leaves_of(tree)) for tree in trees)}
 
     identity = {

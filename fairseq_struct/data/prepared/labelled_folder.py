@@ -24,11 +24,12 @@ from typing import Any
 from fairseq_struct import compat
 from fairseq_struct.data.prepared.manifest import digest
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
-from fairseq_struct.data.prepared.vocabulary.dictionary_file import require_words
+from fairseq_struct.data.prepared.vocabulary.dictionary_file import dictionary_of, require_words
 from fairseq_struct.data.readers.labelled_brackets import line_of
 from fairseq_struct.data.readers.labelled_text import SPLITS, Instance, LabelledCorpus
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.reserved_words import index_of, refuse_reserved
+from fairseq_struct.files.text_files import write_lines
 
 OPTIONS = "options.json"
 TREES = "trees"  # followed by the sentence's number; one line of labelled brackets per instance
@@ -135,13 +136,13 @@ def _write_split(
     for side in range(sides):
         name = f"{split}.sentence{side + 1}"
         lines = [instance.sentences[side] for instance in instances]
-        _write(text / name, lines)
+        write_lines(text / name, lines)
         _binarise(data_bin / name, lines, words)
         if trees:
             lines = [_tree(instance, side) for instance in instances]
-            _write(data_bin / f"{split}.{TREES}{side + 1}", lines)
+            write_lines(data_bin / f"{split}.{TREES}{side + 1}", lines)
     lines = [instance.label for instance in instances]
-    _write(text / f"{split}.label", lines)
+    write_lines(text / f"{split}.label", lines)
     _binarise(data_bin / f"{split}.label", lines, labels)
 
 
@@ -171,15 +172,9 @@ def label_dictionary(labels: Iterable[str]):
 
 
 def _dictionary(sentences: Iterable[str], least_count: int):
-    from fairseq.data import Dictionary
-
-    dictionary = Dictionary()
     counts = Counter(word for sentence in sentences for word in sentence.split())
     require_words(counts, least_count)
-    for word, count in counts.items():
-        dictionary.add_symbol(word, count)
-    dictionary.finalize(threshold=least_count, padding_factor=1)
-    return dictionary
+    return dictionary_of(counts, least_count)
 
 
 def _lower(instance: Instance) -> Instance:
@@ -194,11 +189,6 @@ def _text_of(instance: Instance, trees: bool) -> str:
     sides = range(len(instance.sentences) if trees else 0)
     found = (*instance.sentences, instance.label, *(_tree(instance, side) for side in sides))
     return "\t".join(found)
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{line}\n" for line in lines)
 
 
 def _binarise(prefix: Path, lines: Iterable[str], dictionary) -> None:

@@ -36,7 +36,7 @@ from fairseq_struct import compat
 from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.manifest import digest
 from fairseq_struct.data.prepared.prepared_folder import write_prepared_folder
-from fairseq_struct.data.prepared.vocabulary.dictionary_file import require_words
+from fairseq_struct.data.prepared.vocabulary.dictionary_file import dictionary_of, require_words
 from fairseq_struct.data.readers.bracket_trees import nodes_of, to_line
 from fairseq_struct.data.readers.transformation_lists import (
     JOINED,
@@ -48,6 +48,7 @@ from fairseq_struct.data.readers.transformation_lists import (
 )
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.reserved_words import index_of, refuse_reserved
+from fairseq_struct.files.text_files import write_lines
 
 OPTIONS = "lists.json"
 WORDS, CATEGORIES = "dict.txt", "dict.categories.txt"
@@ -99,7 +100,9 @@ def write_list_folder(
         content = {"options": dataclasses.asdict(options), "lower": lower,
                    "word_categories": sorted(of_words)}  # fmt: skip
         (data / OPTIONS).write_text(f"{json.dumps(content, indent=2)}\n", encoding="utf-8")
-        numbers = [_save(data / WORDS, words, least_count), _save(data / CATEGORIES, categories, 1)]
+        numbers = [dictionary_of(words, least_count), dictionary_of(categories)]
+        for dictionary, name in zip(numbers, (WORDS, CATEGORIES), strict=True):
+            dictionary.save(str(data / name))
         for name, part in parts.items():
             _write_text(folder, name, part)
             _write_arrays(data, name, part, *numbers, lower)
@@ -150,18 +153,6 @@ def _form(word: str, lower: bool) -> str:
     return word.lower() if lower else word
 
 
-def _save(path: Path, counts: Counter, least_count: int):
-    """Make a fairseq dictionary, most frequent entries first, and write it."""
-    from fairseq.data import Dictionary
-
-    dictionary = Dictionary()
-    for entry, count in counts.items():
-        dictionary.add_symbol(entry, count)
-    dictionary.finalize(threshold=least_count, padding_factor=1)
-    dictionary.save(str(path))
-    return dictionary
-
-
 def _write_text(folder: Path, name: str, part: Sequence[Listed]):
     """Write a part's trees, words, and words with parts of speech."""
     lines = {"trees": [], "text": [], "tagged": []}
@@ -171,8 +162,7 @@ def _write_text(folder: Path, name: str, part: Sequence[Listed]):
         pairs = (f"{node[0]}/{tag_of(node.label(), True)}" for node in _tagged(tree))
         lines["tagged"].append(" ".join(pairs))
     for kind, content in lines.items():
-        text = "".join(f"{line}\n" for line in content)
-        (folder / kind / f"{name}.txt").write_text(text, encoding="utf-8")
+        write_lines(folder / kind / f"{name}.txt", content)
 
 
 def _tagged(tree: ListedTree) -> Iterator[Tree]:

@@ -14,7 +14,7 @@ The line numbers of all files of one split agree.
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from itertools import chain
@@ -43,6 +43,7 @@ from fairseq_struct.data.prepared.streams.sentence_pairs import (
 from fairseq_struct.data.readers.aligned_files import AlignedFiles, TabbedPairs
 from fairseq_struct.data.readers.parallel_text import ParallelCorpus, TextOptions
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.text_files import write_lines
 
 _PACKAGES = ("fairseq-fixed", "ve-fairseq", "sacremoses", "sentencepiece", "subword-nmt")
 
@@ -95,7 +96,8 @@ def write_translation_folder(
             say(f"{split}: segmenting")
             counts[split] = _write_split(journal, split, corpus, work, workers)
         for name, lines in corpus.companions.items():
-            _write(journal.folder / name, lines)
+            (journal.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            write_lines(journal.folder / name, lines)
         say("binarising")
         sides = [_side(corpus, language) for language in corpus.languages]
         binarise(
@@ -197,12 +199,6 @@ def describe_split(counts: dict) -> str:
     dropped = ", ".join(f"{n} {reason}" for reason, n in counts["dropped"].items()) or "none"
     sizes = ", ".join(f"{n} {lang} tokens" for lang, n in counts["tokens"].items())
     return f"{counts['kept']} pairs kept of {counts['read']} (dropped: {dropped}), {sizes}"
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{line}\n" for line in lines)
 
 
 def _versions() -> dict[str, str]:

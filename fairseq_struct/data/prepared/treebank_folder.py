@@ -25,6 +25,7 @@ from fairseq_struct.data.readers.dependency_treebank import (
 )
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.reserved_words import refuse_reserved
+from fairseq_struct.files.text_files import write_lines
 
 UNKNOWN = "<unk>"
 
@@ -80,7 +81,7 @@ def write_treebank_folder(
                 " ".join(word if counts[word] >= least else UNKNOWN for word in tree.words)
                 for tree in trees[split]
             )
-            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            write_lines(path, lines)
             companions[f"trees/{split}.conllu"] = "".join(
                 to_conllu(tree.words, tree.heads, (), tree.tags, tree.relations)
                 for tree in trees[split]

@@ -11,7 +11,7 @@ from nltk.tokenize import TreebankWordTokenizer
 
 from fairseq_struct.data.readers.penn_treebank import normalised
 from fairseq_struct.errors import InputError
-from fairseq_struct.files.text_files import read_lines
+from fairseq_struct.files.text_files import read_lines, write_lines
 
 YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
 BENCHMARK, SICK = "STSBenchmark", "SICK"
@@ -128,4 +128,4 @@ def write_pairs(path: Path, pairs: list[Pair]):
                                         for sentence in (pair.first, pair.second))])
         for pair in pairs
     )  # fmt: skip
-    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    write_lines(path, rows)

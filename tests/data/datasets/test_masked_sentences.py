@@ -59,7 +59,7 @@ def test_draws_depend_on_epoch_sentence_and_draw():
     assert not set(hidden()) & set(first)
     data.set_epoch(1)
     assert hidden() == first
-    same = dataset([words, words], draws=2, vary=False)
+    same = dataset([words, words], draws=2, shuffle=False)
     before = [same[i]["hidden"].tolist() for i in range(4)]
     same.set_epoch(7)
     assert [same[i]["hidden"].tolist() for i in range(4)] == before

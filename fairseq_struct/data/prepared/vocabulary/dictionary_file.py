@@ -32,6 +32,22 @@ def require_words(counts: Mapping[str, int], least_count: int) -> None:
         )
 
 
+def dictionary_of(counts: Mapping[str, int], least_count: int = 1):
+    """Make fairseq's ``Dictionary``, the most frequent entries first.
+
+    Args:
+        counts: number of occurrences of each entry.
+        least_count: rarer entries are unknown.
+    """
+    from fairseq.data import Dictionary
+
+    dictionary = Dictionary()
+    for entry, count in counts.items():
+        dictionary.add_symbol(entry, count)
+    dictionary.finalize(threshold=least_count, padding_factor=1)
+    return dictionary
+
+
 def load_dictionary(path: str | Path):
     """Load a file as fairseq's ``Dictionary``.
 
