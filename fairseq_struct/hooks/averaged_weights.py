@@ -8,30 +8,38 @@ from __future__ import annotations
 
 import functools
 import importlib
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fairseq_struct.hooks.wrapping import wrap
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @functools.cache
 def install() -> None:
     """Let fairseq average what is a number with a fraction; calling it again has no effect."""
-    from torch import Tensor
-
     ema = importlib.import_module("fairseq.models.ema.ema").EMA
-    begin, build = ema.__init__, ema.build_fp32_params
+    wrap(ema, "__init__", _copying_integers)
+    wrap(ema, "build_fp32_params", _of_tensors)
 
-    @functools.wraps(begin)
-    def __init__(
-        self: Any, model: Any, config: Any, device: Any = None, skip_keys: set[str] | None = None
-    ) -> None:
-        copied = {
-            name for name, part in model.state_dict().items()
-            if isinstance(part, Tensor) and not part.is_floating_point()
-        }  # fmt: skip
-        begin(self, model, config, device, (skip_keys or set()) | copied)
 
-    @functools.wraps(build)
-    def build_fp32_params(self: Any, state_dict: dict[str, Any] | None = None) -> None:
-        state = self.model.state_dict() if state_dict is None else state_dict
-        build(self, {name: part for name, part in state.items() if isinstance(part, Tensor)})
+def _copying_integers(
+    begin: Callable[..., None], self: Any, model: Any, config: Any, device: Any = None,
+    skip_keys: set[str] | None = None,
+) -> None:  # fmt: skip
+    tensors = _tensors_of(model.state_dict()).items()
+    copied = {name for name, part in tensors if not part.is_floating_point()}
+    begin(self, model, config, device, (skip_keys or set()) | copied)
 
-    ema.__init__, ema.build_fp32_params = __init__, build_fp32_params
+
+def _of_tensors(
+    build: Callable[..., None], self: Any, state_dict: dict[str, Any] | None = None
+) -> None:
+    build(self, _tensors_of(self.model.state_dict() if state_dict is None else state_dict))
+
+
+def _tensors_of(state: dict[str, Any]) -> dict[str, Tensor]:
+    tensor = importlib.import_module("torch").Tensor
+    return {name: part for name, part in state.items() if isinstance(part, tensor)}

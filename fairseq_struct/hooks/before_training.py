@@ -19,6 +19,7 @@ from typing import Any
 from fairseq_struct.errors import InputError
 from fairseq_struct.hooks import best_checkpoint
 from fairseq_struct.hooks.run_numbers import check_numbers
+from fairseq_struct.hooks.wrapping import wrap
 from fairseq_struct.option_checks import option_name
 from fairseq_struct.processor import device_name
 
@@ -43,46 +44,45 @@ def install() -> None:
     place where they can check each other. Last, if it will validate, it calls
     :func:`.best_checkpoint.watch`. Its log says what it computes with.
     """
+    wrap(importlib.import_module("fairseq.trainer").Trainer, "__init__", _checked)
+    wrap(importlib.import_module("fairseq.distributed.utils"), "call_main", _called)
+
+
+def _checked(
+    begin: Callable[..., None], self: Any, cfg: Any, task: Any, model: Any, criterion: Any,
+    *args: Any, **kwargs: Any,
+) -> None:  # fmt: skip
     from fairseq.optim import OPTIMIZER_REGISTRY
 
-    trainer = importlib.import_module("fairseq.trainer").Trainer
-    begin = trainer.__init__
-
-    @functools.wraps(begin)
-    def checked(self, cfg, task, model, criterion, *args, **kwargs):
-        common = getattr(cfg, "common", cfg)  # Python callers may pass a namespace
-        if common is not cfg:
-            settle_bfloat16(cfg)
-        check_number_format(common)
-        check_trackers(common)
-        if hasattr(criterion, "check_model"):
-            criterion.check_model(model)
-        if hasattr(model, "check_criterion"):
-            model.check_criterion(criterion)
-        if hasattr(model, "check_format"):
-            model.check_format(common)
-        optimizer = OPTIMIZER_REGISTRY.get(getattr(getattr(cfg, "optimizer", None), "_name", None))
-        if hasattr(optimizer, "check_task"):
-            optimizer.check_task(task, cfg)
-        if getattr(task, "carries_state", False):
-            common.amp_batch_retries = 0
-        if common is not cfg and not cfg.dataset.disable_validation:
-            best_checkpoint.watch(task, criterion, cfg.checkpoint)
-        begin(self, cfg, task, model, criterion, *args, **kwargs)
-        logger.info("device: %s", device_name(on_cpu=self.device.type == "cpu"))
-
-    trainer.__init__ = checked
-    utils = importlib.import_module("fairseq.distributed.utils")
-    call = utils.call_main
-
-    @functools.wraps(call)
-    def call_main(cfg: Any, main: Callable[..., Any], **passthrough: Any) -> None:
-        code = getattr(main, "__code__", None)
+    common = getattr(cfg, "common", cfg)  # Python callers may pass a namespace
+    if common is not cfg:
         settle_bfloat16(cfg)
-        check_run(cfg, Path(code.co_filename).stem if code else "")
-        call(cfg, main, **passthrough)
+    check_number_format(common)
+    check_trackers(common)
+    if hasattr(criterion, "check_model"):
+        criterion.check_model(model)
+    if hasattr(model, "check_criterion"):
+        model.check_criterion(criterion)
+    if hasattr(model, "check_format"):
+        model.check_format(common)
+    optimizer = OPTIMIZER_REGISTRY.get(getattr(getattr(cfg, "optimizer", None), "_name", None))
+    if hasattr(optimizer, "check_task"):
+        optimizer.check_task(task, cfg)
+    if getattr(task, "carries_state", False):
+        common.amp_batch_retries = 0
+    if common is not cfg and not cfg.dataset.disable_validation:
+        best_checkpoint.watch(task, criterion, cfg.checkpoint)
+    begin(self, cfg, task, model, criterion, *args, **kwargs)
+    logger.info("device: %s", device_name(on_cpu=self.device.type == "cpu"))
 
-    utils.call_main = call_main
+
+def _called(
+    call: Callable[..., None], cfg: Any, main: Callable[..., Any], **passthrough: Any
+) -> None:
+    code = getattr(main, "__code__", None)
+    settle_bfloat16(cfg)
+    check_run(cfg, Path(code.co_filename).stem if code else "")
+    call(cfg, main, **passthrough)
 
 
 def check_run(cfg: Any, program: str = "") -> None:

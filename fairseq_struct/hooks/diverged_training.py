@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fairseq_struct.errors import InputError, NotFiniteScores
+from fairseq_struct.hooks.wrapping import wrap
 
 REMEDY = "A lower --lr or a smaller --clip-norm may help. The last checkpoint is from before"
 
@@ -28,27 +29,22 @@ def install() -> None:
     module = importlib.import_module("fairseq.trainer")
     module.NanDetector = _detector(module.NanDetector)
     for name in ("train_step", "valid_step"):
-        setattr(module.Trainer, name, _telling(getattr(module.Trainer, name)))
+        wrap(module.Trainer, name, _telling)
 
 
-def _telling(step: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(step)
-    def told(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return step(self, *args, **kwargs)
-        except NotFiniteScores as error:
-            raise DivergedTraining(
-                f"after {self.get_num_updates():,} updates {error}. {REMEDY}"
-            ) from error
-        except FloatingPointError as error:
-            if "Nan/Inf" not in str(error) or isinstance(error, DivergedTraining):
-                raise
-            raise DivergedTraining(
-                f"gradients are NaN or infinite after {self.get_num_updates():,} updates. "
-                f"{REMEDY}; crash.pt beside it is the state in which it happened"
-            ) from error
-
-    return told
+def _telling(step: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+    try:
+        return step(self, *args, **kwargs)
+    except NotFiniteScores as error:
+        after = f"after {self.get_num_updates():,} updates"
+        raise DivergedTraining(f"{after} {error}. {REMEDY}") from error
+    except FloatingPointError as error:
+        if "Nan/Inf" not in str(error) or isinstance(error, DivergedTraining):
+            raise
+        raise DivergedTraining(
+            f"gradients are NaN or infinite after {self.get_num_updates():,} updates. "
+            f"{REMEDY}; crash.pt beside it is the state in which it happened"
+        ) from error
 
 
 def _detector(base: type) -> type:

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Callable
 from typing import Any
+
+from fairseq_struct.hooks.wrapping import wrap
 
 
 @functools.cache
 def install() -> None:
     """Keep only processes that read further epochs; calling it again has no effect."""
     task = importlib.import_module("fairseq.tasks").FairseqTask
-    original = task.get_batch_iterator
+    wrap(task, "get_batch_iterator", _ending)
 
-    @functools.wraps(original)
-    def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
-        iterator = original(self, dataset, *args, **kwargs)
-        if self.dataset_to_epoch_iter.get(dataset) is not iterator:  # not kept for further epochs
-            iterator.persistent_workers = False
-        return iterator
 
-    task.get_batch_iterator = get_batch_iterator
+def _ending(
+    original: Callable[..., Any], self: Any, dataset: Any, *args: Any, **kwargs: Any
+) -> Any:
+    iterator = original(self, dataset, *args, **kwargs)
+    if self.dataset_to_epoch_iter.get(dataset) is not iterator:  # not kept for further epochs
+        iterator.persistent_workers = False
+    return iterator

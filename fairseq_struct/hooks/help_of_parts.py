@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fairseq_struct.hooks.wrapping import wrap
 from fairseq_struct.option_checks import option_name
 
 HELP = ("-h", "--help")
@@ -23,34 +24,30 @@ OF_MODELS = "Model-specific configuration"  # fairseq's title of the group
 def install() -> None:
     """Replace fairseq's function that parses command lines; calling it again has no effect."""
     options = importlib.import_module("fairseq.options")
-    options.parse_args_and_arch = _helping(options.parse_args_and_arch)
+    wrap(options, "parse_args_and_arch", _helping)
 
 
-def _helping(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def parse_args_and_arch(
-        parser: argparse.ArgumentParser, input_args: Sequence[str] | None = None,
-        *args: Any, **kwargs: Any,
-    ) -> Any:  # fmt: skip
-        words = list(sys.argv[1:] if input_args is None else input_args)
-        if not parser.add_help or not any(word in HELP for word in words):
-            return original(parser, input_args, *args, **kwargs)
-        words = [word for word in words if word not in HELP]
-        # fairseq calls this once before it adds the options of the parts, and once afterwards.
-        calls = []
+def _helping(
+    original: Callable[..., Any], parser: argparse.ArgumentParser,
+    input_args: Sequence[str] | None = None, *args: Any, **kwargs: Any,
+) -> Any:  # fmt: skip
+    words = list(sys.argv[1:] if input_args is None else input_args)
+    if not parser.add_help or not any(word in HELP for word in words):
+        return original(parser, input_args, *args, **kwargs)
+    words = [word for word in words if word not in HELP]
+    # fairseq calls this once before it adds the options of the parts, and once afterwards.
+    calls = []
 
-        def print_help(parser: argparse.ArgumentParser) -> None:
-            calls.append(parser)
-            if len(calls) == 2:
-                _group_by_part(parser, words)
-                parser.print_help()
-                parser.exit()
+    def print_help(parser: argparse.ArgumentParser) -> None:
+        calls.append(parser)
+        if len(calls) == 2:
+            _group_by_part(parser, words)
+            parser.print_help()
+            parser.exit()
 
-        original(parser, words, modify_parser=print_help)
-        parser.print_help()  # of a build of fairseq that calls it only once
-        parser.exit()
-
-    return parse_args_and_arch
+    original(parser, words, modify_parser=print_help)
+    parser.print_help()  # of a build of fairseq that calls it only once
+    parser.exit()
 
 
 def _group_by_part(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:

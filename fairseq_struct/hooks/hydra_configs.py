@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import argparse
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.hooks.wrapping import wrap
 
 
 @functools.cache
@@ -32,7 +34,7 @@ def install() -> None:
     for name, family in _ours().items():
         if family not in FAMILIES:
             ARCH_CONFIG_REGISTRY[name] = _refusing_configs(name, ARCH_CONFIG_REGISTRY[name])
-    utils.merge_with_parent = _applying_architectures(utils.merge_with_parent)
+    wrap(utils, "merge_with_parent", _applying_architectures)
 
 
 def _ours() -> dict[str, str]:
@@ -80,18 +82,16 @@ def _set_by(architecture, family: type) -> dict[str, Any]:
     return dict.fromkeys(values, MISSING) if others else values
 
 
-def _applying_architectures(merge_with_parent):
+def _applying_architectures(
+    merge_with_parent: Callable[..., Any], dataclass: Any, cfg: Any, *args: Any, **kwargs: Any
+) -> Any:
     # fairseq looks up this function each time it sets the defaults of a model.
-    @functools.wraps(merge_with_parent)
-    def merge(dataclass, cfg, *args, **kwargs):
-        from fairseq.models import ARCH_CONFIG_REGISTRY
+    from fairseq.models import ARCH_CONFIG_REGISTRY
 
-        if (name := cfg.get("_name")) in _ours():
-            cfg = _without_missing(cfg)
-            ARCH_CONFIG_REGISTRY[name](cfg)
-        return merge_with_parent(dataclass, cfg, *args, **kwargs)
-
-    return merge
+    if (name := cfg.get("_name")) in _ours():
+        cfg = _without_missing(cfg)
+        ARCH_CONFIG_REGISTRY[name](cfg)
+    return merge_with_parent(dataclass, cfg, *args, **kwargs)
 
 
 def _without_missing(cfg):

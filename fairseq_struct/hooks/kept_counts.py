@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import sys
+from collections.abc import Callable
 from typing import Any
+
+from fairseq_struct.hooks.wrapping import wrap
 
 # Key of the count of validations without progress in a checkpoint.
 PATIENCE = "patience"
@@ -34,13 +36,11 @@ def keep_patience(trainer: Any, known: dict[str, Any]) -> dict[str, Any]:
     """Continue the count of validations without progress, which fairseq does not save."""
     count = _patience()
     count.update((name, known[name]) for name in ("best", "num_runs") if name in known)
-    save = trainer.save_checkpoint
 
-    @functools.wraps(save)
-    def save_checkpoint(filename: str, extra_state: dict[str, Any]) -> Any:
+    def saving(save: Callable[..., Any], filename: str, extra_state: dict[str, Any]) -> Any:
         return save(filename, {**extra_state, PATIENCE: dict(count)} if count else extra_state)
 
-    trainer.save_checkpoint = save_checkpoint
+    wrap(trainer, "save_checkpoint", saving)
     return count
 
 
@@ -51,10 +51,8 @@ def keep_task(trainer: Any, known: Any) -> None:
         return
     if known:
         task.load_training_state(known)
-    save = trainer.save_checkpoint
 
-    @functools.wraps(save)
-    def save_checkpoint(filename: str, extra_state: dict[str, Any]) -> Any:
+    def saving(save: Callable[..., Any], filename: str, extra_state: dict[str, Any]) -> Any:
         return save(filename, {**extra_state, TASK: task.training_state()})
 
-    trainer.save_checkpoint = save_checkpoint
+    wrap(trainer, "save_checkpoint", saving)

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Callable
 from typing import Any
+
+from fairseq_struct.hooks.wrapping import wrap
 
 
 @functools.cache
 def install() -> None:
     """Let fairseq's bars share the run that is there; calling it again has no effect."""
     bars = importlib.import_module("fairseq.logging.progress_bar")
-    begin = bars.WandBProgressBarWrapper.__init__
 
-    @functools.wraps(begin)
-    def once(self, wrapped_bar: Any, *args: Any, **kwargs: Any) -> None:
+    def once(
+        begin: Callable[..., None], self: Any, wrapped_bar: Any, *args: Any, **kwargs: Any
+    ) -> None:
         if bars.wandb is not None and bars.wandb.run is not None:
             self.wrapped_bar = wrapped_bar
         else:
             begin(self, wrapped_bar, *args, **kwargs)
 
-    bars.WandBProgressBarWrapper.__init__ = once
+    wrap(bars.WandBProgressBarWrapper, "__init__", once)

@@ -15,41 +15,33 @@ from typing import Any
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.new_folders import missing_folders, remove_empty
+from fairseq_struct.hooks.wrapping import wrap
 
 
 @functools.cache
 def install() -> None:
     """Replace fairseq's functions by those of this file; calling it again has no effect."""
     utils = importlib.import_module("fairseq.checkpoint_utils")
-    utils.verify_checkpoint_directory = _only_looking(utils.verify_checkpoint_directory)
-    utils.load_checkpoint = _making_folder(utils.load_checkpoint)
+    wrap(utils, "verify_checkpoint_directory", _only_looking)
+    wrap(utils, "load_checkpoint", _making_folder)
 
 
-def _only_looking(original: Callable[[str], None]) -> Callable[[str], None]:
-    @functools.wraps(original)
-    def verify_checkpoint_directory(save_dir: str) -> None:
-        new = missing_folders(Path(save_dir))
-        try:
-            original(save_dir)
-        except OSError as error:
-            if error.filename != os.path.join(save_dir, "dummy"):
-                raise
-            # The file that fairseq writes into the folder for that look.
-            raise InputError(
-                f"--save-dir {save_dir}: cannot be written ({error.strerror or error})"
-            ) from None
-        remove_empty(new)
-
-    return verify_checkpoint_directory
+def _only_looking(original: Callable[..., Any], save_dir: str) -> None:
+    new = missing_folders(Path(save_dir))
+    try:
+        original(save_dir)
+    except OSError as error:
+        if error.filename != os.path.join(save_dir, "dummy"):
+            raise
+        # The file that fairseq writes into the folder for that look.
+        raise InputError(
+            f"--save-dir {save_dir}: cannot be written ({error.strerror or error})"
+        ) from None
+    remove_empty(new)
 
 
-def _making_folder(original: Callable[..., Any]) -> Callable[..., Any]:
+def _making_folder(original: Callable[..., Any], cfg: Any, trainer: Any, **passthrough: Any) -> Any:
     """Make the folder when all was checked that the trainer checks, in every process."""
-
-    @functools.wraps(original)
-    def load_checkpoint(cfg: Any, trainer: Any, **passthrough: Any) -> Any:
-        found = original(cfg, trainer, **passthrough)
-        os.makedirs(cfg.save_dir, exist_ok=True)
-        return found
-
-    return load_checkpoint
+    found = original(cfg, trainer, **passthrough)
+    os.makedirs(cfg.save_dir, exist_ok=True)
+    return found

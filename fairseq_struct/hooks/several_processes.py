@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.hooks.wrapping import wrap
 
 if TYPE_CHECKING:
     from torch.distributed import Store
@@ -32,30 +33,26 @@ _AGAIN = "again"  # the same, for processes that were started again
 def install() -> None:
     """Replace fairseq's functions by those of this file; calling it again has no effect."""
     utils = importlib.import_module("fairseq.distributed.utils")
-    utils.infer_init_method = _as_torchrun_says(utils.infer_init_method)
+    wrap(utils, "infer_init_method", _as_torchrun_says)
     models = importlib.import_module("fairseq.models.distributed_fairseq_model")
     models.DistributedDataParallel = _without_device(models.DistributedDataParallel)
-    call = utils.call_main
-
-    @functools.wraps(call)
-    def call_main(cfg: Any, main: Callable[..., Any], **passthrough: Any) -> None:
-        if cfg.common.cpu or not _gpus():
-            _on_cpus(cfg.distributed_training)
-        call(cfg, main, **passthrough)
-
-    utils.call_main = call_main
+    wrap(utils, "call_main", _placed)
 
 
-def _as_torchrun_says(original: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(original)
-    def infer_init_method(cfg: Any, force_distributed: bool = False) -> None:
-        if _processes() > 1:  # above 1, fairseq finds the rest in the variables
-            cfg.distributed_world_size = _processes()
-        original(cfg, force_distributed)
-        if cfg.distributed_init_method == f"{_ENVIRONMENT}://":
-            cfg.distributed_init_method = _way_to_meet()
+def _placed(original: Callable[..., None], cfg: Any, *args: Any, **passthrough: Any) -> None:
+    if cfg.common.cpu or not _gpus():
+        _on_cpus(cfg.distributed_training)
+    original(cfg, *args, **passthrough)
 
-    return infer_init_method
+
+def _as_torchrun_says(
+    original: Callable[..., None], cfg: Any, force_distributed: bool = False
+) -> None:
+    if _processes() > 1:  # above 1, fairseq finds the rest in the variables
+        cfg.distributed_world_size = _processes()
+    original(cfg, force_distributed)
+    if cfg.distributed_init_method == f"{_ENVIRONMENT}://":
+        cfg.distributed_init_method = _way_to_meet()
 
 
 def _on_cpus(cfg: Any) -> None:

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from fairseq_struct.files.trained_words import KEY, SIDES, check_words, digests_of
+from fairseq_struct.hooks.wrapping import wrap
 
 # The trainer that is loading a checkpoint, and the checkpoint that was read last: fairseq hands a
 # state to a task right after it has read it.
@@ -26,56 +27,39 @@ def install() -> None:
     task = importlib.import_module("fairseq.tasks").FairseqTask
     trainer = importlib.import_module("fairseq.trainer").Trainer
     utils = importlib.import_module("fairseq.checkpoint_utils")
-    task.state_dict = _with_digests(task.state_dict)
-    task.load_state_dict = _checking(task.load_state_dict)
-    trainer.load_checkpoint = _known(trainer.load_checkpoint)
-    utils.load_checkpoint_to_cpu = _checking_before(utils.load_checkpoint_to_cpu)
+    wrap(task, "state_dict", _with_digests)
+    wrap(task, "load_state_dict", _checking)
+    wrap(trainer, "load_checkpoint", _known)
+    wrap(utils, "load_checkpoint_to_cpu", _checking_before)
 
 
-def _with_digests(original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    @functools.wraps(original)
-    def state_dict(self: Any) -> dict[str, Any]:
-        return {**original(self), KEY: digests_of(self)}
-
-    return state_dict
+def _with_digests(original: Callable[..., Any], self: Any) -> dict[str, Any]:
+    return {**original(self), KEY: digests_of(self)}
 
 
-def _checking(original: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(original)
-    def load_state_dict(self: Any, state: dict[str, Any]) -> None:
-        check_words(state, self, _read.get())
-        original(self, {name: value for name, value in state.items() if name != KEY})
-
-    return load_state_dict
+def _checking(original: Callable[..., Any], self: Any, state: dict[str, Any]) -> None:
+    check_words(state, self, _read.get())
+    original(self, {name: value for name, value in state.items() if name != KEY})
 
 
-def _known(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def load_checkpoint(self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
-        token = _loading.set(self)
-        try:
-            return original(self, filename, *args, **kwargs)
-        finally:
-            _loading.reset(token)
-
-    return load_checkpoint
+def _known(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+    token = _loading.set(self)
+    try:
+        return original(self, *args, **kwargs)
+    finally:
+        _loading.reset(token)
 
 
-def _checking_before(original: Callable[..., Any]) -> Callable[..., Any]:
+def _checking_before(original: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
     """Check before parameters are read into the model."""
-
-    @functools.wraps(original)
-    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
-        state = original(path, *args, **kwargs)
-        _read.set(path)
-        trainer = _loading.get()
-        if trainer is not None:
-            given = trainer.cfg.checkpoint
-            begins = given.finetune_from_model == path or given.reset_optimizer
-            # A classifier that begins with another one's parameters may have labels of its own.
-            labels = hasattr(trainer.task, "label_names")
-            sides = SIDES[:1] if begins and labels else SIDES
-            check_words(state.get("task_state"), trainer.task, path, sides)
-        return state
-
-    return load_checkpoint_to_cpu
+    state = original(path, *args, **kwargs)
+    _read.set(path)
+    trainer = _loading.get()
+    if trainer is not None:
+        given = trainer.cfg.checkpoint
+        begins = given.finetune_from_model == path or given.reset_optimizer
+        # A classifier that begins with another one's parameters may have labels of its own.
+        labels = hasattr(trainer.task, "label_names")
+        sides = SIDES[:1] if begins and labels else SIDES
+        check_words(state.get("task_state"), trainer.task, path, sides)
+    return state

@@ -33,6 +33,7 @@ from fairseq_struct.hooks.kept_counts import (
     keep_patience,
     keep_task,
 )
+from fairseq_struct.hooks.wrapping import wrap
 from fairseq_struct.option_checks import option_name
 
 logger = logging.getLogger(__name__)
@@ -53,13 +54,17 @@ def install() -> None:
     """Replace fairseq's functions by those of this file; calling it again has no effect."""
     task = importlib.import_module("fairseq.tasks").FairseqTask
     utils = importlib.import_module("fairseq.checkpoint_utils")
-    manager = utils.PathManager
-    utils.torch_persistent_save = _saving_whole(utils.torch_persistent_save, manager)
-    manager.copy = staticmethod(_copying_whole(manager.copy, manager))
-    utils.load_checkpoint_to_cpu = _stepping_back(utils.load_checkpoint_to_cpu)
-    utils.load_checkpoint = _resuming(utils.load_checkpoint, manager)
-    utils.checkpoint_paths = _also_below_zero(utils.checkpoint_paths)
-    task.get_batch_iterator = _same_batches(task.get_batch_iterator)
+    wrap(utils, "torch_persistent_save", _saving_whole)
+    wrap(utils.PathManager, "copy", _copying_whole)
+    wrap(utils, "load_checkpoint_to_cpu", _stepping_back)
+    wrap(utils, "load_checkpoint", _resuming)
+    wrap(utils, "checkpoint_paths", _also_below_zero)
+    wrap(task, "get_batch_iterator", _same_batches)
+
+
+def _manager() -> type:
+    """fairseq's way to files, which may be elsewhere."""
+    return importlib.import_module("fairseq.checkpoint_utils").PathManager
 
 
 def newest_intact(folder: Path, but: str = "") -> Path | None:
@@ -81,100 +86,88 @@ def newest_intact(folder: Path, but: str = "") -> Path | None:
     return max(found)[1] if found else None
 
 
-def _saving_whole(original: Callable[..., Any], manager: type) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def torch_persistent_save(obj: Any, filename: str, async_write: bool = False) -> None:
-        if manager.path_requires_pathmanager(filename):  # not a local file
-            return original(obj, filename, async_write)
-        # One attempt: fairseq makes three, each appending to the rest of the failed attempt.
-        write_checkpoint(obj, filename, through_link=False)
-
-    return torch_persistent_save
+def _saving_whole(
+    original: Callable[..., Any], obj: Any, filename: str, async_write: bool = False
+) -> None:
+    if _manager().path_requires_pathmanager(filename):  # not a local file
+        return original(obj, filename, async_write)
+    # One attempt: fairseq makes three, each appending to the rest of the failed attempt.
+    write_checkpoint(obj, filename, through_link=False)
 
 
-def _copying_whole(original: Callable[..., Any], manager: type) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def copy(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
-        if any(map(manager.path_requires_pathmanager, (src_path, dst_path))):
-            return original(src_path, dst_path, overwrite)
-        # A link, perhaps to another checkpoint, is replaced; its target is unchanged.
-        with reading(src_path), open(src_path, "rb") as source, whole_file(dst_path, False) as to:
-            shutil.copyfileobj(source, to)
-        return True
-
-    return copy
+def _copying_whole(
+    original: Callable[..., Any], src_path: str, dst_path: str, overwrite: bool = False
+) -> bool:
+    if any(map(_manager().path_requires_pathmanager, (src_path, dst_path))):
+        return original(src_path, dst_path, overwrite)
+    # A link, perhaps to another checkpoint, is replaced; its target is unchanged.
+    with reading(src_path), open(src_path, "rb") as source, whole_file(dst_path, False) as to:
+        shutil.copyfileobj(source, to)
+    return True
 
 
-def _stepping_back(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def load_checkpoint_to_cpu(path: str, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return original(path, *args, **kwargs)
-        except DamagedCheckpoint as error:
-            if path != _replaceable.get():
-                raise
-            folder = Path(path).parent
-            other = newest_intact(folder, but=Path(path).name)
-            if other is None:
-                raise InputError(
-                    f"{error}; {folder} has no other intact checkpoint (move this one away"
-                    " to train from the beginning)"
-                ) from None
-            logger.warning(f"{error}; continuing from {other}, the newest intact checkpoint")
-        return original(str(other), *args, **kwargs)
-
-    return load_checkpoint_to_cpu
-
-
-def _resuming(original: Callable[..., Any], manager: type) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def load_checkpoint(cfg: Any, trainer: Any, **passthrough: Any) -> Any:
-        suffix = trainer.checkpoint_suffix
-        last = os.path.join(cfg.save_dir, f"checkpoint_last{suffix}.pt")
-        begins = not manager.exists(last)
-        _require_what_is_named(cfg, suffix, begins, manager)
-        if getattr(cfg, "write_checkpoints_asynchronously", False):
-            logger.warning(
-                "--write-checkpoints-asynchronously is ignored: a killed run could leave a damaged "
-                "checkpoint"
-            )
-            cfg.write_checkpoints_asynchronously = False
-        # The parts of a sharded checkpoint belong together: no other file can replace one.
-        token = _replaceable.set(last if cfg.restore_file == LAST and not suffix else None)
-        forget_other_trainings()
-        try:
-            extra_state, epoch_itr = original(cfg, trainer, **passthrough)
-        except RuntimeError as error:
-            if "dataloader mismatch" not in str(error):
-                raise
+def _stepping_back(original: Callable[..., Any], path: str, *args: Any, **kwargs: Any) -> Any:
+    try:
+        return original(path, *args, **kwargs)
+    except DamagedCheckpoint as error:
+        if path != _replaceable.get():
+            raise
+        folder = Path(path).parent
+        other = newest_intact(folder, but=Path(path).name)
+        if other is None:
             raise InputError(
-                f"{cfg.restore_file}: it stopped in the middle of an epoch, which now has too few "
-                "batches (of another size, or for more processes); --reset-dataloader counts "
-                "epochs from 1 again, and keeps the weights and the optimizer"
-            ) from error
-        except Exception as error:
-            told = _other_optimizer(str(error)) or _other_model(error)
-            if told is None:
-                raise
-            first = getattr(cfg, "continue_once", None) or cfg.finetune_from_model
-            first = first if begins else last
-            file = first if cfg.restore_file == LAST else cfg.restore_file
-            raise InputError(f"{file}: {told}") from error
-        finally:
-            _replaceable.reset(token)
-        goes_on = extra_state is not None and not (
-            cfg.reset_optimizer or (begins and cfg.finetune_from_model)
-        )
-        counts = goes_on and not cfg.reset_meters
-        count = keep_patience(trainer, extra_state.get(PATIENCE, {}) if counts else {})
-        keep_task(trainer, extra_state.get(TASK) if goes_on else None)
-        _keep_whole_paths(trainer)
-        if 0 < getattr(cfg, "patience", -1) <= count.get("num_runs", 0):
-            _stop(trainer, f"no progress in {cfg.patience} validations (--patience)")
-        _stop_at_the_last_update(trainer)
-        return extra_state, epoch_itr
+                f"{error}; {folder} has no other intact checkpoint (move this one away"
+                " to train from the beginning)"
+            ) from None
+        logger.warning(f"{error}; continuing from {other}, the newest intact checkpoint")
+    return original(str(other), *args, **kwargs)
 
-    return load_checkpoint
+
+def _resuming(original: Callable[..., Any], cfg: Any, trainer: Any, **passthrough: Any) -> Any:
+    suffix = trainer.checkpoint_suffix
+    last = os.path.join(cfg.save_dir, f"checkpoint_last{suffix}.pt")
+    begins = not _manager().exists(last)
+    _require_what_is_named(cfg, suffix, begins)
+    if getattr(cfg, "write_checkpoints_asynchronously", False):
+        logger.warning(
+            "--write-checkpoints-asynchronously is ignored: a killed run could leave a damaged "
+            "checkpoint"
+        )
+        cfg.write_checkpoints_asynchronously = False
+    # The parts of a sharded checkpoint belong together: no other file can replace one.
+    token = _replaceable.set(last if cfg.restore_file == LAST and not suffix else None)
+    forget_other_trainings()
+    try:
+        extra_state, epoch_itr = original(cfg, trainer, **passthrough)
+    except RuntimeError as error:
+        if "dataloader mismatch" not in str(error):
+            raise
+        raise InputError(
+            f"{cfg.restore_file}: it stopped in the middle of an epoch, which now has too few "
+            "batches (of another size, or for more processes); --reset-dataloader counts "
+            "epochs from 1 again, and keeps the weights and the optimizer"
+        ) from error
+    except Exception as error:
+        told = _other_optimizer(str(error)) or _other_model(error)
+        if told is None:
+            raise
+        first = getattr(cfg, "continue_once", None) or cfg.finetune_from_model
+        first = first if begins else last
+        file = first if cfg.restore_file == LAST else cfg.restore_file
+        raise InputError(f"{file}: {told}") from error
+    finally:
+        _replaceable.reset(token)
+    goes_on = extra_state is not None and not (
+        cfg.reset_optimizer or (begins and cfg.finetune_from_model)
+    )
+    counts = goes_on and not cfg.reset_meters
+    count = keep_patience(trainer, extra_state.get(PATIENCE, {}) if counts else {})
+    keep_task(trainer, extra_state.get(TASK) if goes_on else None)
+    wrap(trainer, "state_dict", _with_whole_paths)
+    if 0 < getattr(cfg, "patience", -1) <= count.get("num_runs", 0):
+        _stop(trainer, f"no progress in {cfg.patience} validations (--patience)")
+    _stop_at_the_last_update(trainer)
+    return extra_state, epoch_itr
 
 
 def _other_optimizer(message: str) -> str | None:
@@ -206,52 +199,40 @@ def _other_model(error: Exception) -> str | None:
     return f"its model is another one ({lines[-1].strip()})"
 
 
-def _also_below_zero(original: Callable[..., Any]) -> Callable[..., Any]:
+def _also_below_zero(
+    original: Callable[..., Any], path: str, pattern: str = r"checkpoint(\d+)\.pt", **kwargs: Any
+) -> Any:
     """Find checkpoints named after a negative value, for ``--keep-best-checkpoints``."""
-
-    @functools.wraps(original)
-    def checkpoint_paths(path: str, pattern: str = r"checkpoint(\d+)\.pt", **kwargs: Any) -> Any:
-        return original(path, pattern.replace(r"_(\d+\.?\d*)", r"_(-?\d+\.?\d*)"), **kwargs)
-
-    return checkpoint_paths
+    return original(path, pattern.replace(r"_(\d+\.?\d*)", r"_(-?\d+\.?\d*)"), **kwargs)
 
 
-def _keep_whole_paths(trainer: Any) -> None:
+def _with_whole_paths(original: Callable[..., Any]) -> dict[str, Any]:
     """Store absolute paths, so that the data are found from any folder."""
-    state_of = trainer.state_dict
-
-    @functools.wraps(state_of)
-    def state_dict() -> dict[str, Any]:
-        state = state_of()
-        if isinstance(state["cfg"], dict):
-            state["cfg"] = with_whole_paths(state["cfg"])
-        return state
-
-    trainer.state_dict = state_dict
+    state = original()
+    if isinstance(state["cfg"], dict):
+        state["cfg"] = with_whole_paths(state["cfg"])
+    return state
 
 
-def _same_batches(original: Callable[..., Any]) -> Callable[..., Any]:
+def _same_batches(
+    original: Callable[..., Any], self: Any, dataset: Any, *args: Any, **kwargs: Any
+) -> Any:
     """Keep the batches of the first epoch after an interruption, if all epochs share batches.
 
     fairseq would draw different batches, with the seed of the epoch in which training resumes.
     """
-
-    @functools.wraps(original)
-    def get_batch_iterator(self: Any, dataset: Any, *args: Any, **kwargs: Any) -> Any:
-        epoch = kwargs.get("epoch", 1)
-        of_one_epoch = kwargs.get("disable_iterator_cache") or kwargs.get("update_epoch_batch_itr")
-        known = dataset in self.dataset_to_epoch_iter
-        if epoch == 1 or of_one_epoch or known or not self.can_reuse_epoch_itr(dataset):
-            return original(self, dataset, *args, **kwargs)
-        iterator = original(self, dataset, *args, **{**kwargs, "epoch": 1})
-        dataset.set_epoch(epoch)
-        iterator.epoch = epoch
-        return iterator
-
-    return get_batch_iterator
+    epoch = kwargs.get("epoch", 1)
+    of_one_epoch = kwargs.get("disable_iterator_cache") or kwargs.get("update_epoch_batch_itr")
+    known = dataset in self.dataset_to_epoch_iter
+    if epoch == 1 or of_one_epoch or known or not self.can_reuse_epoch_itr(dataset):
+        return original(self, dataset, *args, **kwargs)
+    iterator = original(self, dataset, *args, **{**kwargs, "epoch": 1})
+    dataset.set_epoch(epoch)
+    iterator.epoch = epoch
+    return iterator
 
 
-def _require_what_is_named(cfg: Any, suffix: str | None, begins: bool, manager: type) -> None:
+def _require_what_is_named(cfg: Any, suffix: str | None, begins: bool) -> None:
     """Refuse a missing file that the user names, and options that fairseq would not combine.
 
     fairseq would ignore that the file is missing.
@@ -271,9 +252,9 @@ def _require_what_is_named(cfg: Any, suffix: str | None, begins: bool, manager: 
         option, path = "--finetune-from-model", cfg.finetune_from_model
     else:
         return
-    if not manager.isfile(path):
+    if not _manager().isfile(path):
         inside = os.path.join(cfg.save_dir, path)
-        hint = f"; did you mean {inside}?" if manager.isfile(inside) else ""
+        hint = f"; did you mean {inside}?" if _manager().isfile(inside) else ""
         raise InputError(f"{path}: no such file ({option}){hint}")
 
 

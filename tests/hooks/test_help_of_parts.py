@@ -51,7 +51,7 @@ def test_unknown_parts_are_refused_as_before():
 def test_a_build_that_looks_at_the_parser_once_prints_help_and_trains_nothing(capsys):
     parser = argparse.ArgumentParser()
     parser.add_argument("--arch")
-    parse = _helping(lambda parser, words, modify_parser: modify_parser(parser))
+    once = lambda parser, words, modify_parser: modify_parser(parser)  # noqa: E731
     with pytest.raises(SystemExit) as ended:
-        parse(parser, ["--arch", "udgn", "--help"])
+        _helping(once, parser, ["--arch", "udgn", "--help"])
     assert ended.value.code == 0 and "--arch ARCH" in capsys.readouterr().out
