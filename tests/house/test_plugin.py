@@ -1,6 +1,7 @@
 """The plugin registers everything: in a fresh interpreter, loaded twice, in spawned workers."""
 
 import importlib
+import inspect
 import json
 import os
 import subprocess
@@ -101,7 +102,8 @@ def wrappers(function):
     """The files of this package that wrap a function of fairseq, outermost first."""
     found = []
     while hasattr(function, "__wrapped__"):
-        found.append(Path(function.__code__.co_filename).stem)
+        around = inspect.getclosurevars(function).nonlocals.get("around", function)
+        found.append(Path(around.__code__.co_filename).stem)
         function = function.__wrapped__
     return found
 

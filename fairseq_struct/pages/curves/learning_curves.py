@@ -39,12 +39,14 @@ class Panel(NamedTuple):
         title: above it.
         x_label, y_label: names of the axes, with their units.
         curves: for each name, the x and y values of every seed. They may stop or lie elsewhere.
+        y_limits: the lowest and the highest y; what fits the curves if None.
     """
 
     title: str
     x_label: str
     y_label: str
     curves: Mapping[str, Sequence[Run]]
+    y_limits: tuple[float, float] | None = None
 
 
 class Summary(NamedTuple):
@@ -198,6 +200,8 @@ def _draw(axes, panel: Panel, names: Sequence[str], lines: dict, band: str):
         axes.xaxis.set_major_locator(whole)
     if axes.get_xlim()[1] >= _THOUSANDS:
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    if panel.y_limits is not None:
+        axes.set_ylim(*panel.y_limits)
 
 
 def _seeds(name: str, panels: Sequence[Panel]) -> str:
