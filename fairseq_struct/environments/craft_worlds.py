@@ -190,15 +190,34 @@ class CraftWorlds:
         """Go on from a :meth:`state` of as many worlds with these options.
 
         Raises:
-            InputError: a state of other worlds.
+            InputError: a state of other worlds, or numbers that no world has.
         """
         for name, array in self.arrays._asdict().items():
             if name not in state or np.shape(state[name]) != array.shape:
                 raise InputError(f"a state of other worlds of Craft: {name} does not fit")
-        if np.max(state["done"], initial=0) > len(self.options.task):
-            raise InputError("a state of other worlds of Craft: done does not fit")
+        given = Worlds(*(np.asarray(state[name]) for name in Worlds._fields))
+        self._check(given)
         for name, array in self.arrays._asdict().items():
             array[:] = state[name]
+
+    def _check(self, given: Worlds) -> None:
+        """Refuse numbers with which kernels would leave their arrays."""
+        kinds, size = len(self.options.kinds), self.options.size
+        most = {
+            "cells": kernels.FIRST_KIND + kinds - 1, "places": size - 2, "facing": 3,
+            "done": len(self.options.task), "outcome": kernels.CUT,
+        }  # fmt: skip
+        for name, values in given._asdict().items():
+            whole, highest = values.dtype.kind in "iu", most.get(name, np.iinfo(np.int32).max)
+            if not whole or values.min(initial=0) < 0 or values.max(initial=0) > highest:
+                raise InputError(f"a state of other worlds of Craft: {name} does not fit")
+        ring = np.ones((size, size), bool)
+        ring[1:-1, 1:-1] = False
+        begun = given.cells.any((1, 2))  # worlds that were never reset are empty
+        if ((given.cells == kernels.BOUNDARY) != ring)[begun].any():
+            raise InputError("a state of other worlds of Craft: cells does not fit")
+        if (given.outcome[~begun] == kernels.RUNNING).any() or (given.places[begun] < 1).any():
+            raise InputError("a state of other worlds of Craft: places does not fit")
 
 
 def _task_of(options: CraftOptions) -> Task:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from fairseq_struct.structure.checks import is_integral
+from fairseq_struct.structure.checks import is_integral, of_shape
 
 
 def check_lengths(lengths: Tensor, longest: int, least: int = 1):
@@ -26,6 +26,16 @@ def check_lengths(lengths: Tensor, longest: int, least: int = 1):
         raise ValueError(
             f"lengths must be integers between {least} and {longest}, not {lengths.tolist()}"
         )
+
+
+def check_lengths_of(rows: Tensor, lengths: Tensor, least: int = 1):
+    """As :func:`check_lengths`, of rows (batch, n, ...); there must be one for each.
+
+    Raises:
+        ValueError: they are of another batch, no integers, or out of range.
+    """
+    of_shape("lengths", lengths, (len(rows),))
+    check_lengths(lengths, rows.size(1), least)
 
 
 def within(lengths: Tensor, size: int) -> Tensor:

@@ -7,6 +7,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from fairseq_struct.errors import NotFiniteScores
 from fairseq_struct.structure.dependency import DependencyTrees, depths
 from fairseq_struct.structure.spans import Span, mean_depth, pointer_entropy, tree_of_stack
 
@@ -99,13 +100,16 @@ class MergedTrees(ConstituentSpans):
     Args:
         merges: (sentences, m, 2) start and end of each merged pair; rows of -1 are none.
         lengths: (sentences,) words of each.
+        scores: by which the pairs were chosen. Spans of NaN are refused (:class:`NotFiniteScores`).
     """
 
-    def __init__(self, merges: Tensor, lengths: Tensor):
-        self.merges, self.lengths = merges, lengths
+    def __init__(self, merges: Tensor, lengths: Tensor, scores: Tensor | None = None):
+        self.merges, self.lengths, self.scores = merges, lengths, scores
 
     @cached_property
     def _spans(self) -> list[list[Span]]:
+        if self.scores is not None and self.scores.isnan().any():
+            raise NotFiniteScores("scores of trees are NaN: the training of the model has diverged")
         rows = ([(start, end) for start, end in row if end > 0] for row in self.merges.tolist())
         return [sorted(row, key=lambda span: (span[0], -span[1])) for row in rows]
 
@@ -123,6 +127,8 @@ class StackTrees(ConstituentSpans):
 
     @cached_property
     def _spans(self) -> list[list[Span]]:
+        if self.pointers.isnan().any():
+            raise NotFiniteScores("the pointers are NaN: the training of the model has diverged")
         heads = self.pointers.argmax(2)
         heads[0] = self.pointers.size(2) - 1
         rows = zip(heads.t().tolist(), self.lengths.tolist(), strict=True)

@@ -8,6 +8,8 @@ from fairseq_struct.modules.on_lstm import ONLSTM
 from fairseq_struct.modules.option_controller.compile_policy import CompilePolicy
 from fairseq_struct.modules.recursive.beam_tree import BeamTree
 from fairseq_struct.modules.recursive.cells import CELLS
+from fairseq_struct.modules.undirected.parser import UndirectedParser
+from fairseq_struct.modules.undirected.passes import Passes
 from fairseq_struct.modules.undirected.regularisers import REGULARISERS
 
 LENGTHS = torch.tensor([5, 2, 3])
@@ -65,6 +67,23 @@ def test_of_demonstrations():
         return said.log_probabilities, said.ends, said.options, said.extra_loss
 
     assert equal_for_all_fills(run, (2, 4, 5), real, list(policy.parameters()))
+
+
+@pytest.mark.parametrize("test", [2, "converge"])
+def test_of_words_to_parse(test):
+    torch.manual_seed(1)
+    encoder = torch.nn.Module()
+    encoder.size = 3
+    parser = UndirectedParser(encoder, 6, 0.0, Passes(2, test=test)).double().eval()
+    torch.nn.init.normal_(parser.graph.factors["arcs"].weight, std=0.1)
+
+    def run(words):
+        found = parser.infer(words, LENGTHS)
+        energy = [] if found.energy is None else [found.energy]
+        return [found.trees.log_partition, *energy]
+
+    used = [parser.graph.factors[name].weight for name in ("heads", "modifiers", "arcs")]
+    assert equal_for_all_fills(run, (3, 5, 3), WORDS[..., None], used)
 
 
 def test_of_beams_of_trees():

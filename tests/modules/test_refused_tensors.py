@@ -14,11 +14,13 @@ from fairseq_struct.modules.masked_lm.language_model import TransformerMaskedEnc
 from fairseq_struct.modules.masked_lm.structformer import DistanceParser
 from fairseq_struct.modules.on_lstm import ONLSTM
 from fairseq_struct.modules.option_controller import Cell, CellSizes, OptionPool
+from fairseq_struct.modules.option_controller.compile_policy import CompilePolicy
 from fairseq_struct.modules.option_controller.latent_options import JoinedOptions, LatentOptions
 from fairseq_struct.modules.recurrent.classifier import RecurrentClassifier
 from fairseq_struct.modules.recurrent.lstm_layers import LSTMLayers
 from fairseq_struct.modules.recurrent_mechanisms import RecurrentMechanisms
 from fairseq_struct.modules.transformer_classifier import TransformerClassifier
+from fairseq_struct.modules.undirected.attention import UndirectedAttention
 
 
 def words():
@@ -45,7 +47,15 @@ READERS = {
     "masked": encode(TransformerMaskedEncoder(words(), 1, 2, 8, 4)),
     "head_parser": encode(HeadParser(words(), 8, 8, 1)),
     "distances": encode(DistanceParser(words(), 8, 1, 3)),
-}
+    "completion": lambda lengths: UndirectedAttention(9, 8)(
+        torch.zeros(len(lengths), 4, dtype=torch.long), lengths,
+        torch.zeros(len(lengths), 1, dtype=torch.long),
+    ),
+    "demonstrations": lambda lengths: CompilePolicy(3, 2, 1, 2, 2, 8)(
+        torch.zeros(len(lengths), 4, 3), lengths, torch.zeros(len(lengths), dtype=torch.long),
+        torch.zeros(len(lengths), 4, dtype=torch.long),
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -151,3 +161,29 @@ def test_targets_as_integers():
     given = torch.randn(4, 3), torch.tensor([0, 1, 1, 0]), torch.tensor([0, 1, 0, 1])
     floats = network(given[0], given[1].float(), given[2])
     assert torch.equal(network(*given).losses, floats.losses)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_lengths_of_another_batch(size):
+    lengths, zeros = torch.ones(size, dtype=torch.long), torch.zeros(2, 4, dtype=torch.long)
+    with pytest.raises(ValueError, match="lengths"):
+        UndirectedAttention(9, 8)(zeros, lengths, zeros[:, :1])
+    with pytest.raises(ValueError, match="lengths"):
+        DistanceParser(words(), 8, 1, 3)(zeros, lengths)
+    with pytest.raises(ValueError, match="lengths"):
+        CompilePolicy(3, 2, 1)(torch.zeros(2, 4, 3), lengths, zeros[:, 0], zeros)
+
+
+def test_tasks_and_actions_that_there_are_not():
+    policy, zeros = CompilePolicy(3, 2, 1), torch.zeros(2, 4, dtype=torch.long)
+    given = torch.zeros(2, 4, 3), torch.tensor([4, 2])
+    with pytest.raises(ValueError, match="there is no task 1"):
+        policy(*given, zeros[:, 0] + 1, zeros)
+    with pytest.raises(ValueError, match="there is no task -1"):
+        policy.begin(2, zeros[:, 0] - 1)
+    actions = zeros.clone()
+    actions[1, 2:] = 2  # at padding, which may be anything
+    policy(*given, zeros[:, 0], actions)
+    actions[1, 1] = 2
+    with pytest.raises(ValueError, match="actions are 0 to 1"):
+        policy(*given, zeros[:, 0], actions)

@@ -58,6 +58,17 @@ def test_energies_of_half_precision_are_computed_in_float32(name, dtype, generat
 
 
 @pytest.mark.parametrize("name", EVERY)
+def test_energies_have_gradients_where_values_are_at_their_limits(name):
+    one = EVERY[name]
+    t = torch.tensor([[200.0, 0.0, -200.0]], requires_grad=True)
+    for energy in (one.value(one.gradient(t)), one.conjugate(t)):
+        (gradient,) = torch.autograd.grad(energy.sum(), t)
+        assert energy.isfinite().all() and gradient.isfinite().all()
+    (gradient,) = torch.autograd.grad(one.conjugate(t).sum(), t)
+    torch.testing.assert_close(gradient, one.gradient(t.detach()))
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_no_other_value_is_better(name, generator):
     """<t, h> - Psi(h) is largest at grad Psi*(t)."""
     one, t = EVERY[name], fields(generator, 1, 6)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fairseq_struct.data.datasets.gold_trees import formula_tree
 from fairseq_struct.data.datasets.labelled_sentences import side_by_side
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, NotFiniteScores
 from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.inference.analysis import Analysis
 from fairseq_struct.inference.evaluation_mode import in_evaluation
@@ -156,6 +156,8 @@ class Classifier(ParsesSentences):
     @in_evaluation
     def _analyse(self, batch: list[tuple[Words, ...]]) -> Iterator[Analysis]:
         logits, trees = self._read(batch)
+        if logits.isnan().any():
+            raise NotFiniteScores("the scores of labels are NaN: the training has diverged")
         chances = logits.float().softmax(1).tolist()
         heads = spans = depths = marginals = [None] * len(batch)
         if trees is not None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_struct.modules.masked_lm.language_model import Encoding
-from fairseq_struct.modules.masks import check_lengths, within
+from fairseq_struct.modules.masks import check_lengths_of, within
 from fairseq_struct.structure.precision import at_least_float32
 
 # exp(600) is still finite.
@@ -119,7 +119,7 @@ class DistanceParser(nn.Module):
         Raises:
             ValueError: a length out of range.
         """
-        check_lengths(lengths, tokens.size(1))
+        check_lengths_of(tokens, lengths)
         words = within(lengths, tokens.size(1))[..., None]
         states = self.dropout(self.embedding(tokens)) * words
         for convolution, norm in zip(self.convolutions, self.norms, strict=True):

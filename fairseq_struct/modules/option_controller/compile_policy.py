@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fairseq_struct.modules.masks import within
+from fairseq_struct.modules.masks import check_lengths_of, within
 from fairseq_struct.modules.option_controller.compile_recognition import (
     Recognition,
     Segments,
     poisson_logs,
 )
-from fairseq_struct.modules.option_controller.imitation import Imitation, log_of
+from fairseq_struct.modules.option_controller.imitation import Imitation, known_tasks, log_of
 from fairseq_struct.modules.option_controller.latent_options import LatentOptions
 
 
@@ -100,8 +100,11 @@ class CompilePolicy(nn.Module):
             actions: (batch, steps), of any value at padding; needed if recognition reads them.
 
         Raises:
-            ValueError: recognition reads actions, and there are none.
+            ValueError: recognition reads actions, and there are none; lengths of another batch, or
+                lengths, tasks or actions out of range.
         """
+        check_lengths_of(observations, lengths)
+        known_tasks(tasks, self.task.num_embeddings)
         outside = ~within(lengths, observations.size(1))
         # NaN there would pass the masks below as gradients.
         observations = observations.masked_fill(outside[..., None], 0.0)
@@ -128,6 +131,7 @@ class CompilePolicy(nn.Module):
             count: number of episodes.
             tasks: (count,) indices.
         """
+        known_tasks(tasks, self.task.num_embeddings)
         first = self.prior_scores[tasks, 0].softmax(-1)
         belief = functional.pad(first[:, None], (0, 0, 0, self.segments - 1))
         begun = torch.zeros(count, dtype=torch.bool, device=tasks.device)
@@ -166,6 +170,9 @@ class CompilePolicy(nn.Module):
         seen = functional.pad(observations, (0, 0, 0, 1))
         done = torch.zeros_like(outside, dtype=torch.long)
         if self.reads_actions:
+            known = self.action.num_embeddings - 1
+            if actions.device.type == "cpu" and (actions >= known)[~outside[:, :-1]].any():
+                raise ValueError(f"actions are 0 to {known - 1}")
             done = functional.pad(actions, (0, 1))
         done = done.masked_fill(outside, self.action.num_embeddings - 1)
         task = self.task(tasks)[:, None].expand(-1, outside.size(1), -1)

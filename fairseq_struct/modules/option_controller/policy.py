@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
+from fairseq_struct.errors import NotFiniteScores
 from fairseq_struct.modules.option_controller.cell import CellSizes
 from fairseq_struct.modules.option_controller.controller import Controller
 from fairseq_struct.modules.option_controller.imitation import log_of
@@ -214,6 +215,8 @@ class ActingPolicy:
 
 def sampled(probabilities: Tensor, noise: Tensor) -> Tensor:
     """Numbers (count,) drawn from rows of probabilities (count, n), by uniform noise (count,)."""
+    if probabilities.isnan().any():
+        raise NotFiniteScores("the policy's probabilities are NaN: its training has diverged")
     sums = probabilities.cumsum(1)
     below = sums < (noise.to(sums) * sums[:, -1])[:, None]
     return below.sum(1).clamp(max=probabilities.shape[1] - 1)

@@ -49,4 +49,4 @@ class BeamTreeClassifier(VectorClassifier):
     def encode(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, MergedTrees]:
         """See :meth:`.VectorClassifier.encode`."""
         found = self.trees(self.dropout(self.embedding(tokens)), lengths)
-        return found.vectors, MergedTrees(found.merges, lengths)
+        return found.vectors, MergedTrees(found.merges, lengths, found.scores.detach())

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fairseq_struct.modules.masks import within
+from fairseq_struct.modules.masks import check_lengths_of, within
 from fairseq_struct.modules.undirected.attention_factors import (
     HIDDEN,
     PLACES,
@@ -94,7 +94,11 @@ class Completer(nn.Module):
             tokens: (batch, n) symbols, any at hidden places and at padding.
             lengths: (batch,) symbols of each sequence.
             places: (batch, m) places of hidden symbols, -1 for padding.
+
+        Raises:
+            ValueError: lengths of another batch, or out of range.
         """
+        check_lengths_of(tokens, lengths)
         n = tokens.size(1)
         rows = functional.one_hot(places.clamp(min=0), n) * (places >= 0).unsqueeze(-1)
         known = within(lengths, n) & ~rows.any(1)

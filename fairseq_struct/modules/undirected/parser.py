@@ -155,6 +155,8 @@ class UndirectedParser(nn.Module):
         supports = {"y": TreeSupport(lengths, allowed)}
         if (lengths < words.size(1)).any():
             supports["h"] = supports["m"] = within(lengths, words.size(1)).unsqueeze(2)
+            # Energies and gradients would read what is beyond a sentence's end.
+            words = words.masked_fill(~supports["h"], 0.0)
         observed = self.observed(words)
         if self.passes.converge and not self.training:
             return self._converge(observed, supports)

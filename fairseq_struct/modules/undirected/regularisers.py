@@ -188,6 +188,15 @@ class Softmax(Distributions):
     def _map(self, t: Tensor) -> Tensor:
         return t.softmax(-1)
 
+    def conjugate(self, t: Tensor, support: Tensor | None = None) -> Tensor:
+        """Psi*(t) = scale log sum exp(t / scale), (batch,)."""
+        t = at_least_float32(t) / self.scale
+        if support is None:
+            return self.scale * total(t.logsumexp(-1))
+        empty = ~support.any(-1)
+        t = t.masked_fill(~support, -torch.inf).masked_fill(empty[..., None], 0.0)
+        return self.scale * total(t.logsumexp(-1).masked_fill(empty, 0.0))
+
 
 class Sparsemax(Distributions):
     """Psi(h) = |h|^2 / 2 over distributions, with grad Psi*(t) = sparsemax(t)."""
@@ -201,9 +210,8 @@ class Sparsemax(Distributions):
 
 def negative_entropy(p: Tensor) -> Tensor:
     """phi(p) = p log p, 0 at 0, infinite below."""
-    return torch.special.xlogy(p.clamp(min=0.0), p.clamp(min=0.0)).masked_fill(
-        p < -SLACK, torch.inf
-    )
+    q = p.masked_fill(p <= 0, 1.0)  # its gradient at 0 is infinite, and taken for 0
+    return (q * q.log()).masked_fill(p < -SLACK, torch.inf)
 
 
 def total(each: Tensor) -> Tensor:
