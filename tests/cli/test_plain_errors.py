@@ -211,8 +211,7 @@ def no_file_larger_than(size):
 
 def test_files_that_grow_too_large(tmp_path, capsys):
     torch.save({"model": {"w": torch.ones(1000)}}, tmp_path / "x.pt")
-    out = tmp_path / "out"
-    out.mkdir()
+    (out := tmp_path / "out").mkdir()
     with no_file_larger_than(2000):
         arguments = ["--inputs", str(tmp_path / "x.pt"), "--output", str(out / "mean.pt")]
         assert main(["average-checkpoints", *arguments]) == 2
