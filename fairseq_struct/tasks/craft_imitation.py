@@ -71,4 +71,3 @@ class CraftImitationTask(StrictTask, FairseqTask):
         """
         part = read_part(self.cfg.data, split, self.environments)
         self.datasets[split] = Demonstrations(part, self.trains_on(split), self.cfg.seed)
-

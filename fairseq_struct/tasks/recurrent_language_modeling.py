@@ -186,11 +186,9 @@ class RecurrentLanguageModelingTask(StrictTask, LanguageModelingTask):
         if self._state is not None:
             # Gathered here, in a step of all workers, as only the first writes checkpoints; and not
             # after the update, which fp16 may skip.
-            inner.progress["state"] = self._state
-            if self._shards > 1:
-                inner.progress["state"] = tuple(
-                    tuple(_of_all_workers(part) for part in parts) for parts in self._state
-                )
+            inner.progress["state"] = self._state if self._shards == 1 else tuple(
+                tuple(_of_all_workers(part) for part in parts) for parts in self._state
+            )  # fmt: skip
         return result
 
     def reduce_metrics(self, logging_outputs, criterion):

@@ -32,17 +32,8 @@ from typing import NamedTuple
 
 from nltk import Tree
 
-from fairseq_struct.data.readers.bracket_trees import (
-    JOINED,
-    NO_LABEL,
-    leaves_of,
-    prune,
-)
-from fairseq_struct.data.readers.penn_treebank import (
-    mrg_trees,
-    require_tags,
-    without_functions,
-)
+from fairseq_struct.data.readers.bracket_trees import JOINED, NO_LABEL, leaves_of, prune
+from fairseq_struct.data.readers.penn_treebank import mrg_trees, require_tags, without_functions
 from fairseq_struct.errors import InputError
 
 NULL_ELEMENT = "-NONE-"
