@@ -5,6 +5,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+# Where rounding hides the curvature, what is left grows without end. A sentence keeps its last
+# solution before more than this many times the first rest is left, or a number is not finite.
+GROWN = 1e6
+
 
 def conjugate_gradients(
     product: Callable[[Tensor], Tensor], wanted: Tensor, diagonal: Tensor, precise: Tensor,
@@ -21,17 +25,21 @@ def conjugate_gradients(
     """
     solution, rest = torch.zeros_like(wanted), wanted
     solved = norm(rest) <= precise
+    ended, longest = solved, GROWN * norm(rest)
     preconditioned = rest / diagonal
     direction, before = preconditioned, dot(rest, preconditioned)
     for _ in range(most):
-        if solved.all():
+        if ended.all():
             break
         image = product(direction)
         curvature = dot(direction, image)
-        step = torch.where(solved | (curvature <= 0), 0.0, before / curvature)[..., None, None]
-        solution = solution + step * direction
-        rest = rest - step * image
-        solved = solved | (norm(rest) <= precise)
+        step = torch.where(ended | (curvature <= 0), 0.0, before / curvature)[..., None, None]
+        moved, left = solution + step * direction, rest - step * image
+        ended = ended | ~((norm(left) <= longest) & (norm(moved) < torch.inf))
+        solution = torch.where(ended[..., None, None], solution, moved)
+        rest = torch.where(ended[..., None, None], rest, left)
+        solved = norm(rest) <= precise
+        ended = ended | solved
         preconditioned = rest / diagonal
         now = dot(rest, preconditioned)
         again = torch.where(before > 0, now / before, 0.0)[..., None, None]

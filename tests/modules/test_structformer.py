@@ -53,6 +53,16 @@ def test_their_gradients():
     )
 
 
+@pytest.mark.parametrize("depth", [500.0, 1000.0])
+def test_words_far_below_the_highest_have_heads(depth):
+    """Below the limit of heights, a span's words have equal shares; none is lost."""
+    heights = torch.tensor([[-depth, -depth, -depth, 0.0]], dtype=torch.float64)
+    distances = torch.tensor([[-2 * depth, -2 * depth, 0.0, 0.0]], dtype=torch.float64)
+    found = dependency_distribution(distances, heights, torch.tensor([4]))
+    expected = (torch.ones(3, 3) - torch.eye(3)).double() / 3
+    torch.testing.assert_close(found[0, :3, :3], expected)
+
+
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0])
 def test_single_precision_stays_finite(scale):
     distances, heights = ((scale * one).float().requires_grad_() for one in values())

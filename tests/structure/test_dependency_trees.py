@@ -156,6 +156,15 @@ def test_walks_that_get_lost_are_sampled_word_by_word():
         assert chisquare(seen[likely], expected * 400 / expected.sum()).pvalue > 1e-3
 
 
+def test_where_a_walk_gets_lost_the_root_stays():
+    """Two words choose each other, unless one of them is the root's: in half of the trees."""
+    scores = torch.zeros(1, 3, 3, dtype=torch.float64)
+    scores[0, 0, 1] = scores[0, 1, 0] = scores[0, 0, 0] = scores[0, 2, 2] = 40.0
+    trees = DependencyTrees(scores.expand(400, 3, 3), projective=False, single_root=True)
+    heads = trees.sample_heads(1, torch.Generator().manual_seed(1))[0]
+    assert (heads[:, 2] == 0).double().mean().item() == pytest.approx(0.5, abs=4 * 0.025)
+
+
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(n=st.integers(1, 12), scale=st.sampled_from([0.01, 1.0, 30.0]), seed=st.integers(0, 999))
 def test_laws_that_hold_for_every_kind(n, scale, seed):
@@ -250,9 +259,8 @@ def test_observed_heads_restrict_the_trees():
         for b in range(2):
             oracle = Enumerated(scores[b], kind)
             fits = ((known[b] < 0) | (oracle.heads == known[b])).all(1)
-            torch.testing.assert_close(
-                observed.log_partition[b], oracle.scores[fits].logsumexp(0)
-            )
+            expected = oracle.scores[fits].logsumexp(0)
+            torch.testing.assert_close(observed.log_partition[b], expected)
 
 
 def test_perturbed_trees_are_trees_and_vary():
@@ -273,8 +281,7 @@ def test_is_tree_agrees_with_its_definition():
             and (not projective or is_projective(heads))
             for heads in map(tuple, every.tolist())
         ]
-        got = is_tree_in_batch(every, lengths, projective=projective)
-        assert got.tolist() == expected
+        assert is_tree_in_batch(every, lengths, projective=projective).tolist() == expected
     trees = DependencyTrees(random_scores(1, 3, 3), projective=False)
     assert trees.log_prob(torch.tensor([[2, 1, 0]])) == -torch.inf  # a cycle
 

@@ -125,3 +125,19 @@ def test_steps_beyond_all_numbers_lose_their_instance_only(method):
 def test_a_reading_by_an_unknown_method_is_refused():
     with pytest.raises(ValueError, match="unknown method 'foo'; choose one of marginals"):
         reading(torch.zeros(1, 2), Categorical, "foo")
+
+
+@pytest.mark.parametrize("deviation", [10.0, 20.0])
+def test_a_point_far_from_the_marginals_is_still_projected(deviation):
+    """Where probabilities are near 0 or 1, rounding hides the curvature of the entropy."""
+    scores = random_scores(300, 3, 3, scale=deviation)
+    gamma = random_scores(300, 3, 3, seed=1)
+
+    def loss(value):
+        return (gamma * value).flatten(1).sum(1)
+
+    found = pulled_back_gradient(scores, DependencyTrees, "spigot_ce", loss)
+    distribution = DependencyTrees(scores)
+    mu = distribution.marginals - found
+    assert found.isfinite().all()
+    torch.testing.assert_close(mu.sum(1), torch.ones(300, 3, dtype=torch.float64))

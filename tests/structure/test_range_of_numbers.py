@@ -66,3 +66,13 @@ def test_a_penalty_of_gradients_for_sentences_of_one_word(kind, backend, lengths
     gradient.square().sum().backward()
     assert scores.grad[0].abs().max() < 1e-12
     assert (scores.grad[1].abs().max() > 1e-3) == (lengths[1] > 1)
+
+
+@pytest.mark.parametrize("backend", ["compiled", "torch"])
+def test_an_infinite_gradient_does_not_become_finite(backend):
+    leaf = random_scores(1, 3, 3).requires_grad_()
+    trees = DependencyTrees(leaf, projective=True, backend=backend)
+    above = torch.zeros(1, 3, 3, dtype=torch.float64)
+    above[0, 1, 0] = -torch.inf
+    (gradient,) = torch.autograd.grad(trees.marginals, leaf, above)
+    assert not gradient.isfinite().any()

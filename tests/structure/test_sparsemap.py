@@ -134,6 +134,17 @@ def test_arcs_that_all_trees_need_do_not_hide_the_others(projective):
     torch.testing.assert_close(gradients[2], gradients[0], atol=1e-9, rtol=0)
 
 
+@pytest.mark.parametrize("penalty", [1e5, 1e7, 1e9])
+def test_a_penalty_of_roots_is_a_single_root(penalty):
+    """The nudge that finds the other trees of a face grows with the rounding of scores only."""
+    gradients = []
+    for single_root, own in ((True, 0.0), (False, -penalty)):
+        leaf = 0.3 * random_scores(3, 10, 10) + own * torch.eye(10).double()
+        trees = DependencyTrees(leaf.requires_grad_(), None, False, single_root)
+        gradients += torch.autograd.grad(trees.sparsemap, leaf, random_scores(3, 10, 10, seed=1))
+    torch.testing.assert_close(gradients[1], gradients[0], atol=1e-6, rtol=0)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scale", [1e-3, 1e-2, 0.1, 1.0])
 def test_last_digits_of_the_scores_do_not_change_the_gradient(kind, scale):

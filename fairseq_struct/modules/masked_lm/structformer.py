@@ -24,7 +24,8 @@ def dependency_distribution(distances: Tensor, heights: Tensor, lengths: Tensor)
     alpha_ig, p(r | i) likewise. The head is drawn from softmax(heights) over the span:
     p(j | i) = sum_{l <= i, j <= r} p(l | i) p(r | i) exp(height_j) / sum_{k=l}^r exp(height_k).
     No tensor of size n^3 is needed: for j < i the sum over r is a matrix product, the sum over l a
-    cumulative sum.
+    cumulative sum. In the softmax a height more than 600 below the sentence's highest counts as 600
+    below it.
 
     Args:
         distances: (batch, n) of the gap after each word; the last word's entry is not used.
@@ -61,9 +62,9 @@ def dependency_distribution(distances: Tensor, heights: Tensor, lengths: Tensor)
     # log of sum_{k=l}^r exp(height_k), for l <= r.
     inside = (row <= column) & words[:, None, :] & words[:, :, None]
     shifted = heights - heights.masked_fill(~words, -torch.inf).amax(1, keepdim=True)
-    shifted = shifted.masked_fill(~words, 0.0)  # exp of it may be infinite
+    shifted = shifted.masked_fill(~words, 0.0).clamp_min(LOWEST)  # exp of padding may be infinite
     spread = shifted[:, None, :].masked_fill(~inside, -torch.inf).expand(-1, n, -1)
-    totals = spread.clamp_min(LOWEST).logcumsumexp(-1)
+    totals = spread.clamp_min(2 * LOWEST).logcumsumexp(-1)
     inverse = (-totals).exp().masked_fill(~inside, 0.0)
     weights = shifted.exp()[:, None, :]
     earlier = (left * (right @ inverse.mT)).cumsum(-1)

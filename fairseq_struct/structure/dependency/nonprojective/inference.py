@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairseq_struct.structure.dependency.heads import arcs_that_fit
 from fairseq_struct.structure.dependency.log_partition import (
     hessian_product_by_autograd,
     marginals_by_autograd,
@@ -24,7 +25,7 @@ from fairseq_struct.structure.dependency.nonprojective import (
     spanning_tree_kernels,
     spanning_tree_torch,
 )
-from fairseq_struct.structure.dependency.sampling import draw_again, draw_all
+from fairseq_struct.structure.dependency.sampling import draw_all
 from fairseq_struct.structure.kernels.compiled import Space, array, run, zeros
 from fairseq_struct.structure.log_domain import one_by_one
 from fairseq_struct.structure.padded_sum import padded_sum
@@ -144,7 +145,11 @@ def sample_heads(
         array(seeds, np.int64), array(heads, np.int64), array(done, np.bool_),
         workspace=(random_walk_kernels.walks_space(scores.size(1)),),
     )
-    draw_again(heads, (~done).nonzero()[:, 0], draw, scores, lengths)
+    for one, n in one_by_one((~done).nonzero()[:, 0], lengths):
+        for own in heads[:, one, :n]:
+            if (own < 0).any():
+                fit = arcs_that_fit(own, lengths[one])
+                own[:] = draw(scores[one, :n, :n].masked_fill(~fit, -torch.inf), lengths[one])
     return heads
 
 

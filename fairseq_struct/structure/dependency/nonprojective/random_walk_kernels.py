@@ -64,9 +64,17 @@ def _draw_top(marginals, n, state):
 
 
 @inner
+def _given_up(n, top, heads):
+    """Write -1 to ``heads`` (n,), but the root's only modifier stays. Returns False."""
+    for m in range(n):
+        heads[m] = 0 if m == top else -1
+    return False
+
+
+@inner
 def _draw(weights, n, single_root, root_marginals, most_steps, heads, walks):
     """Write a tree to ``heads`` (n,); return whether it took fewer than ``most_steps``."""
-    inside, chosen, steps = walks.inside, walks.chosen, 0
+    inside, chosen, steps, top = walks.inside, walks.chosen, 0, -1
     for m in range(n):
         inside[m] = False
     inside[n] = True
@@ -79,11 +87,11 @@ def _draw(weights, n, single_root, root_marginals, most_steps, heads, walks):
         while not inside[word] and steps < most_steps:
             chosen[word] = _step(weights, word, n, not single_root, walks)
             if chosen[word] < 0:
-                return False
+                return _given_up(n, top, heads)
             word = chosen[word]
             steps += 1
         if steps >= most_steps:
-            return False
+            return _given_up(n, top, heads)
         word = begin
         while not inside[word]:
             inside[word] = True
@@ -99,8 +107,10 @@ def samples(
 ):
     """Write exact samples to ``heads`` (count, batch, n), if walks stay below ``most_steps``.
 
-    With a single root, its modifier is drawn first, from ``root_marginals`` (batch, n). ``done``
-    says which sentences have all their samples. ``walks`` are work arrays.
+    With a single root, its modifier is drawn first, from ``root_marginals`` (batch, n). It is kept
+    where a walk is given up: another one would be drawn more often if its walks are short. All
+    other heads of the sample are -1, and the sentence's later samples take no walks. ``done`` says
+    which sentences have all their samples. ``walks`` are work arrays.
     """
     for b in range(first, last):
         n = lengths[b]
@@ -113,7 +123,6 @@ def samples(
         done[b] = True
         for count in range(heads.shape[0]):
             done[b] = _draw(
-                weights[b], n, single_root, root_marginals[b], most_steps, heads[count, b], walks
+                weights[b], n, single_root, root_marginals[b], most_steps if done[b] else 0,
+                heads[count, b], walks,
             )
-            if not done[b]:
-                break

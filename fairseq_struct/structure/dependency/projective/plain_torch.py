@@ -48,9 +48,8 @@ def alternatives(complete: Tensor, incomplete: Tensor, d: int) -> Iterator[tuple
     yield rows(incomplete, d * size, d), columns(complete, 0, d)
 
 
-def with_root(scores: Tensor) -> Tensor:
-    """Scores (batch, n + 1, n + 1) with the root in row 0; no arc leads to the root."""
-    above = without_forbidden(scores)
+def with_root(above: Tensor) -> Tensor:
+    """Arcs (batch, n + 1, n + 1) with the root in row 0; no arc leads to the root."""
     moved = torch.nn.functional.pad(above, (1, 0, 1, 0), value=FORBIDDEN)
     root = above.diagonal(0, 1, 2)
     return torch.cat([torch.nn.functional.pad(root, (1, 0))[:, None], moved[:, 1:]], 1)
@@ -67,7 +66,7 @@ def log_partition(scores: Tensor, lengths: Tensor, single_root: bool) -> Tensor:
     Returns:
         (batch,); below ``log_domain.NO_TREE`` where there is no tree.
     """
-    arcs = with_root(scores)
+    arcs = with_root(without_forbidden(scores))
     complete, incomplete = torch.zeros_like(arcs), torch.zeros_like(arcs)
     for d in range(1, arcs.size(1)):
         sums = alternatives(complete, incomplete, d)
@@ -127,7 +126,7 @@ def first_order(
     With ``normalise=best_one``: scores and arcs of the best trees. With ``one_drawn``:
     log-partition function and arcs of a sample.
     """
-    arcs = with_root(scores)
+    arcs = with_root(without_forbidden(scores))
     complete, incomplete = torch.zeros_like(arcs), torch.zeros_like(arcs)
     taken = []
     for d in range(1, arcs.size(1)):
@@ -181,7 +180,7 @@ def second_order(
     It is ``first_order`` on pairs of values and tangents. If alternatives have tangents a', their
     probabilities w have tangents w (a' - sum w a').
     """
-    arcs = with_root(scores)
+    arcs = with_root(without_forbidden(scores))
     moves = with_root(direction.masked_fill(scores == -torch.inf, 0.0))
     moves[:, :, 0] = 0.0
     complete, incomplete = torch.zeros_like(arcs), torch.zeros_like(arcs)

@@ -28,9 +28,9 @@ from fairseq_struct.structure.dependency.sparsemap.active_set_kernels import (
 from fairseq_struct.structure.kernels.compiled import compiled, inner
 from fairseq_struct.structure.kernels.random_kernels import uniform
 
-# Size of a nudge, relative to a tree's score or to 1: far above rounding, and below the differences
-# between best trees and other trees.
-NUDGE = 1e-10
+# Size of a nudge: far above the rounding of a tree's score, to which the second number is relative,
+# and below the differences between best trees and other trees.
+NUDGE, ROUNDING = 1e-10, 1e-14
 SEED = np.uint64(1)
 
 
@@ -154,7 +154,7 @@ def nudge(start, waiting, found, lanes, lengths, room, sets, algebra, nudges):
         n = own[lane] = lengths[b]
         if amounts[place] == 0.0:
             magnitude = abs(tree_score(residuals[place], n, trees[b, 0]))
-            amounts[place] = NUDGE * max(1.0, magnitude)
+            amounts[place] = max(NUDGE, ROUNDING * magnitude)
             # Not the direction of an earlier search that ended for lack of room.
             states[place, 0] = SEED + np.uint64(sizes[b])
         if due[place]:
