@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from fairseq_struct.records.results import Result
 
-_SEED = re.compile(r"(\bSEED=|--seed )('?)\d+\2(?!\S)")
-_SEEDS = re.compile(r"\bSEEDS=(\d+(?!\S)|'\d+( \d+)*')")
+_SEED = re.compile(r"--seed \d+(?!\S)")
+_SEEDS = re.compile(r"\bSEEDS?=(\d+(?!\S)|'\d+( \d+)*')")  # SEED is short for SEEDS
 _NUMBERED = re.compile(r"(?<![A-Za-z0-9])k(\d)(?![A-Za-z0-9])")  # k1; k1_random_order
 _SEEDS_NAMED = re.compile(r"\bSEEDS?=('[^']*'|\S*)(?!\S)|--seed \S+")
 
@@ -15,8 +15,8 @@ _SEEDS_NAMED = re.compile(r"\bSEEDS?=('[^']*'|\S*)(?!\S)|--seed \S+")
 def command_of(results: Sequence[Result]) -> str:
     """Command of the first record, with VARIANT for its variant and SEED for a seed that varies.
 
-    For variants k1, k2, …, K stands for the number, which is what recipes take. A command that
-    lists its seeds lists those of all trainings. Records of trainings come before others, and, if
+    For variants k1, k2, …, K stands for the number, which is what recipes take. A recipe that is
+    given its seeds is given those of all trainings. Records of trainings come before others, and, if
     seeds vary, commands that name seeds.
     """
     return _pattern(_first(results), results)
@@ -56,7 +56,7 @@ def _pattern(result: Result, results: Sequence[Result]) -> str:
     if len({item.seed for item in results}) > 1:
         trained = [item for item in results if item.updates] or results
         seeds = " ".join(map(str, sorted({item.seed for item in trained})))
-        command = _SEED.sub(r"\1SEED", command)
+        command = _SEED.sub("--seed SEED", command)
         command = _SEEDS.sub(f"SEEDS='{seeds}'" if " " in seeds else f"SEEDS={seeds}", command)
     return command
 

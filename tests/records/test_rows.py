@@ -23,7 +23,7 @@ def test_rows_that_differ_by_seed_alone_are_one_with_mean_and_deviation():
     assert [line[1:] for line in grid(table) if line[0] in ("bleu", "seeds")] == [
         ["33.00 ± 3.61", "1.00"], ["3", "1"]
     ]  # fmt: skip
-    assert "`SEED=SEED recipes/toy.sh VARIANT`" in table
+    assert "`SEEDS='1 2 3' recipes/toy.sh VARIANT`" in table
     assert "deviation over 3 seeds; 10 updates" in markdown_table(results)
 
 
