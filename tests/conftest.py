@@ -10,6 +10,8 @@ import tempfile
 # ON_GPU=0 names the one for the tests in gpu/.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each program would compile this package again
+# Help is wrapped at the width of the terminal; in narrow ones words of it would be cut apart.
+os.environ["COLUMNS"] = "80"
 os.environ.setdefault("GPUS_OF_USER", os.environ.get("CUDA_VISIBLE_DEVICES", "0"))
 os.environ["CUDA_VISIBLE_DEVICES"] = os.environ.get("ON_GPU", "")
 

@@ -16,8 +16,8 @@ def command_of(results: Sequence[Result]) -> str:
     """Command of the first record, with VARIANT for its variant and SEED for a seed that varies.
 
     For variants k1, k2, …, K stands for the number, which is what recipes take. A recipe that is
-    given its seeds is given those of all trainings. Records of trainings come before others, and, if
-    seeds vary, commands that name seeds.
+    given its seeds is given those of all trainings. Records of trainings come before others, and,
+    if seeds vary, commands that name seeds.
     """
     return _pattern(_first(results), results)
 

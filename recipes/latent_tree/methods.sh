@@ -104,5 +104,5 @@ step_size_of() {
         *" spigot_ce") eta=0.1 ;;
         *" spigot_eg") eta=0.001 ;;
     esac
-    awk -v eta="$eta" -v batch="$3" 'BEGIN { printf "%.10g\n", eta / batch }'
+    LC_ALL=C awk -v eta="$eta" -v batch="$3" 'BEGIN { printf "%.10g\n", eta / batch }'
 }

@@ -98,6 +98,8 @@ def test_compiler_does_not_matter_where_fairseq_has_wheels(monkeypatch):
 
 def test_build_of_fairseq_is_named(monkeypatch):
     found = compat.installed_fairseq()
+    if not found:
+        pytest.skip("fairseq comes from a checkout")
     assert len(found) == 1  # the tests run on either build of fairseq
     # make FAIRSEQ=… test sets it so; elsewhere FAIRSEQ is the path of a checkout.
     if (wanted := os.environ.get("FAIRSEQ")) in compat.FAIRSEQ_BUILDS:

@@ -1,5 +1,6 @@
 """A checkpoint is refused where a dictionary has other words than that of its training."""
 
+import re
 import shutil
 
 import pytest
@@ -61,10 +62,10 @@ def test_other_words_are_refused(places, capsys, name, side):
     assert status == 2 and said.startswith(f"error: {checkpoint}: {message}: ")
     assert said.count("\n") == 1
     before = checkpoint.read_bytes()
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=re.escape(message)):
         train(places, name, 2)
     assert checkpoint.read_bytes() == before
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=re.escape(message)):
         run("validate", places / name / "data-bin", "--path", checkpoint, "--batch-size=4", "--cpu",
             "--task=structured_classification", f"--user-dir={FOLDER}")  # fmt: skip
 
@@ -73,7 +74,8 @@ def test_the_message_names_the_file_that_stands_in_for_a_damaged_one(places, tmp
     last, other = tmp_path / "checkpoint_last.pt", tmp_path / "checkpoint1.pt"
     shutil.copy(places / "run" / last.name, other)
     last.write_bytes(other.read_bytes()[:5000])
-    with pytest.raises(InputError, match=f"^{other}: the source dictionary in .*/words/data-bin "):
+    named = re.escape(str(other))
+    with pytest.raises(InputError, match=f"^{named}: the source dictionary in .*/words/data-bin "):
         train(places, "words", 2, save=tmp_path)
 
 

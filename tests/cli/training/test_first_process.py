@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 
 import pytest
 
@@ -37,7 +38,7 @@ def test_another_training_in_the_same_folder_is_refused(tmp_path):
     log.write_text("theirs\n")
     with log.open() as theirs, CapturedOutput() as screen:
         fcntl.flock(theirs, fcntl.LOCK_EX)
-        with pytest.raises(InUse, match=f"another training runs in {tmp_path}$"):
+        with pytest.raises(InUse, match=f"another training runs in {re.escape(str(tmp_path))}$"):
             screen.log_to(log, alone=True)
         screen.log_to(tmp_path / "other.log", alone=True)
     assert log.read_text() == "theirs\n"
