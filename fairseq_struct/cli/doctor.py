@@ -173,7 +173,9 @@ def _check_devices(torch: ModuleType) -> Check:
     if torch.cuda.is_available():
         devices = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
         return Check("devices", f"CUDA {torch.version.cuda}: {', '.join(devices)}")
-    processor = f"processor, {os.cpu_count()} cores, {torch.get_num_threads()} threads"
+    cores, threads = os.cpu_count(), torch.get_num_threads()
+    processor = f"processor, {cores} core{'s' * (cores != 1)}, "
+    processor += f"{threads} thread{'s' * (threads != 1)}"
     if not os.path.exists("/dev/nvidiactl"):
         return Check("devices", processor)
     if torch.version.cuda is None:

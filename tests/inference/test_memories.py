@@ -135,6 +135,10 @@ def test_trees_below_bracketed_gold_trees(draw, tmp_path):
 def test_a_file_of_either_kind(checkpoint, draw, tmp_path):
     lines = FORMULAS[:1]
     page = draw(checkpoint, "--what=trees", lines=lines)[1]
+    text = tmp_path / "text"
+    text.write_text("".join(f"{line}\n" for line in lines))
+    assert draw(checkpoint, "--what=trees", f"--input={text}", lines=[]) == (0, page, "")
+    text.unlink()
     for what, name, start in (("trees", "x.html", page.encode()), ("memory", "x.PNG", b"\x89PNG")):
         options = [f"--what={what}", f"--output={tmp_path / name}"]
         assert draw(checkpoint, *options, lines=lines) == (0, "", "")
@@ -156,6 +160,7 @@ def test_a_file_of_either_kind(checkpoint, draw, tmp_path):
         (["--output=x.pdf"], ["a"], "x.pdf: --output ends in .html, .svg, .png, .tex"),
         (["--data=x", "--data=y"], ["a"], "--data is given 2 times for 1 checkpoint"),
         (["--data=nowhere"], ["a"], "nowhere: no such folder"),
+        (["--input=nowhere"], ["a"], "nowhere: no such file"),
         (["--output=x.png"], ["a"] * 200, "x.png: the pictures are too large for one PNG"),
     ],
 )  # fmt: skip

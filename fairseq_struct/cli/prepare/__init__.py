@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import sys
 
 from fairseq_struct.cli.shared.lasting_output import lasting_output
 from fairseq_struct.data.prepared.prepared_folder import known_manifest
@@ -78,6 +79,10 @@ def run(args: argparse.Namespace) -> int:
     if ":" in str(own.out):  # fairseq would read it as several folders
         raise InputError(f"{own.out}: colons join folders to train on; name one without a colon")
     known_manifest(own.out, own.overwrite)  # refuses a folder before reading or drawing anything
-    with lasting_output():
-        preparer.run(own)
+    try:
+        with lasting_output():
+            preparer.run(own)
+    except KeyboardInterrupt:
+        print(f"interrupted: {own.out} is as it was; the same command prepares it", file=sys.stderr)
+        raise
     return 0

@@ -66,7 +66,7 @@ def tell(manifest: dict, out: Path) -> None:
     print(f"sentences of one word, left out: {manifest['one_word_sentences_left_out']}")
     print(f"steps that take a single symbol: {manifest['single_word_steps']} %")
     print(f"tags: {manifest['tags']}, categories in training: {manifest['categories']}")
-    print(how_to_train(out, "rim_composer_cpu"))
+    print(how_to_train(out, "rim_parser_cpu"))
 
 
 def share(text: str) -> float:

@@ -9,13 +9,18 @@ from pathlib import Path
 from fairseq_struct.errors import InputError
 
 
-def add_input_options(parser: argparse.ArgumentParser):
-    """Add ``--input`` and ``--workers``."""
+def add_input_option(parser: argparse.ArgumentParser):
+    """Add ``--input``."""
     parser.add_argument(
         "--input", action=_Input, metavar="PATH",
         help="read this file, or the files of this folder in the order of their names; .gz, .xz "
         "and .zst are decompressed (default, and for -: standard input)",
     )  # fmt: skip
+
+
+def add_input_options(parser: argparse.ArgumentParser):
+    """Add ``--input`` and ``--workers``."""
+    add_input_option(parser)
     parser.add_argument(
         "--workers", type=int, metavar="N",
         help="work in N processes, each with the model and one thread, on 2,000 lines at a time; "

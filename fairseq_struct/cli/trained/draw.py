@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +11,9 @@ from fairseq_struct.cli.pictures.kinds import KINDS, Kind
 from fairseq_struct.cli.pictures.names import short_names
 from fairseq_struct.cli.shared.output import require_standard_output
 from fairseq_struct.cli.shared.paths import require, require_room
+from fairseq_struct.cli.shared.text_input import parts_of
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tools
+from fairseq_struct.cli.shared.workers import add_input_option
 from fairseq_struct.data.readers.formulas.formula_trees import KINDS as FORMULAS
 from fairseq_struct.errors import InputError
 from fairseq_struct.option_checks import require_at_least
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="; ".join(f"{name}: {kind.help}" for name, kind in KINDS.items())
         + f" (default: the first of {', '.join(of_sentences)} that all models have)",
     )
+    add_input_option(parser)
     parser.add_argument(
         "--gold-trees", choices=FORMULAS,
         help="the sentences are formulas of this kind; draw their own trees first",
@@ -79,10 +81,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Draw what models do with the sentences of standard input, one per line, or with images.
+    """Draw what models do with the sentences of standard input or --input, or with images.
 
-    Spaces separate the words. The output is one self-contained HTML page, or with ``--output`` also
-    SVG, PNG or TikZ.
+    Sentences are one per line; spaces separate the words. The output is one self-contained HTML
+    page, or with ``--output`` also SVG, PNG or TikZ.
 
     Raises:
         InputError: a sentence, an option or a checkpoint cannot be used.
@@ -100,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _checked(args: argparse.Namespace) -> list[Path | None]:
     """The folder of each checkpoint's dictionaries; options are checked before anything loads."""
-    require_room(args.output, inputs=[*args.checkpoints, args.gold, args.images])
+    require_room(args.output, inputs=[*args.checkpoints, args.input, args.gold, args.images])
     if args.output is None:
         require_standard_output()
     if args.output and args.output.suffix.lower() not in FORMATS:
@@ -142,6 +144,9 @@ def _check_what(args: argparse.Namespace):
                 raise InputError(f"--{name} does not apply to --gold, whose steps are followed")
     if not args.gold and args.what and KINDS[args.what].of_treebank:
         raise InputError(f"--what {args.what} needs --gold FILE")
+    if args.input and (args.gold or (args.what and KINDS[args.what].row)):
+        other = "--gold, which names the sentences" if args.gold else f"--what {args.what}"
+        raise InputError(f"--input does not go with {other}")
     if (args.what == "completions") != (args.images is not None):
         raise InputError("--what completions and --images FILE go together")
 
@@ -201,19 +206,23 @@ def _of_treebank(args: argparse.Namespace, folders: Sequence[Path | None], kind:
     return rows
 
 
+def _read(source: Path | None) -> list[str]:
+    """The sentences of a file, of a folder's files, or of standard input."""
+    return [line for part in parts_of(source) for chunk in part.chunks() for line in chunk.lines]
+
+
 def _of_sentences(
     args: argparse.Namespace, folders: Sequence[Path | None], kind: Kind | None
 ) -> tuple[Kind, list]:
     """A row for each sentence, with the pictures of all checkpoints."""
-    from fairseq_struct.inference import read_lines
     from fairseq_struct.pages.drawing.rows import Row
 
     gold = kind.gold.read(args.gold) if args.gold else []
-    sentences = [" ".join(kind.gold.words(tree)) for tree in gold] or list(read_lines(sys.stdin))
+    sentences = [" ".join(kind.gold.words(tree)) for tree in gold] or _read(args.input)
     if not sentences:
         raise InputError(
-            "there is no sentence to draw; sentences come from standard input, and --what "
-            f"{OF_IMAGES} need none"
+            "there is no sentence to draw; sentences come from standard input or --input, and "
+            f"--what {OF_IMAGES} need none"
         )
     columns = [trees.of_formulas(sentences, args.gold_trees)] if args.gold_trees else []
     if gold and kind.gold.column:

@@ -44,8 +44,8 @@ def run(args: argparse.Namespace) -> int:
     from fairseq_struct.data.readers.syntactic_evaluation import read_test_sets
     from fairseq_struct.evaluation import syntactic
 
+    model = load_tool(args, "score")  # another model is told before files that are no test sets
     sets = read_test_sets(args.sets)
-    model = load_tool(args, "score")
     found = syntactic.evaluate_syntax(
         sets, lambda words: model.log_probabilities(words, progress=not args.json),
         model.vocabulary.index,

@@ -17,7 +17,8 @@ from fairseq_struct.files.text_files import reading
 from fairseq_struct.files.whole_files import whole_file
 
 RESETS = ("reset-optimizer", "reset-lr-scheduler", "reset-meters", "reset-dataloader")
-_LOADED = re.compile(r"Loaded checkpoint .* \(epoch (\d+) @ \d+ updates\)")
+_LOADED = re.compile(r"Loaded checkpoint .* \(epoch (\d+) @ (\d+) updates\)")
+_SAVED = re.compile(r"Saved checkpoint .* \(epoch \d+ @ (\d+) updates")
 _STEPPED_BACK = re.compile(r".*\| (.*; continuing from .*, the newest intact checkpoint)$")
 _STOPPED = re.compile(r"(?:nothing to train: |stopping training because )(.*)")
 
@@ -36,6 +37,7 @@ class Beginning:
         file: the checkpoint to begin with; None: there is none.
         goes_on: whether that is the last one of the folder.
         counts: whether the updates of that checkpoint count.
+        saved: updates of the last checkpoint of this training; None: unknown.
     """
 
     def __init__(self, folder: Path, arguments: Sequence[str]):
@@ -56,6 +58,7 @@ class Beginning:
         self._writes_last = "no-last-checkpoints" not in given
         self.counts = self.goes_on or (self.file is not None and self.file != self._finetuned)
         self._before: list[tuple[int, int] | None] = []
+        self.saved: int | None = None
         self._epoch: str | None = None
         self._why: str | None = None
 
@@ -156,6 +159,9 @@ class Beginning:
         for line in chain(lines, [""]):  # once more at the end
             if found := _LOADED.search(line):
                 self._epoch = found[1]
+                self.saved = int(found[2]) if self.goes_on else None
+            if found := _SAVED.search(line):
+                self.saved = int(found[1])
             if found := _STEPPED_BACK.search(line):
                 tell(found[1])
             if found := _STOPPED.search(line):

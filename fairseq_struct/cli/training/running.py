@@ -56,6 +56,8 @@ class Training:
             InputError: an option, or what it names, cannot be used.
         """
         with CapturedOutput() as screen:
+            if self.folder.is_file():
+                raise InputError(f"--save-dir: {self.folder}: is a file, not a folder")
             args = self._check()
             self.settings = kept_settings.settings_of(args)
             self.beginning.check()
@@ -217,7 +219,9 @@ class Training:
         beginning = self.beginning
         if beginning.has_saved() or (beginning.held and not beginning.anew):
             without = f" without {' '.join(beginning.anew)}" if beginning.anew else ""
-            return f"interrupted{where}; the same command{without} goes on from {beginning.last}"
+            saved = "" if beginning.saved is None else f", update {beginning.saved}"
+            same = f"the same command{without}"
+            return f"interrupted{where}; {same} goes on from {beginning.last}{saved}"
         return f"interrupted{where}, before the first checkpoint; the same command begins again"
 
 

@@ -166,8 +166,8 @@ def test_ctrl_c_says_how_to_go_on(trees, tmp_path):
             break
     rest = process.communicate()[0]
     last = re.escape((folder / "checkpoint_last.pt").as_posix())
-    assert re.search(rf"^interrupted at update \d+; the same command goes on from {last}$", rest,
-                     re.M), "".join(said) + rest  # fmt: skip
+    told = rf"^interrupted at update \d+; the same command goes on from {last}, update \d+$"
+    assert re.search(told, rest, re.M), "".join(said) + rest
     assert process.returncode == 130 and "Traceback" not in rest
 
 
@@ -238,7 +238,7 @@ def test_a_folder_that_cannot_be_made(trees, tmp_path):
     file = tmp_path / "file"
     file.write_text("kept")
     for folder, message in (
-        (file, f"--save-dir: {file}: File exists"),
+        (file, f"--save-dir: {file}: is a file, not a folder"),
         (file / "run", f"--save-dir: {file / 'run'}: Not a directory"),
         ("", "--save-dir: names no folder"),
     ):  # fmt: skip

@@ -63,7 +63,7 @@ def test_the_command_writes_the_same_folder_again_and_keeps_it(run, trees, folde
     status, said, _ = run(NAME, [trees, out])
     assert status == 0 and contents(out) == contents(folder)
     assert "train: 8 sentences, " in said and "sentences of one word, left out: 1" in said
-    assert f"fairseq-struct train {out} --preset rim_composer_cpu" in said
+    assert f"fairseq-struct train {out} --preset rim_parser_cpu" in said
     assert "nothing to do" in run(NAME, [trees, out])[1]
     check_fails(run(NAME, [trees, out, "--seed", 2]), "seed (1, now 2)")
     check_fails(run(NAME, [trees, out, "--unary", "own"]), "unary (merge, now own)")

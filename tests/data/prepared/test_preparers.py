@@ -68,6 +68,19 @@ def test_synthetic_corpus_too_shallow(tmp_path, run, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
+def test_after_ctrl_c_the_folder_is_as_it_was(tmp_path, run, monkeypatch):
+    def press(*_, **__):
+        raise KeyboardInterrupt
+
+    arguments = [tmp_path / "out", "--sentences", "40", "5", "5", "--overwrite"]
+    assert run("synthetic_translation", arguments)[0] == 0
+    before = contents(tmp_path / "out")
+    monkeypatch.setattr("fairseq_struct.data.prepared.prepared_folder.staging_folder", press)
+    status, _, complaint = run("synthetic_translation", [*arguments, "--seed", "2"])
+    assert status == 130 and complaint.startswith(f"interrupted: {tmp_path / 'out'} is as it was")
+    assert contents(tmp_path / "out") == before
+
+
 def test_every_preparer_has_its_module_and_its_script():
     modules = {path.stem for path in (ROOT / "fairseq_struct/cli/prepare").glob("*.py")}
     scripts = {path.stem: path.read_text() for path in (ROOT / "preprocess").glob("*.py")}
