@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from fairseq.models import register_model, register_model_architecture
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.models.shared.classifier import ClassifierModel
 from fairseq_struct.models.shared.latent_classifier_options import (
     LatentClassifierConfig,
@@ -56,7 +56,7 @@ class LatentTreeEntailmentModel(ClassifierModel):
         cls.check_task(task)
         form = getattr(cfg, "entailment_form", OLDER_FORM)
         if form not in FORMS:
-            raise InputError(f"--entailment-form must be {' or '.join(FORMS)}, not {form!r}")
+            raise InputError(unknown_name("--entailment-form", form, FORMS))
         tree, embedding = build_tree(cfg), build_embedding(cfg, task.words)
         sizes = cfg.hidden_size, len(task.label_names)
         return cls(DecomposableAttention(embedding, *sizes, tree, cfg.dropout, form))

@@ -6,7 +6,7 @@ from operator import index
 import torch
 from torch import Tensor
 
-from fairseq_struct.errors import InputError, NotFiniteScores, NoTree
+from fairseq_struct.errors import InputError, NotFiniteScores, NoTree, unknown_name
 
 BACKENDS = ("auto", "compiled", "torch")
 
@@ -62,7 +62,7 @@ def backend_for(scores: Tensor, name: str, projective: bool) -> str:
         ValueError: no such backend.
     """
     if name not in BACKENDS:
-        raise ValueError(f"unknown backend {name!r}; choose one of {', '.join(BACKENDS)}")
+        raise ValueError(unknown_name("backend", name, BACKENDS))
     on_cpu = scores_as_given(scores).device.type == "cpu"
     if name != "auto":
         return name

@@ -24,6 +24,7 @@ from math import isfinite
 import torch
 from torch import Tensor
 
+from fairseq_struct.errors import unknown_name
 from fairseq_struct.structure.checks import above_zero
 from fairseq_struct.structure.precision import at_least_float32
 from fairseq_struct.structure.pulled_back_gradient import (
@@ -282,8 +283,7 @@ def _own_name(method: str) -> str:
     """The method's own name."""
     found = ALIASES.get(method, method)
     if found not in METHODS:
-        names = ", ".join((*METHODS, *ALIASES))
-        raise ValueError(f"unknown method {method!r}; choose one of {names}")
+        raise ValueError(unknown_name("method", method, (*METHODS, *ALIASES)))
     return found
 
 

@@ -8,7 +8,7 @@ from omegaconf import II
 
 from fairseq_struct.data.datasets.cluster_instances import ClusterMixtureDataset
 from fairseq_struct.data.generators.cluster_mixture import generate_mixture
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.option_checks import require_at_least
 from fairseq_struct.tasks.shared.strict_task import StrictTask
 
@@ -77,6 +77,6 @@ class LatentClustersTask(StrictTask, FairseqTask):
             InputError: ``split`` is not ``train``, ``valid`` or ``test``.
         """
         if split not in self.mixture:
-            raise InputError(f"no subset {split!r}; choose one of {', '.join(self.mixture)}")
+            raise InputError(unknown_name("split", split, self.mixture))
         repeated = self.cfg.batches_per_epoch if self.trains_on(split) else 0
         self.datasets[split] = ClusterMixtureDataset(self.mixture[split], repeated)

@@ -72,7 +72,7 @@ def test_measures_do_not_depend_on_batches(tmp_path):
     [
         ("--clusters=1", "at least 2 clusters"),
         ("--latent-method=softmacks", "unknown latent method"),
-        ("--valid-subset=dev", "no subset 'dev'"),
+        ("--valid-subset=dev", "unknown split 'dev'"),
     ],
 )
 def test_bad_options_end_in_one_sentence(option, message, tmp_path):

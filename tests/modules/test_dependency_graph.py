@@ -164,7 +164,7 @@ def test_positions_in_place_of_biases():
     ("options", "message"),
     [
         ({"nonlinearity": "swish"}, "unknown nonlinearity 'swish'; choose one of tanh, relu"),
-        ({"competition": "max"}, "unknown competition 'max'; choose one of softmax and sigmoid"),
+        ({"competition": "max"}, "unknown competition 'max'; choose one of softmax, sigmoid"),
         ({"channels": 0}, "must be 1 or more"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, unknown_name
 
 SYMBOLS, SHORTEST, LONGEST = 64, 8, 24
 MOST_SYMBOLS = 978  # with more, the numbers of the sequences would not fit into 16 bits
@@ -89,7 +89,7 @@ def split_examples(
         InputError: an unknown split, a share outside of (0, 1], or a part without examples.
     """
     if split not in WAYS_TO_SPLIT:
-        raise InputError(f"--split is one of {', '.join(WAYS_TO_SPLIT)}, not {split!r}")
+        raise InputError(unknown_name("--split", split, WAYS_TO_SPLIT))
     if not 0 < share <= 1:
         raise InputError(f"--share must be above 0 and at most 1, not {share}")
     random = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ from functools import partial
 from nltk import Tree
 
 from fairseq_struct.data.readers.bracket_trees import tree_of
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.inference.evaluation_mode import in_evaluation
 from fairseq_struct.inference.reading import (
     BATCH_WORDS,
@@ -85,7 +85,7 @@ class ConstituencyParser(ParsesSentences):
         if not 1 <= self.layer <= count:
             raise InputError(f"--layer must be 1 to {count} for this model, not {layer}")
         if split not in DISTANCE_SPLITS:
-            raise InputError(f"split must be one of {', '.join(DISTANCE_SPLITS)}, not {split!r}")
+            raise InputError(unknown_name("--split", split, DISTANCE_SPLITS))
         self.split = split
         self._by_length = partial(
             by_length, read=partial(words_of, longest=longest), batch_words=batch_words

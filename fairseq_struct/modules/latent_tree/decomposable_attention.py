@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.modules.latent_tree.arc_scorer import ArcScorer
 from fairseq_struct.modules.latent_tree.classifier import Decode, TreeClassifier
 from fairseq_struct.modules.latent_tree.tree import LatentTree
@@ -61,7 +61,7 @@ class DecomposableAttention(TreeClassifier):
     ):
         super().__init__(tree)
         if form not in FORMS:
-            raise InputError(f"unknown form {form!r}; choose one of {', '.join(FORMS)}")
+            raise InputError(unknown_name("form", form, FORMS))
         self.form = form
         self.embedding = embedding
         size = embedding.embedding_dim

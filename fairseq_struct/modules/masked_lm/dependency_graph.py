@@ -6,6 +6,7 @@ Source: Y. Shen's thesis, sections 4.2.3 and 4.2.4, equations 4.2.9 to 4.2.17.
 import torch
 from torch import Tensor, nn
 
+from fairseq_struct.errors import unknown_name
 from fairseq_struct.structure.precision import at_least_float32
 
 NONLINEARITIES = {
@@ -47,11 +48,9 @@ class DependencyGraphLayer(nn.Module):
         if min(size, channels, channel_size) < 1:
             raise ValueError("sizes and the number of channels must be 1 or more")
         if nonlinearity not in NONLINEARITIES:
-            known = ", ".join(NONLINEARITIES)
-            raise ValueError(f"unknown nonlinearity {nonlinearity!r}; choose one of {known}")
+            raise ValueError(unknown_name("nonlinearity", nonlinearity, NONLINEARITIES))
         if competition not in COMPETITIONS:
-            known = " and ".join(COMPETITIONS)
-            raise ValueError(f"unknown competition {competition!r}; choose one of {known}")
+            raise ValueError(unknown_name("competition", competition, COMPETITIONS))
         self.channels, self.channel_size = channels, channel_size
         self.nonlinearity, self.competition = nonlinearity, competition
         self.gates = gates

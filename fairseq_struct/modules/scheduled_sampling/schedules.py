@@ -8,6 +8,8 @@ first ``warmup_updates`` updates, and the decay starts after them.
 import math
 from dataclasses import dataclass
 
+from fairseq_struct.errors import unknown_name
+
 SCHEDULES = ("linear", "exponential", "inverse_sigmoid", "constant")
 
 
@@ -152,7 +154,7 @@ def make_schedule(
         ValueError: unknown name, a missing value, or a value that the schedule does not use.
     """
     if name not in SCHEDULES:
-        raise ValueError(f"unknown schedule {name!r}; choose one of {', '.join(SCHEDULES)}")
+        raise ValueError(unknown_name("schedule", name, SCHEDULES))
     if not all(math.isfinite(value) for value in (k, c, floor) if value is not None):
         raise ValueError(f"k, c and the floor must be finite numbers, not {k}, {c} and {floor}")
     if name == "linear":

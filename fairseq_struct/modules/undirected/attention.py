@@ -28,6 +28,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fairseq_struct.errors import unknown_name
 from fairseq_struct.modules.masks import check_lengths_of, within
 from fairseq_struct.modules.undirected.attention_factors import (
     HIDDEN,
@@ -164,7 +165,7 @@ class UndirectedAttention(Completer):
     ):  # fmt: skip
         super().__init__(symbols, size)
         if order not in ORDERS:
-            raise ValueError(f"unknown order {order!r}; choose one of {', '.join(ORDERS)}")
+            raise ValueError(unknown_name("order", order, ORDERS))
         self.order, self.passes = order, passes or Passes()
         projections, rows, pairs = Projections(size), (None, size), (None, None)
         self.graph = FactorGraph(

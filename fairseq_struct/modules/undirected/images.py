@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fairseq_struct.errors import unknown_name
 from fairseq_struct.modules.undirected.graph import FactorGraph
 from fairseq_struct.modules.undirected.passes import Passes
 from fairseq_struct.modules.workers import own_generator
@@ -77,8 +78,7 @@ class ImageNetwork(nn.Module):
     ):  # fmt: skip
         super().__init__()
         if initialisation not in INITIALISATIONS:
-            known = ", ".join(INITIALISATIONS)
-            raise ValueError(f"unknown initialisation {initialisation!r}; choose one of {known}")
+            raise ValueError(unknown_name("initialisation", initialisation, INITIALISATIONS))
         if not gamma >= 0:
             raise ValueError(f"gamma must be 0 or more, not {gamma}")
         self.graph, self.shape, self.labels, self.passes = graph, tuple(shape), labels, passes

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from fairseq_struct.errors import unknown_name
 from fairseq_struct.modules.masks import within
 from fairseq_struct.modules.undirected.factors import Biaffine, Bilinear
 from fairseq_struct.modules.undirected.graph import FactorGraph
@@ -98,10 +99,9 @@ class UndirectedParser(nn.Module):
     ):  # fmt: skip
         super().__init__()
         if order not in ORDERS:
-            raise ValueError(f"unknown order {order!r}; choose one of {', '.join(ORDERS)}")
+            raise ValueError(unknown_name("order", order, ORDERS))
         if root_head not in ROOT_HEADS:
-            known = ", ".join(ROOT_HEADS)
-            raise ValueError(f"unknown root head {root_head!r}; choose one of {known}")
+            raise ValueError(unknown_name("root head", root_head, ROOT_HEADS))
         self.encoder, self.order = encoder, ORDERS[order]
         self.learned_root = root_head == "learned"
         self.passes = passes or Passes()

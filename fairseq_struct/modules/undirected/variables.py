@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.modules.undirected.regularisers import REGULARISERS, Regulariser
 
 
@@ -39,8 +39,7 @@ class Variable(nn.Module):
         super().__init__()
         if isinstance(regulariser, str):
             if regulariser not in REGULARISERS:
-                known = ", ".join(REGULARISERS)
-                raise ValueError(f"unknown regulariser {regulariser!r}; choose one of {known}")
+                raise ValueError(unknown_name("regulariser", regulariser, REGULARISERS))
             regulariser = REGULARISERS[regulariser]()
         if not 0 <= dropout < 1:
             raise ValueError(f"a probability of dropout must be in [0, 1), not {dropout}")

@@ -75,7 +75,7 @@ def test_a_share_is_drawn_from_the_same_parts(every):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("words",), "--split is one of random, runs, not 'words'"),
+        (("words",), "unknown --split 'words'; choose one of random, runs"),
         (("random", 0.0), "--share must be above 0"),
         (("random", 1.5), "--share must be above 0 and at most 1"),
         (("random", float("nan")), "--share must be above 0"),

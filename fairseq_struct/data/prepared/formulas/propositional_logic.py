@@ -25,7 +25,7 @@ from fairseq_struct.data.readers.labelled_text import (
     LabelledCorpus,
     with_validation,
 )
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.option_checks import values_at_least
 
 # Training and validation pairs that are drawn, and test pairs of each number of operators.
@@ -113,7 +113,7 @@ def _check(most_operators: int, most_instances: int | None, split: str | None):
     if most_instances is not None:
         values_at_least(LEAST_INSTANCES, most_instances=most_instances)
     if split is not None and split not in HELD_OUT:
-        raise InputError(f"--split must be one of {', '.join(HELD_OUT)}, not {split!r}")
+        raise InputError(unknown_name("--split", split, HELD_OUT))
 
 
 def _split_pairs(

@@ -235,7 +235,7 @@ def test_python_gives_the_corpora_of_the_command(tmp_path, run):
         ({"most_operators": -1}, "--most-operators must be 0 or more, not -1"),
         ({"most_instances": 3}, "--most-instances must be 10 or more, not 3"),
         ({"test_instances": 0}, "--test-instances must be 1 or more, not 0"),
-        ({"split": "d"}, "--split must be one of a, b, c, not 'd'"),
+        ({"split": "d"}, "unknown --split 'd'; choose one of a, b, c"),
         ({"balance": "even"}, "--balance 'even' is neither equal, released, nor shares"),
         ({"balance": [0] * 7}, "is neither"),
         ({"balance": [3, -1, 1, 1, 1, 1, 1]}, "is neither"),
