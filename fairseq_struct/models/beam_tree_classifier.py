@@ -6,10 +6,11 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model, register_model_architecture
 from torch import nn
 
-from fairseq_struct.errors import InputError, as_input
+from fairseq_struct.errors import as_input
 from fairseq_struct.models.shared.classifier import ClassifierModel
 from fairseq_struct.models.shared.presets import set_defaults
 from fairseq_struct.modules.recursive.beam_tree_classifier import BeamTreeClassifier
+from fairseq_struct.option_checks import require_at_least
 
 
 @dataclass
@@ -54,8 +55,7 @@ class BeamTreeClassifierModel(ClassifierModel):
         """
         cls.check_task(task)
         cls.check_sizes(cfg, "embed_dim", "hidden_size", "beam")
-        if not cfg.beam_noise >= 0:
-            raise InputError(f"--beam-noise must not be negative: {cfg.beam_noise}")
+        require_at_least(cfg, 0, "beam_noise")
         embedding = nn.Embedding(len(task.words), cfg.embed_dim, task.words.pad())
         with as_input():
             network = BeamTreeClassifier(
