@@ -1,5 +1,6 @@
 """Dependency parsing of treebanks."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional  # fairseq cannot read "str | None"
@@ -10,7 +11,7 @@ from fairseq.tasks import register_task
 
 from fairseq_struct.data.datasets.packed_tensors import PackedTensors
 from fairseq_struct.data.datasets.parsed_sentences import ParsedSentences
-from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
+from fairseq_struct.data.prepared.vocabulary.dictionary_file import dictionary_of, load_dictionary
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
 from fairseq_struct.data.readers.treebank_files import DICTIONARY, treebank_file
@@ -66,7 +67,8 @@ class DependencyParsingTask(SentenceTask):
         """Load the dictionary, or make that of the training split.
 
         Raises:
-            InputError: the folder, its dictionary or its training split cannot be used.
+            InputError: the folder, its dictionary or its training split cannot be used, or a word
+                is one of fairseq's own symbols.
         """
         if not cfg.data:
             raise InputError("the task needs the folder of a treebank")
@@ -76,8 +78,11 @@ class DependencyParsingTask(SentenceTask):
         if (folder / DICTIONARY).is_file():
             return cls(cfg, load_dictionary(folder / DICTIONARY))
         require_at_least(cfg, 1, "least_count")
-        return cls(cfg, dictionary_of(read_treebank(treebank_file(folder, "train")),
-                                      cfg.least_count))  # fmt: skip
+        counts: Counter[str] = Counter()
+        for tree in read_treebank(treebank_file(folder, "train")):
+            refuse_reserved(tree.words, tree.place)
+            counts.update(tree.words)
+        return cls(cfg, dictionary_of(counts, cfg.least_count))
 
     def build_model(self, cfg, from_checkpoint: bool = False):
         """Build the model."""
@@ -121,18 +126,3 @@ class DependencyParsingTask(SentenceTask):
         if self._model is None:
             return torch.tensor([index_of(self.words, word) for word in words])
         return self._model.read_words(words)
-
-
-def dictionary_of(trees: list[Sentence], least_count: int) -> Dictionary:
-    """The dictionary of the words in trees.
-
-    Raises:
-        InputError: a word is one of fairseq's own symbols.
-    """
-    words = Dictionary()
-    for tree in trees:
-        refuse_reserved(tree.words, tree.place)
-        for word in tree.words:
-            words.add_symbol(word)
-    words.finalize(threshold=least_count, padding_factor=1)
-    return words
