@@ -79,11 +79,9 @@ def read_part(data: str | Path, name: str, symbols: int) -> HiddenExamples:
         InputError: a file is missing or damaged, an unknown symbol, a place that is not in its
             sequence, or an example without hidden symbols.
     """
-    sequences = _read(Path(data) / SEQUENCES)
+    sequences = _read(Path(data) / SEQUENCES, "fairseq-struct prepare sequence_completion makes it")
     path = Path(data) / f"{name}.npy"
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; there is no part {name!r}")
-    examples = _read(path)
+    examples = _read(path, f"there is no part {name!r}")
     if len(sequences) and not -1 <= sequences.min() <= sequences.max() < symbols:
         raise InputError(f"{Path(data) / SEQUENCES}: a symbol is not in dict.txt")
     places = examples[:, 1:]
@@ -98,8 +96,7 @@ def read_part(data: str | Path, name: str, symbols: int) -> HiddenExamples:
     return HiddenExamples(sequences, examples)
 
 
-def _read(path: Path) -> np.ndarray:
+def _read(path: Path, missing: str) -> np.ndarray:
     return read_array(
-        path, np.int16, lambda shape: len(shape) == 2 and shape[1] >= 2,
-        missing="fairseq-struct prepare sequence_completion makes it",
-    )  # fmt: skip
+        path, np.int16, lambda shape: len(shape) == 2 and shape[1] >= 2, missing=missing
+    )

@@ -112,9 +112,8 @@ def read_part(
     """
     tasks = read_tasks(data) if tasks is None else tasks
     paths = _paths(Path(data), name)
-    if not paths["demonstrations"].is_file():
-        raise InputError(f"{paths['demonstrations']}: no such file; there is no part {name!r}")
-    demonstrations = _read(paths["demonstrations"], 2, np.int32)
+    missing = f"there is no part {name!r}"
+    demonstrations = _read(paths["demonstrations"], 2, np.int32, missing=missing)
     steps = _read(paths["steps"], 3, np.uint8)
     observations = _read(paths["observations"], tasks[0].observation_size, np.uint8, "r")
     found = DrawnDemonstrations(*demonstrations.T, observations, *steps.T)
@@ -140,8 +139,11 @@ def _write_part(data: Path, name: str, part: DrawnDemonstrations):
     np.save(paths["steps"], np.stack([part.actions, part.subtasks, part.boundaries], 1))
 
 
-def _read(path: Path, width: int, kind: type, mode: str | None = None) -> np.ndarray:
-    found = read_array(path, kind, lambda shape: len(shape) == 2 and shape[0] > 0, mode=mode)
+def _read(path: Path, width: int, kind: type, mode: str | None = None, **more) -> np.ndarray:
+    def fits(shape: tuple[int, ...]) -> bool:
+        return len(shape) == 2 and shape[0] > 0
+
+    found = read_array(path, kind, fits, mode=mode, **more)
     if found.shape[1] != width:
         raise InputError(f"{path}: rows of {found.shape[1]} numbers, but {OPTIONS} says {width}")
     return found

@@ -110,10 +110,8 @@ def read_part(data: str | Path, name: str) -> ListedPart:
     Raises:
         InputError: a file is missing or damaged, or does not fit the others.
     """
-    if not array_path(data, name, "sentences").is_file():
-        raise InputError(f"{array_path(data, name, 'sentences')}: no such file; there is no part "
-                         f"{name!r}")  # fmt: skip
-    sizes = _read(array_path(data, name, "sentences"), (2,))
+    missing = f"there is no part {name!r}"
+    sizes = _read(array_path(data, name, "sentences"), (2,), missing=missing)
     words = _read(array_path(data, name, "words"), ())
     steps = _read(array_path(data, name, "steps"), (3,))
     known = len(check_dictionary(Path(data) / WORDS)) + FAIRSEQ_SYMBOLS
@@ -128,11 +126,11 @@ def read_part(data: str | Path, name: str) -> ListedPart:
     return ListedPart(sizes, words, steps, spans)
 
 
-def _read(path: Path, row: tuple[int, ...]) -> np.ndarray:
+def _read(path: Path, row: tuple[int, ...], **more: str) -> np.ndarray:
     def fits(shape: tuple[int, ...]) -> bool:
         return bool(shape) and shape[0] > 0 and shape[1:] == row
 
-    return read_array(path, np.int32, fits)
+    return read_array(path, np.int32, fits, **more)
 
 
 def _check(sizes: np.ndarray, words: np.ndarray, steps: np.ndarray, known: int, categories: int):
