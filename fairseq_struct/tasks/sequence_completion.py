@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional  # fairseq cannot read "str | None"
 
-from fairseq.data import Dictionary
-from fairseq.tasks import FairseqTask, register_task
+from fairseq.tasks import register_task
 
 from fairseq_struct.data.datasets.hidden_symbols import HiddenSymbols
 from fairseq_struct.data.prepared.completion_folder import read_part
 from fairseq_struct.data.prepared.vocabulary.dictionary_file import load_dictionary
 from fairseq_struct.errors import InputError
-from fairseq_struct.tasks.shared.strict_task import StrictTask, TrainedConfig
+from fairseq_struct.tasks.shared.sentence_task import SentenceTask
+from fairseq_struct.tasks.shared.strict_task import TrainedConfig
 
 
 @dataclass
@@ -25,22 +25,18 @@ class SequenceCompletionConfig(TrainedConfig):
 
 
 @register_task("sequence_completion", dataclass=SequenceCompletionConfig)
-class SequenceCompletionTask(StrictTask, FairseqTask):
+class SequenceCompletionTask(SentenceTask):
     """Prediction of the hidden symbols of sequences.
 
     Use it with the criterion of the same name, which logs ``accuracy`` and ``exact_match``.
 
     Args:
         cfg: the options.
-        dictionary: of the symbols.
+        words: dictionary of the symbols.
     """
 
     own_criterion = "sequence_completion"
     kind_of_models = "undirected_attention"
-
-    def __init__(self, cfg: SequenceCompletionConfig, dictionary: Dictionary):
-        super().__init__(cfg)
-        self.dictionary = dictionary
 
     @classmethod
     def setup_task(cls, cfg: SequenceCompletionConfig, **kwargs):
@@ -60,7 +56,7 @@ class SequenceCompletionTask(StrictTask, FairseqTask):
     @property
     def symbols(self) -> list[str]:
         """The symbols, in the order of their numbers."""
-        return self.dictionary.symbols[self.dictionary.nspecial :]
+        return self.words.symbols[self.words.nspecial :]
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs):
         """Load a part of the folder.
@@ -70,8 +66,3 @@ class SequenceCompletionTask(StrictTask, FairseqTask):
         """
         part = read_part(self.cfg.data, split, len(self.symbols))
         self.datasets[split] = HiddenSymbols(part, self.trains_on(split), self.cfg.seed)
-
-    @property
-    def source_dictionary(self) -> Dictionary:
-        """The dictionary of symbols."""
-        return self.dictionary
