@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from fairseq_struct.data.datasets.whole_batches import padded
 from fairseq_struct.data.readers.penn_treebank import is_number
 from fairseq_struct.files.reserved_words import index_of
 
@@ -38,10 +39,6 @@ class Vocabulary:
             sentences: the words of each sentence.
             ends: 1 to add an end of sentence after each sentence.
         """
-        longest = max(map(len, sentences)) + 1 + ends
-        tokens = torch.full((len(sentences), longest), self.words.pad())
-        tokens[:, 0] = self.words.eos()
-        for row, words in zip(tokens, sentences, strict=True):
-            own = [self.index(word) for word in words] + [self.words.eos()] * ends
-            row[1 : len(own) + 1] = torch.tensor(own)
-        return tokens
+        end = self.words.eos()
+        rows = [[end, *map(self.index, words), *[end] * ends] for words in sentences]
+        return padded(list(map(torch.tensor, rows)), self.words.pad())

@@ -15,6 +15,7 @@ from fairseq_struct.data.datasets.whole_batches import (
     ShuffledEachEpoch,
     SizedSentences,
     by_size,
+    padded,
     sizes_of,
 )
 
@@ -84,11 +85,8 @@ class LabelledSentences(ShuffledEachEpoch, SizedSentences):
         if not items:
             return {}
         lengths = torch.tensor([[len(s) for s in item["sentences"]] for item in items])
-        shape = (*lengths.shape, int(lengths.max()))
-        tokens = torch.full(shape, self.pad)
-        for row, item in enumerate(items):
-            for side, sentence in enumerate(item["sentences"]):
-                tokens[row, side, : len(sentence)] = sentence
+        rows = [sentence for item in items for sentence in item["sentences"]]
+        tokens = padded(rows, self.pad).unflatten(0, lengths.shape)
         given = {"tokens": tokens, "lengths": lengths}
         if self.targets is not None:
             given["targets"] = torch.stack([item["target"] for item in items])
@@ -99,7 +97,8 @@ class LabelledSentences(ShuffledEachEpoch, SizedSentences):
             "net_input": given,
         }
         if self.gold_trees is not None:
-            trees = side_by_side([item["gold_trees"] for item in items], shape[2], self._entries)
+            given_trees = [item["gold_trees"] for item in items]
+            trees = side_by_side(given_trees, tokens.size(2), self._entries)
             (given if self.model_reads_trees else batch)["gold_trees"] = trees
         return batch
 

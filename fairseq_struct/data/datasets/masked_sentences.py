@@ -11,6 +11,7 @@ from fairseq_struct.data.datasets.whole_batches import (
     ShuffledEachEpoch,
     SizedSentences,
     by_size,
+    padded,
     sizes_of,
 )
 
@@ -68,12 +69,8 @@ class MaskedSentences(ShuffledEachEpoch, SizedSentences):
         if not samples:
             return {}
         lengths = torch.tensor([len(sample["words"]) for sample in samples])
-        shape = len(samples), int(lengths.max())
-        tokens = torch.full(shape, self.padding)
-        hidden = torch.zeros(shape, dtype=torch.bool)
-        for row, sample in enumerate(samples):
-            tokens[row, : lengths[row]] = sample["words"]
-            hidden[row, : lengths[row]] = sample["hidden"]
+        tokens = padded([sample["words"] for sample in samples], self.padding)
+        hidden = padded([sample["hidden"] for sample in samples], False)
         return {
             "id": torch.tensor([sample["id"] for sample in samples]),
             "net_input": {

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_struct.data.datasets.whole_batches import ShuffledBySize, sizes_of
+from fairseq_struct.data.datasets.whole_batches import ShuffledBySize, padded, sizes_of
 
 
 class ParsedSentences(ShuffledBySize):
@@ -63,12 +63,3 @@ class ParsedSentences(ShuffledBySize):
             "ntokens": int(lengths.sum()),
             "nsentences": len(items),
         }
-
-
-def padded(rows: Sequence[Tensor], padding: int) -> Tensor:
-    """Tensors of integers as one tensor, filled up to the largest size in every dimension."""
-    sizes = [max(row.size(place) for row in rows) for place in range(rows[0].dim())]
-    found = torch.full((len(rows), *sizes), padding)
-    for own, row in zip(found, rows, strict=True):
-        own[tuple(slice(size) for size in row.shape)] = row
-    return found

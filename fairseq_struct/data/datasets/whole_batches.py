@@ -1,10 +1,11 @@
-"""What datasets share: whole batches, sizes of sentences, an order for each epoch."""
+"""What datasets share: whole batches, sizes of sentences, padding, an order for each epoch."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
+import torch
 from fairseq.data import FairseqDataset
 from torch import Tensor
 
@@ -131,3 +132,12 @@ def by_size(order: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     if len(keys) and 0 <= keys.min() and keys.max() < 1 << 15:
         keys = keys.astype(np.int16)  # numpy sorts small numbers in linear time
     return order[np.argsort(keys, kind="stable")]
+
+
+def padded(rows: Sequence[Tensor], padding: int | bool) -> Tensor:
+    """Tensors of integers or booleans as one, filled up to the largest size in every dimension."""
+    sizes = [max(row.size(place) for row in rows) for place in range(rows[0].dim())]
+    found = torch.full((len(rows), *sizes), padding)
+    for own, row in zip(found, rows, strict=True):
+        own[tuple(slice(size) for size in row.shape)] = row
+    return found

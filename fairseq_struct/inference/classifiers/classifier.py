@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fairseq_struct.data.datasets.gold_trees import formula_tree
 from fairseq_struct.data.datasets.labelled_sentences import side_by_side
+from fairseq_struct.data.datasets.whole_batches import padded
 from fairseq_struct.errors import InputError, NotFiniteScores
 from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.inference.analysis import Analysis
@@ -139,12 +140,8 @@ class Classifier(ParsesSentences):
     def _read(self, batch: list[tuple[Words, ...]]) -> tuple[Tensor, InferredTrees | None]:
         """Scores of the labels, and the trees of all sentences, instance by instance."""
         lengths = torch.tensor([[len(words) for words in one] for one in batch])
-        tokens = torch.full((*lengths.shape, int(lengths.max())), self.words.pad())
-        for row, one in enumerate(batch):
-            for side, words in enumerate(one):
-                known = (word.lower() if self.lower else word for word in words)
-                indices = [index_of(self.words, word) for word in known]
-                tokens[row, side, : len(words)] = torch.tensor(indices)
+        rows = [torch.tensor(list(map(self._number, words))) for one in batch for words in one]
+        tokens = padded(rows, self.words.pad()).unflatten(0, lengths.shape)
         device = next(self.model.parameters()).device
         gold = {}
         if self.formulas and getattr(self.model, "gold_kind", None) == CONSTITUENTS:
@@ -152,6 +149,9 @@ class Classifier(ParsesSentences):
             gold["gold_trees"] = side_by_side(trees, tokens.size(2), (3,)).to(device)
         output = self.model(tokens.to(device), lengths.to(device), **gold)
         return output.logits, output.trees
+
+    def _number(self, word: str) -> int:
+        return index_of(self.words, word.lower() if self.lower else word)
 
     @in_evaluation
     def _analyse(self, batch: list[tuple[Words, ...]]) -> Iterator[Analysis]:

@@ -9,6 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from fairseq_struct.data.datasets.whole_batches import padded
 from fairseq_struct.files.reserved_words import index_of
 from fairseq_struct.inference.analysis import Analysis
 from fairseq_struct.inference.evaluation_mode import in_evaluation
@@ -91,10 +92,8 @@ class TranslationParser(DependencyParser):
 
     @in_evaluation
     def _found(self, sentences: list[Words]) -> tuple[Tensor, DependencyTrees]:
-        longest = max(map(len, sentences))
-        tokens = torch.full((len(sentences), longest + 1), self.words.pad())
-        for row, words in enumerate(sentences):
-            own = [index_of(self.words, word) for word in words]
-            tokens[row, : len(words) + 1] = torch.tensor([*own, self.words.eos()])
+        end = self.words.eos()
+        rows = [[*(index_of(self.words, word) for word in words), end] for words in sentences]
+        tokens = padded(list(map(torch.tensor, rows)), self.words.pad())
         scores, lengths = self.model.arc_scores(tokens.to(self.device))
         return self.model.tree.heads(scores, lengths), self.model.tree.trees(scores, lengths)

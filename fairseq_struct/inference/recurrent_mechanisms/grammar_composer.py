@@ -11,7 +11,7 @@ import torch
 from nltk import Tree
 from torch import Tensor
 
-from fairseq_struct.data.datasets.parsed_sentences import padded
+from fairseq_struct.data.datasets.whole_batches import padded
 from fairseq_struct.data.readers.bracket_trees import JOINED, leaves_of, taken_apart
 from fairseq_struct.data.readers.transformation_lists import (
     NOT_JOINED,

@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from fairseq_struct.data.datasets.parsed_sentences import padded
+from fairseq_struct.data.datasets.whole_batches import padded
 from fairseq_struct.data.readers.conllu import UNKNOWN_HEAD, Sentence
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.reserved_words import without_spaces

@@ -9,6 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from fairseq_struct.data.datasets.whole_batches import padded
 from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.inference.evaluation_mode import in_evaluation
 from fairseq_struct.inference.reading import BATCH_WORDS, LONGEST, Words, by_length, words_of
@@ -111,12 +112,7 @@ class SequenceCompleter:
         """Symbols (batch, n), lengths (batch,) and hidden places (batch, m)."""
         rows = [torch.tensor([self._numbers.get(word, 0) for word in words]) for words in batch]
         hidden = [torch.tensor(_hidden(words)) for words in batch]
-        pad = torch.nn.utils.rnn.pad_sequence
-        found = (
-            pad(rows, batch_first=True),
-            torch.tensor(list(map(len, batch))),
-            pad(hidden, batch_first=True, padding_value=-1),
-        )
+        found = padded(rows, 0), torch.tensor(list(map(len, batch))), padded(hidden, -1)
         device = next(self.model.parameters()).device
         return tuple(part.to(device) for part in found)
 
