@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from io import BytesIO
 from math import isfinite
 from pathlib import Path
 
 from fairseq_struct.cli.shared.output import require_standard_output
-from fairseq_struct.cli.shared.paths import require_room
+from fairseq_struct.cli.shared.paths import require_ending, require_room
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.whole_files import whole_file
 from fairseq_struct.pages.writing import FORMATS, write_pictures
@@ -79,10 +80,8 @@ def run(args: argparse.Namespace) -> int:
     require_room(args.output)
     if args.output is None:
         require_standard_output()
-    known = FORMATS if args.confusion else OF_CURVES
+    require_ending(args.output, "--output", FORMATS if args.confusion else OF_CURVES)
     suffix = ".html" if args.output is None else args.output.suffix.lower()
-    if suffix not in known:
-        raise InputError(f"{args.output}: --output ends in {', '.join(known)}")
     if args.confusion and args.metric:
         raise InputError("--metric does not apply to --confusion")
     entries, lacks = entries_of_split(logs_of(args.runs), args.split)
@@ -100,8 +99,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _curves(args: argparse.Namespace, suffix: str, groups: dict, entries: dict) -> bytes:
     """The file with a panel for each metric."""
-    from io import BytesIO
-
     metrics = args.metric or [METRIC]
     curves = {metric: _curves_of(args, metric, groups, entries) for metric in metrics}
     from fairseq_struct.pages.curves.learning_curves import (
@@ -151,8 +148,6 @@ def _curves_of(args: argparse.Namespace, metric: str, groups: dict, entries: dic
 
 def _confusion(args: argparse.Namespace, suffix: str, groups: dict, entries: dict) -> bytes:
     """The file with a table for each run."""
-    from io import BytesIO
-
     from fairseq_struct.pages.drawing.rows import Row
     from fairseq_struct.pages.grids.confusion_matrix import LEGEND, confusion_matrix
 

@@ -1,7 +1,7 @@
 """Checks that the paths of a command can be read or written, before heavy packages are imported."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fairseq_struct.errors import InputError, suggestion
@@ -76,6 +76,21 @@ def require_room(*paths: Path | None, inputs: Iterable[str | Path | None] = ()):
         if str(real) in write:
             raise InputError(f"{path}: is to be written twice; name two files")
         write.add(str(real))
+
+
+def require_ending(path: Path | None, option: str, endings: Sequence[str]):
+    """Check the ending of the file that an option names; None stands for one that is not given.
+
+    Args:
+        path: the file to write.
+        option: its flag, for the message.
+        endings: in lower case, with their dots.
+
+    Raises:
+        InputError: the file has another ending.
+    """
+    if path is not None and path.suffix.lower() not in endings:
+        raise InputError(f"{path}: {option} ends in {', '.join(endings)}")
 
 
 def require_or_one_of(path: str | Path, names: Iterable[str]):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from fairseq_struct.cli.shared.output import WrittenFile, require_standard_output
-from fairseq_struct.cli.shared.paths import require, require_room
+from fairseq_struct.cli.shared.paths import require, require_ending, require_room
 from fairseq_struct.cli.shared.trained_models import add_data_option, add_tool_options, load_tool
 from fairseq_struct.errors import InputError
 from fairseq_struct.option_checks import require_at_least
@@ -52,8 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """
     require_at_least(args, 1, "types")
     require_room(args.table, args.png, inputs=[args.checkpoint, args.treebank])
-    if args.png and args.png.suffix.lower() != ".png":
-        raise InputError(f"{args.png}: --png ends in .png")
+    require_ending(args.png, "--png", [".png"])
     require(models=[args.checkpoint], folders=[args.data], either=[args.treebank])
     require_standard_output()
     from fairseq_struct.data.readers.dependency_treebank import read_treebank, without_punctuation

@@ -10,7 +10,7 @@ from fairseq_struct.cli.pictures import trees
 from fairseq_struct.cli.pictures.kinds import KINDS, Kind
 from fairseq_struct.cli.pictures.names import short_names
 from fairseq_struct.cli.shared.output import require_standard_output
-from fairseq_struct.cli.shared.paths import require, require_room
+from fairseq_struct.cli.shared.paths import require, require_ending, require_room
 from fairseq_struct.cli.shared.text_input import parts_of
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tools
 from fairseq_struct.cli.shared.workers import add_input_option
@@ -105,8 +105,7 @@ def _checked(args: argparse.Namespace) -> list[Path | None]:
     require_room(args.output, inputs=[*args.checkpoints, args.input, args.gold, args.images])
     if args.output is None:
         require_standard_output()
-    if args.output and args.output.suffix.lower() not in FORMATS:
-        raise InputError(f"{args.output}: --output ends in {', '.join(FORMATS)}")
+    require_ending(args.output, "--output", FORMATS)
     _check_what(args)
     _check_numbers(args)
     folders = args.data or [None]

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 
 from fairseq_struct.cli.shared.output import require_standard_output
-from fairseq_struct.cli.shared.paths import require, require_room
+from fairseq_struct.cli.shared.paths import require, require_ending, require_room
 from fairseq_struct.cli.shared.trained_models import add_data_option, add_tool_options, load_tool
 from fairseq_struct.errors import InputError
-from fairseq_struct.option_checks import option_name
+from fairseq_struct.option_checks import option_name, require_at_least
 
 NAME = "rollout"
 HELP = "let a policy act in Craft: success rate, a table of its options, a picture of an episode"
@@ -70,11 +70,9 @@ def run(args: argparse.Namespace) -> int:
     require(models=[args.checkpoint], folders=[args.data])
     require_room(args.picture, inputs=[args.checkpoint])
     require_standard_output()
-    if args.picture and args.picture.suffix.lower() not in FORMATS:
-        raise InputError(f"{args.picture}: --picture ends in {', '.join(FORMATS)}")
-    for name, least in (("episodes", 1), ("episode", 0), ("seed", 0)):
-        if (given := getattr(args, name)) is not None and given < least:
-            raise InputError(f"--{name} must be {least} or more, not {given}")
+    require_ending(args.picture, "--picture", FORMATS)
+    require_at_least(args, 1, "episodes")
+    require_at_least(args, 0, "seed", *(["episode"] if args.episode is not None else []))
     if args.episode is not None and not args.picture:
         raise InputError("--episode needs --picture")
     if args.episode is not None and args.episode >= args.episodes:

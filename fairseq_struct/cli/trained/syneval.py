@@ -1,6 +1,7 @@
 """``fairseq-struct syneval``: targeted syntactic evaluation of language models."""
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -35,8 +36,6 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         InputError: the checkpoint or the test sets cannot be used.
     """
-    import json
-
     require(models=[args.checkpoint], folders=[args.data])
     require_standard_output()
     if not args.sets.exists():
