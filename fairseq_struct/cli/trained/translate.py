@@ -4,6 +4,7 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from pathlib import Path
 
 from fairseq_struct.cli.shared.answering import Answers, answer, check_paths
@@ -11,14 +12,10 @@ from fairseq_struct.cli.shared.output import add_output_options, say
 from fairseq_struct.cli.shared.paths import require
 from fairseq_struct.cli.shared.trained_models import add_tool_options, load_tool
 from fairseq_struct.cli.shared.workers import add_input_options
+from fairseq_struct.inference.translation.search_settings import SearchSettings
 
 NAME = "translate"
 HELP = "translate raw sentences"
-# Options of the search and their names in Python.
-SETTINGS = (
-    "beam", "n_best", "sample", "top_k", "temperature", "seed", "lenpen", "min_len", "max_len_a",
-    "max_len_b", "truncate",
-)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,22 +28,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "symbol and of the end: the numbers of fairseq-generate's H and P, which --json always has"
         )  # fmt: skip
     add("--beam", type=int, metavar="N", help="hypotheses that the search keeps (default: 5)")
-    add("--n-best", type=int, default=1, metavar="N", help="translations of each sentence, a line "
+    add("--n-best", type=int, metavar="N", help="translations of each sentence, a line "
         "each (default: 1)")  # fmt: skip
     add("--sample", action="store_true", help="draw translations at random instead of a search")
     add("--top-k", type=int, metavar="K", help="with --sample: draw from the K most likely symbols "
         "(default: from all)")  # fmt: skip
-    add("--temperature", type=float, default=1.0, metavar="T", help="with --sample: above 1 for "
+    add("--temperature", type=float, metavar="T", help="with --sample: above 1 for "
         "more variety, below 1 for less (default: 1)")  # fmt: skip
-    add("--seed", type=int, default=1, help="with --sample: seed of the samples; they do not "
+    add("--seed", type=int, help="with --sample: seed of the samples; they do not "
         "depend on batches (default: 1)")  # fmt: skip
-    add("--lenpen", type=float, default=1.0, metavar="P", help="score = sum of log p / length^P; "
+    add("--lenpen", type=float, metavar="P", help="score = sum of log p / length^P; "
         "above 1 favours long translations (default: 1)")  # fmt: skip
-    add("--min-len", type=int, default=1, metavar="N", help="fewest symbols (default: 1)")
-    add("--max-len-a", type=float, default=0.0, metavar="A", help="most symbols of a translation: "
+    add("--min-len", type=int, metavar="N", help="fewest symbols (default: 1)")
+    add("--max-len-a", type=float, metavar="A", help="most symbols of a translation: "
         "A times those of the sentence plus B (default: 0)")  # fmt: skip
-    add("--max-len-b", type=int, default=200, metavar="B", help="see --max-len-a (default: 200)")
+    add("--max-len-b", type=int, metavar="B", help="see --max-len-a (default: 200)")
     add("--truncate", action="store_true", help="cut sentences that are too long for the model")
+    parser.set_defaults(**{field.name: field.default for field in fields(SearchSettings)})
     add_input_options(parser)
     add_output_options(parser, "source, translation, score, tokens and their scores")
     add_tool_options(parser, NAME)
@@ -66,8 +64,6 @@ def run(args: argparse.Namespace) -> int:
     """
     require(models=[args.checkpoint], folders=[args.data])
     check_paths(args)
-    from fairseq_struct.inference.translation.search_settings import SearchSettings
-
     SearchSettings(**_settings(args))  # refuses what is out of range, before the model is loaded
     totals = answer(args, NAME, Translations)
     if count := totals["sentences"]:
@@ -105,7 +101,7 @@ class Translations(Answers):
 
 
 def _settings(args: argparse.Namespace) -> dict:
-    return {name: getattr(args, name) for name in SETTINGS}
+    return {field.name: getattr(args, field.name) for field in fields(SearchSettings)}
 
 
 def _json(one) -> str:
