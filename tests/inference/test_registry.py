@@ -14,7 +14,7 @@ from stored_models import STORED
 
 from fairseq_struct import load, plugin
 from fairseq_struct.data.datasets.similar_lengths import similar_lengths
-from fairseq_struct.data.readers.bracket_trees import line_of
+from fairseq_struct.data.readers.bracket_trees import to_line, tree_of
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.errors import InputError
 from fairseq_struct.inference import Option, reading, register_tool, registry
@@ -76,7 +76,7 @@ def expected(checkpoint, folder, split="word"):
     words = Dictionary.load(str(folder / "data-bin" / "dict.txt"))
     lines = [line.split() for line in TEXT]
     distances = [(-scores[[words.index(word) for word in line]]).tolist() for line in lines]
-    return [line_of(line, tree_of_distances(own, split))
+    return [to_line(tree_of(line, tree_of_distances(own, split)))
             for line, own in zip(lines, distances, strict=True)]  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from nltk import Tree
 
 from fairseq_struct.data.readers.bracket_trees import (
     leaves_of,
-    line_of,
     nodes_of,
     prune,
     read_trees,
@@ -32,6 +31,10 @@ from fairseq_struct.structure.spans import (
 )
 
 WORDS = "the cat sat on a mat".split()
+
+
+def line_of(words, spans):
+    return to_line(tree_of(words, spans))
 
 
 def recursive(words, distances, split):

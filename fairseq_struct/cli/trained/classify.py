@@ -94,13 +94,11 @@ def _json(one) -> str:
 
 def _trees(number: int, one) -> Iterator[str]:
     """Write the trees of an instance: brackets of constituents, CoNLL-U of dependencies."""
-    from fairseq_struct.data.readers.bracket_trees import line_of
-    from fairseq_struct.data.readers.conllu import to_conllu
+    from fairseq_struct.inference.results.of_tools import trees_of
 
-    if one.spans is not None:
-        for words, spans in zip(one.sentences, one.spans, strict=True):
-            yield f"{line_of(words, spans)}\n"
-        return
-    for side, (words, heads) in enumerate(zip(one.sentences, one.heads, strict=True), 1):
+    for side, tree in enumerate(trees_of(one), 1):
+        if one.spans is not None:
+            yield f"{tree.to_brackets()}\n"
+            continue
         name = f"sent_id = {number}" + (f".{side}" if len(one.sentences) > 1 else "")
-        yield to_conllu(words, heads, (name, f"text = {' '.join(words)}", f"label = {one.label}"))
+        yield tree.to_conllu((name, f"text = {' '.join(tree.words)}", f"label = {one.label}"))

@@ -227,11 +227,6 @@ def taken_apart(tree: Tree) -> Tree:
     return top[0]
 
 
-def line_of(words: Sequence[str], spans: Sequence[Span]) -> str:
-    """Write the tree of spans in one line, ``(X the (X cat sleeps))``."""
-    return to_line(tree_of(words, spans))
-
-
 def _without_brackets(symbol: str) -> str:
     return symbol.replace("(", "-LRB-").replace(")", "-RRB-")
 
