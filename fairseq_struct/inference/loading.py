@@ -10,7 +10,7 @@ import torch
 
 from fairseq_struct import plugin
 from fairseq_struct.data.datasets.similar_lengths import BATCH_WORDS
-from fairseq_struct.errors import InputError, unknown_name
+from fairseq_struct.errors import InputError, first_line, unknown_name
 from fairseq_struct.inference.registry import (
     ABILITIES,
     BATCH,
@@ -112,8 +112,7 @@ def _place(device: str | torch.device | None) -> torch.device:
             raise RuntimeError("computes nothing")
         return found
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        said = (str(error).splitlines() or ["unusable"])[0]
-        raise InputError(f"--device {device}: {said}") from None
+        raise InputError(f"--device {device}: {first_line(error) or 'unusable'}") from None
 
 
 def load_language_model(checkpoint: str | Path, data: str | Path | None = None, **options):

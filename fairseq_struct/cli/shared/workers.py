@@ -6,7 +6,7 @@ import argparse
 from argparse import Namespace
 from pathlib import Path
 
-from fairseq_struct.errors import InputError
+from fairseq_struct.errors import InputError, first_line
 
 
 def add_input_option(parser: argparse.ArgumentParser):
@@ -86,7 +86,7 @@ def check_devices(args: Namespace):
         try:
             device = torch.device(name)
         except RuntimeError as error:
-            raise InputError(f"--device {name}: {str(error).splitlines()[0]}") from None
+            raise InputError(f"--device {name}: {first_line(error)}") from None
         # Counting does not touch a GPU, which a process must not do before it divides.
         if device.type == "cuda" and (device.index or 0) >= (count := torch.cuda.device_count()):
             raise InputError(f"--device {name}: this machine has {count} GPUs that torch can use")

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.amp import custom_bwd, custom_fwd
 
+from fairseq_struct.errors import first_line
+
 
 class ONLSTMSequenceOnGPU(torch.autograd.Function):
     """As :class:`.ONLSTMSequence`, on a GPU: two launches a step, a product and a Triton kernel.
@@ -135,7 +137,7 @@ def works(device: torch.device, dtype: torch.dtype) -> bool:
     except torch.cuda.OutOfMemoryError:
         raise
     except Exception as error:  # whatever keeps Triton from compiling
-        why = (str(error).splitlines() or [type(error).__name__])[0]
+        why = first_line(error) or type(error).__name__
         warnings.warn(
             f"ON-LSTM layers run step by step on {device}, which takes longer: Triton's kernels do "
             f"not run in {dtype} ({why})", stacklevel=2,
