@@ -57,6 +57,11 @@ class CapturedOutput:
             _locks.discard(self._lock)
             os.close(self._lock)
 
+    def tell(self, *lines: str) -> None:
+        """Print lines on the screen, at once."""
+        for line in lines:
+            print(line, file=self.out, flush=True)
+
     def log_to(self, path: Path, alone: bool = False) -> None:
         """Append what was written so far to a file, and everything from now on.
 

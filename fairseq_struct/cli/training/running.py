@@ -65,12 +65,11 @@ class Training:
                 kept_settings.refuse_others(self.folder, self.settings)
             if not _is_first(self.arguments):  # the first process speaks for all
                 return self._train(screen)
-            print(presets.command("fairseq-train", self.arguments), file=screen.out, flush=True)
-            for words in self.beginning.told():
-                print(words, file=screen.out, flush=True)
+            screen.tell(presets.command("fairseq-train", self.arguments), *self.beginning.told())
             if self.beginning.goes_on:
-                for words in kept_settings.keep_rate(self.folder, self.settings, self.arguments):
-                    print(words, file=screen.out, flush=True)
+                screen.tell(
+                    *kept_settings.keep_rate(self.folder, self.settings, self.arguments)
+                )
             new = missing_folders(self.folder)
             try:
                 with ctrl_c_whatever_comes_of_it(), self._shown(screen):
@@ -86,8 +85,7 @@ class Training:
                     raise error from None
                 print(f"error: {self._reason(error)}", file=screen.errors, flush=True)
                 status = 1
-            for words in self._last_words(status):
-                print(words, file=screen.out, flush=True)
+            screen.tell(*self._last_words(status))
         return status
 
     def _check(self) -> argparse.Namespace:
@@ -117,8 +115,8 @@ class Training:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             screen.log_to(self.log, alone=_is_first(self.arguments))
-            for words in self.beginning.restore_last() if _is_first(self.arguments) else ():
-                print(words, file=screen.out, flush=True)
+            if _is_first(self.arguments):
+                screen.tell(*self.beginning.restore_last())
             self.beginning.begin()
             if not self.beginning.held and _is_first(self.arguments):
                 kept_settings.keep(self.folder, self.settings)
@@ -153,9 +151,8 @@ class Training:
 
         def show():
             lines = self.beginning.watched(
-                lines_as_written(self.log, begin, ended), self.settings,
-                lambda words: print(words, file=screen.out, flush=True),
-            )  # fmt: skip
+                lines_as_written(self.log, begin, ended), self.settings, screen.tell
+            )
             show_progress(
                 lines, updates, _once("loss", "lr", f"valid_{self.metric}"), screen.errors,
                 epochs=epochs, validation=_once("loss", *self.preset.watch, self.metric),
