@@ -7,7 +7,6 @@ environments, and at what is no tensor.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +19,10 @@ if TYPE_CHECKING:
 @functools.cache
 def install() -> None:
     """Let fairseq average what is a number with a fraction; calling it again has no effect."""
-    ema = importlib.import_module("fairseq.models.ema.ema").EMA
-    wrap(ema, "__init__", _copying_integers)
-    wrap(ema, "build_fp32_params", _of_tensors)
+    from fairseq.models.ema.ema import EMA
+
+    wrap(EMA, "__init__", _copying_integers)
+    wrap(EMA, "build_fp32_params", _of_tensors)
 
 
 def _copying_integers(
@@ -41,5 +41,6 @@ def _of_tensors(
 
 
 def _tensors_of(state: dict[str, Any]) -> dict[str, Tensor]:
-    tensor = importlib.import_module("torch").Tensor
-    return {name: part for name, part in state.items() if isinstance(part, tensor)}
+    import torch
+
+    return {name: part for name, part in state.items() if isinstance(part, torch.Tensor)}

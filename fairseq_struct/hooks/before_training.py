@@ -9,7 +9,6 @@ train without what was asked for.
 from __future__ import annotations
 
 import functools
-import importlib
 import importlib.util
 import logging
 from collections.abc import Callable, Mapping
@@ -44,8 +43,11 @@ def install() -> None:
     place where they can check each other. Last, if it will validate, it calls
     :func:`.best_checkpoint.watch`. Its log says what it computes with.
     """
-    wrap(importlib.import_module("fairseq.trainer").Trainer, "__init__", _checked)
-    wrap(importlib.import_module("fairseq.distributed.utils"), "call_main", _called)
+    from fairseq.distributed import utils
+    from fairseq.trainer import Trainer
+
+    wrap(Trainer, "__init__", _checked)
+    wrap(utils, "call_main", _called)
 
 
 def _checked(
@@ -134,7 +136,8 @@ def check_trackers(common) -> None:
     Raises:
         InputError: the package that an option needs is missing.
     """
-    bars = importlib.import_module("fairseq.logging.progress_bar")
+    from fairseq.logging import progress_bar as bars
+
     for option, extra, package in (
         ("wandb_project", "wandb", bars.wandb),
         ("tensorboard_logdir", "tensorboard", bars.SummaryWriter),

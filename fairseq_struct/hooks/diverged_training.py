@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,10 +25,11 @@ class DivergedTraining(InputError, FloatingPointError):
 @functools.cache
 def install() -> None:
     """Install both in fairseq's trainer; calling it again has no effect."""
-    module = importlib.import_module("fairseq.trainer")
-    module.NanDetector = _detector(module.NanDetector)
+    from fairseq import trainer
+
+    trainer.NanDetector = _detector(trainer.NanDetector)
     for name in ("train_step", "valid_step"):
-        wrap(module.Trainer, name, _telling)
+        wrap(trainer.Trainer, name, _telling)
 
 
 def _telling(step: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -8,7 +8,6 @@ Python collects circular garbage, and then the training would wait five seconds 
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -18,8 +17,9 @@ from fairseq_struct.hooks.wrapping import wrap
 @functools.cache
 def install() -> None:
     """Keep only processes that read further epochs; calling it again has no effect."""
-    task = importlib.import_module("fairseq.tasks").FairseqTask
-    wrap(task, "get_batch_iterator", _ending)
+    from fairseq.tasks import FairseqTask
+
+    wrap(FairseqTask, "get_batch_iterator", _ending)
 
 
 def _ending(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import importlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,7 +22,8 @@ OF_MODELS = "Model-specific configuration"  # fairseq's title of the group
 @functools.cache
 def install() -> None:
     """Replace fairseq's function that parses command lines; calling it again has no effect."""
-    options = importlib.import_module("fairseq.options")
+    from fairseq import options
+
     wrap(options, "parse_args_and_arch", _helping)
 
 

@@ -7,7 +7,6 @@ the same run, but each one leaves an empty folder and a warning.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,7 @@ from fairseq_struct.hooks.wrapping import wrap
 @functools.cache
 def install() -> None:
     """Let fairseq's bars share the run that is there; calling it again has no effect."""
-    bars = importlib.import_module("fairseq.logging.progress_bar")
+    from fairseq.logging import progress_bar as bars
 
     def once(
         begin: Callable[..., None], self: Any, wrapped_bar: Any, *args: Any, **kwargs: Any

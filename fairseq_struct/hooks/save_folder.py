@@ -7,7 +7,6 @@ Here it is made for that look alone, and once more when the training begins.
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -21,9 +20,10 @@ from fairseq_struct.hooks.wrapping import wrap
 @functools.cache
 def install() -> None:
     """Replace fairseq's functions by those of this file; calling it again has no effect."""
-    utils = importlib.import_module("fairseq.checkpoint_utils")
-    wrap(utils, "verify_checkpoint_directory", _only_looking)
-    wrap(utils, "load_checkpoint", _making_folder)
+    from fairseq import checkpoint_utils
+
+    wrap(checkpoint_utils, "verify_checkpoint_directory", _only_looking)
+    wrap(checkpoint_utils, "load_checkpoint", _making_folder)
 
 
 def _only_looking(original: Callable[..., Any], save_dir: str) -> None:

@@ -11,7 +11,6 @@ have ended, and would take their addresses for their own.
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -32,9 +31,10 @@ _AGAIN = "again"  # the same, for processes that were started again
 @functools.cache
 def install() -> None:
     """Replace fairseq's functions by those of this file; calling it again has no effect."""
-    utils = importlib.import_module("fairseq.distributed.utils")
+    from fairseq.distributed import utils
+    from fairseq.models import distributed_fairseq_model as models
+
     wrap(utils, "infer_init_method", _as_torchrun_says)
-    models = importlib.import_module("fairseq.models.distributed_fairseq_model")
     models.DistributedDataParallel = _without_device(models.DistributedDataParallel)
     wrap(utils, "call_main", _placed)
 
@@ -75,20 +75,22 @@ def _way_to_meet() -> str:
     one_machine = _number("LOCAL_WORLD_SIZE", 0) == _processes()
     if not (one_machine and _number("TORCHELASTIC_RESTART_COUNT", 0)):
         return f"{_ENVIRONMENT}://"
-    meeting = importlib.import_module("torch.distributed.rendezvous")
+    from torch.distributed.rendezvous import register_rendezvous_handler
+
     with suppress(RuntimeError):  # it is registered already
-        meeting.register_rendezvous_handler(_AGAIN, _meet_again)
+        register_rendezvous_handler(_AGAIN, _meet_again)
     return f"{_AGAIN}://"
 
 
 def _meet_again(url: str, *args: Any, **options: Any) -> Iterator[tuple[Store, int, int]]:
     """Meet as by the variables, apart from what earlier processes have stored."""
-    meeting = importlib.import_module("torch.distributed.rendezvous")
-    apart = importlib.import_module("torch.distributed").PrefixStore
+    from torch.distributed import PrefixStore
+    from torch.distributed.rendezvous import rendezvous
+
     start = f"start {_number('TORCHELASTIC_RESTART_COUNT', 0)}"
     address = url.replace(_AGAIN, _ENVIRONMENT, 1)
-    for store, rank, processes in meeting.rendezvous(address, *args, **options):
-        yield apart(start, store), rank, processes
+    for store, rank, processes in rendezvous(address, *args, **options):
+        yield PrefixStore(start, store), rank, processes
 
 
 def _without_device(original: type) -> Callable[..., Any]:
@@ -121,4 +123,6 @@ def _number(name: str, default: int) -> int:
 
 
 def _gpus() -> int:
-    return importlib.import_module("torch").cuda.device_count()
+    import torch
+
+    return torch.cuda.device_count()

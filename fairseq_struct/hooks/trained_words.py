@@ -7,7 +7,6 @@ them back when it loads a model to use it, but not when a training goes on; that
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
@@ -24,13 +23,14 @@ _read: ContextVar[str] = ContextVar("read", default="the checkpoint")
 @functools.cache
 def install() -> None:
     """Replace fairseq's functions by those of this file; calling it again has no effect."""
-    task = importlib.import_module("fairseq.tasks").FairseqTask
-    trainer = importlib.import_module("fairseq.trainer").Trainer
-    utils = importlib.import_module("fairseq.checkpoint_utils")
-    wrap(task, "state_dict", _with_digests)
-    wrap(task, "load_state_dict", _checking)
-    wrap(trainer, "load_checkpoint", _known)
-    wrap(utils, "load_checkpoint_to_cpu", _checking_before)
+    from fairseq import checkpoint_utils
+    from fairseq.tasks import FairseqTask
+    from fairseq.trainer import Trainer
+
+    wrap(FairseqTask, "state_dict", _with_digests)
+    wrap(FairseqTask, "load_state_dict", _checking)
+    wrap(Trainer, "load_checkpoint", _known)
+    wrap(checkpoint_utils, "load_checkpoint_to_cpu", _checking_before)
 
 
 def _with_digests(original: Callable[..., Any], self: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ disk. Then training resumes from the newest intact checkpoint in the same folder
 from __future__ import annotations
 
 import functools
-import importlib
 import logging
 import os
 import re
@@ -52,19 +51,22 @@ _replaceable: ContextVar[str | None] = ContextVar("replaceable", default=None)
 @functools.cache
 def install() -> None:
     """Replace fairseq's functions by those of this file; calling it again has no effect."""
-    task = importlib.import_module("fairseq.tasks").FairseqTask
-    utils = importlib.import_module("fairseq.checkpoint_utils")
+    from fairseq import checkpoint_utils as utils
+    from fairseq.tasks import FairseqTask
+
     wrap(utils, "torch_persistent_save", _saving_whole)
     wrap(utils.PathManager, "copy", _copying_whole)
     wrap(utils, "load_checkpoint_to_cpu", _stepping_back)
     wrap(utils, "load_checkpoint", _resuming)
     wrap(utils, "checkpoint_paths", _also_below_zero)
-    wrap(task, "get_batch_iterator", _same_batches)
+    wrap(FairseqTask, "get_batch_iterator", _same_batches)
 
 
 def _manager() -> type:
     """fairseq's way to files, which may be elsewhere."""
-    return importlib.import_module("fairseq.checkpoint_utils").PathManager
+    from fairseq.checkpoint_utils import PathManager
+
+    return PathManager
 
 
 def newest_intact(folder: Path, but: str = "") -> Path | None:
