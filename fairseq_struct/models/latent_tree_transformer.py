@@ -7,7 +7,7 @@ together, by any method of the classifiers with latent trees.
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import torch
 from fairseq.dataclass.utils import gen_parser_from_dataclass
@@ -24,6 +24,7 @@ from fairseq_struct.models.shared.latent_options import (
     LatentTreeConfig,
     latent_tree,
 )
+from fairseq_struct.models.shared.presets import defaults_of, set_defaults
 from fairseq_struct.modules.latent_tree.arc_scorer import ArcScorer
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.latent_tree.tree_self_attention import (
@@ -267,18 +268,14 @@ class LatentTreeTransformer(TransformerModel):
 @register_model_architecture("latent_tree_transformer", "latent_tree_transformer")
 def latent_tree_architecture(args: Namespace):
     """Fairseq's base sizes; projective trees, learned by marginals."""
-    for option in fields(LatentTreeTransformerConfig):
-        if getattr(args, option.name, None) is None and option.name != "_name":
-            setattr(args, option.name, option.default)
+    set_defaults(args, **defaults_of(LatentTreeTransformerConfig))
     base_architecture(args)
 
 
 @register_model_architecture("latent_tree_transformer", "latent_tree_transformer_tiny")
 def latent_tree_transformer_tiny(args: Namespace):
     """4+4 layers of size 128, as in ``scheduled_sampling_transformer_tiny``."""
+    sizes = {"embed_dim": 128, "ffn_embed_dim": 256, "layers": 4, "attention_heads": 4}
     for side in ("encoder", "decoder"):
-        for name, value in (("embed_dim", 128), ("ffn_embed_dim", 256), ("layers", 4),
-                            ("attention_heads", 4)):  # fmt: skip
-            if getattr(args, f"{side}_{name}", None) is None:
-                setattr(args, f"{side}_{name}", value)
+        set_defaults(args, **{f"{side}_{name}": size for name, size in sizes.items()})
     latent_tree_architecture(args)

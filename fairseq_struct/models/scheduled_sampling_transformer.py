@@ -19,9 +19,9 @@ from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 from torch import Tensor, nn
 
-from fairseq_struct.models.shared.presets import set_defaults
+from fairseq_struct.models.shared.presets import defaults_of, set_defaults
 from fairseq_struct.models.shared.scheduled_sampling_options import (
-    DEFAULTS,
+    ScheduledSamplingConfig,
     add_options,
     check_first_pass,
     check_options,
@@ -293,5 +293,5 @@ class ScheduledSamplingTransformer(TransformerModel):
 @register_model_architecture("scheduled_sampling_transformer", "scheduled_sampling_transformer")
 def scheduled_sampling_architecture(args: Namespace):
     """Fairseq's base Transformer, top-5 mix, linear decay from 1 to 0 over the whole training."""
-    set_defaults(args, **DEFAULTS)
+    set_defaults(args, **defaults_of(ScheduledSamplingConfig))
     base_architecture(args)

@@ -1,7 +1,13 @@
 """Values of named architectures."""
 
 from argparse import Namespace
+from dataclasses import fields
 from typing import Any
+
+
+def defaults_of(options: type) -> dict[str, Any]:
+    """The default of each option of a dataclass, for models that take a namespace."""
+    return {field.name: field.default for field in fields(options) if field.name != "_name"}
 
 
 def set_defaults(args: Namespace, **values: Any):

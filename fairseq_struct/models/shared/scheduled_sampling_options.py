@@ -1,7 +1,7 @@
 """Command-line options of the scheduled-sampling Transformer, and checks of combinations."""
 
 from argparse import ArgumentParser, Namespace
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Optional  # fairseq cannot read "float | None"
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
@@ -110,16 +110,9 @@ class ScheduledSamplingConfig(FairseqDataclass):
     )
 
 
-DEFAULTS = {
-    option.name: option.default
-    for option in fields(ScheduledSamplingConfig)
-    if option.name != "_name"
-}
-
-
 def add_options(parser: ArgumentParser):
     """Add the options of scheduled sampling to ``parser``."""
-    # No defaults here: the architecture functions set them (DEFAULTS).
+    # No defaults here: the architecture functions set them.
     gen_parser_from_dataclass(parser, ScheduledSamplingConfig(), delete_default=True)
 
 
