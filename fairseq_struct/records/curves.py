@@ -10,9 +10,8 @@ from pathlib import Path
 
 from fairseq_struct.errors import InputError, suggestion
 from fairseq_struct.files.text_files import read_text
-from fairseq_struct.records.training_log import Logged, logged, seconds_of_epochs
+from fairseq_struct.records.training_log import LOG, Logged, logged, seconds_of_epochs
 
-LOG = "train.log"
 # What the x axis counts.
 AXES = ("updates", "epochs", "minutes")
 _NUMBERS_OF_AXES = {"updates": "num_updates"}

@@ -10,7 +10,7 @@ from fairseq_struct.errors import InputError
 from fairseq_struct.records.commands import command_of
 from fairseq_struct.records.lists import read_list
 from fairseq_struct.records.paper_values import paper_values
-from fairseq_struct.records.results import read_results, results_of
+from fairseq_struct.records.results import RESULTS, read_results, results_of
 from fairseq_struct.records.rows import Row, rows_of
 
 LIST = "experiments.tsv"
@@ -81,7 +81,7 @@ def known_experiments(recipes: str | Path) -> list[str]:
         InputError: the list or a file of records is malformed.
     """
     known = [f"{one.system}/{one.experiment}" for one in read_experiments(recipes)]
-    for path in sorted(Path(recipes).glob("*/results.jsonl")):
+    for path in sorted(Path(recipes).glob(f"*/{RESULTS}")):
         known += [f"{path.parent.name}/{item.experiment}" for item in read_results(path)]
     return list(dict.fromkeys(known))
 

@@ -15,6 +15,7 @@ from fairseq_struct.files.whole_files import whole_file
 from fairseq_struct.processor import own_instructions
 
 SCALES = ("paper", "reduced")
+RESULTS = "results.jsonl"  # name of a file of records
 _VARIABLE = re.compile("[A-Z_]+=")
 # Variables of recipes that say which of its runs are made.
 _OF_ROWS = ("SEED", "SEEDS", "RATES", "EIGHTHS")
@@ -141,6 +142,6 @@ def read_results(path: str | Path) -> list[Result]:
 
 def results_of(system: str, experiment: str, recipes: str | Path) -> list[Result]:
     """Records of one experiment in ``RECIPES/SYSTEM/results.jsonl``; empty without this file."""
-    path = Path(recipes) / system / "results.jsonl"
+    path = Path(recipes) / system / RESULTS
     results = read_results(path) if path.is_file() else []
     return [item for item in results if item.experiment == experiment]

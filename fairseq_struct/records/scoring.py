@@ -13,7 +13,7 @@ from fairseq_struct.processor import device_name
 from fairseq_struct.records.paper_values import paper_values
 from fairseq_struct.records.results import SCALES, Result, append_result
 from fairseq_struct.records.rows import in_words, rows_of
-from fairseq_struct.records.training_log import TrainingLog, read_log
+from fairseq_struct.records.training_log import LOG, TrainingLog, read_log
 
 
 def scoring_options(description: str | None, *further_scales: str) -> argparse.ArgumentParser:
@@ -41,7 +41,7 @@ def log_of(run: Path) -> TrainingLog:
     Raises:
         InputError: there is no log, or the training did not end.
     """
-    return read_log(run / "train.log")
+    return read_log(run / LOG)
 
 
 def seed_of(run: Path) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.text_files import reading
 
+LOG = "train.log"  # its name in the folder of a run
 # If a kill cut a line off and the resumed run continued it, this matches the second part.
 _NUMBERS = re.compile(r"^.*\| (?P<split>[\w-]+) \| (?P<values>\{\"epoch\".*\})\s*$")
 _DEVICE = re.compile(r"\| device: (.*\S)")

@@ -24,9 +24,10 @@ from fairseq_struct.files.checkpoint_names import BEST, LAST
 from fairseq_struct.files.new_folders import missing_folders, remove_empty
 from fairseq_struct.hooks.several_processes import started_by_torchrun
 from fairseq_struct.presets import Preset
+from fairseq_struct.records.training_log import LOG
 from fairseq_struct.records.training_progress import LoggedProgress, duration, show_progress
 
-LOG, INTERRUPTED = "train.log", 130
+INTERRUPTED = 130  # exit status
 
 
 class Training:

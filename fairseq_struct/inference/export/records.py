@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.records.results import Result, read_results
-
-RESULTS = "results.jsonl"
+from fairseq_struct.records.results import RESULTS, Result, read_results
 
 
 def record_of(
