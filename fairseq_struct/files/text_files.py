@@ -34,7 +34,7 @@ def read_text(path: str | Path) -> str:
     """
     from fairseq_struct.files.compressed_files import opened  # which imports this file
 
-    with reading(path), opened(Path(path)) as file:
+    with opened(Path(path)) as file:
         content = file.read()
     try:
         return content.decode("utf-8").removeprefix("\ufeff")
