@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 f"--{side}-lang",
                 choices=layout.languages,
                 default=default,
-                help=f"default: {default}",
+                help=f"language of the {side} (default: {default})",
             )
         if layout.name == "iwslt17_de_en":
             add_iwslt_options(command)
@@ -152,13 +152,22 @@ def add_text_options(command: argparse.ArgumentParser, defaults: TextOptions) ->
     add_workers(command)
     add_stream_options(command)
     add = command.add_argument
-    add("--normalise", choices=NORMALISATIONS, help=f"default: {defaults.normalise}")
     add(
-        "--tokenise",
-        choices=TOKENISATIONS,
-        help=f"default: {defaults.tokenise}; none with sentencepiece and for tokenised text",
-    )
-    add("--segment", choices=SEGMENTATIONS, help=f"default: {defaults.segment}")
+        "--normalise", choices=NORMALISATIONS,
+        help="none: white space becomes single spaces; unicode: also NFC, and no invisible "
+        "characters; moses: also Moses' rules for punctuation, but for Japanese, Korean and "
+        f"Chinese (default: {defaults.normalise})",
+    )  # fmt: skip
+    add(
+        "--tokenise", choices=TOKENISATIONS,
+        help="moses: punctuation marks become tokens; none: tokens are what spaces separate "
+        f"(default: {defaults.tokenise}; none with sentencepiece and for tokenised text)",
+    )  # fmt: skip
+    add(
+        "--segment", choices=SEGMENTATIONS,
+        help="what tokens are split into: none: nothing; bpe: merges of subword-nmt; or pieces of "
+        f"sentencepiece, by either of its models (default: {defaults.segment})",
+    )  # fmt: skip
     add(
         "--subwords",
         type=at_least(1),
