@@ -18,7 +18,7 @@ class Analysis:
     Attributes:
         sentences: the sentences, as words.
         label: the most likely label; None for a model without labels.
-        probabilities: probability of each label.
+        probabilities: probability of each label; empty for a model without labels.
         heads: for each sentence, the heads of its best latent tree, 1-based, 0 for the root; None
             for a model without dependency trees.
         depths: for each sentence, the depth of its tree, :meth:`.InferredTrees.depths`; None for a
@@ -30,10 +30,10 @@ class Analysis:
     """
 
     sentences: tuple[tuple[str, ...], ...]
-    label: str | None
-    probabilities: dict[str, float]
-    heads: tuple[tuple[int, ...], ...] | None
-    depths: tuple[float, ...] | None
+    label: str | None = None
+    probabilities: dict[str, float] = field(default_factory=dict)
+    heads: tuple[tuple[int, ...], ...] | None = None
+    depths: tuple[float, ...] | None = None
     spans: tuple[tuple[Span, ...], ...] | None = None
     marginals: tuple[Callable[[], Tensor], ...] | None = field(
         default=None, compare=False, repr=False

@@ -159,25 +159,23 @@ class Classifier(ParsesSentences):
         if logits.isnan().any():
             raise NotFiniteScores("the scores of labels are NaN: the training has diverged")
         chances = logits.float().softmax(1).tolist()
-        heads = spans = depths = marginals = [None] * len(batch)
-        if trees is not None:
-            depths = map(tuple, trees.depths().view(-1, self.sides).tolist())
-            flat = iter(trees.heads() if trees.kind == DEPENDENCIES else trees.spans())
-            rows = [tuple(next(flat) for _ in one) for one in batch]
-            heads, spans = (rows, spans) if trees.kind == DEPENDENCIES else (heads, rows)
-            marginals = self._marginals(trees) or marginals
-        for one, row, *tree in zip(batch, chances, heads, depths, spans, marginals, strict=True):
+        found = [{}] * len(batch) if trees is None else self._of_trees(trees)
+        for one, row, about_trees in zip(batch, chances, found, strict=True):
             probabilities = dict(zip(self.label_names, row, strict=True))
             label = max(probabilities, key=probabilities.__getitem__)
-            yield Analysis(one, label, probabilities, *tree)
+            yield Analysis(one, label, probabilities, **about_trees)
 
-    def _marginals(self, trees: InferredTrees) -> list[tuple] | None:
-        """Functions that return the marginals of each instance's sentences, if there are any."""
-        distribution = trees.distribution() if trees.kind == DEPENDENCIES else None
-        if distribution is None:
-            return None
-        rows = iter(ArcMarginalsOfBatch(distribution).of_rows())
-        return list(zip(*[rows] * self.sides, strict=True))
+    def _of_trees(self, trees: InferredTrees) -> list[dict[str, tuple]]:
+        """What an :class:`.Analysis` says of the trees of each instance."""
+        of_sentences = {"depths": trees.depths().flatten().tolist()}
+        if trees.kind == DEPENDENCIES:
+            of_sentences["heads"] = trees.heads()
+            if (distribution := trees.distribution()) is not None:
+                of_sentences["marginals"] = ArcMarginalsOfBatch(distribution).of_rows()
+        else:
+            of_sentences["spans"] = trees.spans()
+        columns = (zip(*[iter(own)] * self.sides, strict=True) for own in of_sentences.values())
+        return [dict(zip(of_sentences, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _longest_side(instance: tuple[Words, ...]) -> int:

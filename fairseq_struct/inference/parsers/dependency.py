@@ -62,7 +62,7 @@ class DependencyParser(ParsesSentences):
         rows = zip(sentences, heads.tolist(), depths, marginals, strict=True)
         return [
             Analysis(
-                (words,), None, {}, (tuple(own[: len(words)]),), (depth,), marginals=(marginal,)
+                (words,), heads=(tuple(own[: len(words)]),), depths=(depth,), marginals=(marginal,)
             )
             for words, own, depth, marginal in rows
         ]
