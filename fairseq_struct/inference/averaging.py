@@ -56,11 +56,12 @@ def average_checkpoints(paths: Sequence[str | Path], progress: bool = False) -> 
     if not paths:
         raise InputError("no checkpoints to average")
     sums: dict[str, torch.Tensor] = {}
-    told, moved = None, len({Path(path).parent for path in paths}) == 1
+    shapes = told = None
+    moved = len({Path(path).parent for path in paths}) == 1
     for path in tqdm(paths, desc="averaging", disable=None if progress else True):
         state = compat.load_state(path)
         model = parameters_of(state, path)
-        if not sums:
+        if shapes is None:
             # Kept to compare with the next checkpoints; the values change, the shapes do not.
             shapes = {name: tuple(value.shape) for name, value in model.items()}
             words = state.get("task_state")

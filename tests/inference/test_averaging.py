@@ -72,6 +72,15 @@ def test_first_difference_is_named(tmp_path, parameters, message):
         average_checkpoints(paths)
 
 
+def test_differences_are_found_without_floating_point_parameters(tmp_path):
+    paths = [save(tmp_path / f"{name}.pt") for name in "ab"]
+    for path, values in zip(paths, (torch.arange(3), torch.arange(4)), strict=True):
+        state = torch.load(path, weights_only=False)
+        torch.save(state | {"model": {"numbers": values}}, path)
+    with pytest.raises(InputError, match=r"b\.pt: parameter 'numbers' .*\(4,\).*\(3,\)"):
+        average_checkpoints(paths)
+
+
 def test_missing_parameter_is_named(tmp_path):
     paths = [save(tmp_path / "a.pt", extra=torch.zeros(1)), save(tmp_path / "b.pt")]
     with pytest.raises(InputError, match=r"b\.pt: has no parameter 'extra', unlike .*a\.pt"):
