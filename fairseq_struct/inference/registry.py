@@ -219,17 +219,17 @@ def tools_for(model: Any, abilities: Iterable[str]) -> dict[str, Tool]:
     """The tools that serve a model, by those of the abilities that it has.
 
     Raises:
-        InputError: there is none.
+        NoTool: there is none.
     """
-    abilities, found = list(abilities), {}
+    found = {}
     for ability in abilities:
-        with suppress(InputError):
+        with suppress(NoTool):
             found[ability] = tool_for(model, [ability])
     if not found:
-        raise InputError(
+        raise NoTool(
             f"{type(model).__name__} has no trees, labels, translations or scores, and does not "
-            "act; fairseq_struct.inference.restoring.restore(checkpoint).model is the network"
-        )
+            "act; fairseq_struct.inference.restoring.restore(checkpoint).model is the network", (),
+        )  # fmt: skip
     return found
 
 
