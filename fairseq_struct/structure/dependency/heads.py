@@ -114,9 +114,8 @@ def is_tree(
     rows = rows_of(heads, lengths)
     words = torch.arange(n, device=heads.device)
     within = words < lengths[:, None]
-    # Repeated squaring of the step from word to head, until it spans the sentence; n is the root.
-    above = torch.where((rows == words) | ~within, n, rows)
-    above = torch.nn.functional.pad(above, (0, 1), value=n)
+    # Repeated squaring of the step from word to head, until it spans the sentence.
+    above = _above(rows, lengths)
     for _ in range(n.bit_length()):
         above = above.gather(-1, above)
     own = (heads == words + 1) & within  # their row would stand for the root
@@ -140,13 +139,18 @@ def depths(heads: Tensor, lengths: Tensor) -> Tensor:
         lengths: (batch,).
     """
     n = heads.size(-1)
-    rows = rows_of(heads, lengths)
-    words = torch.arange(n, device=heads.device)
-    # n stands for the root. Each round doubles the arcs that a word's pointer spans.
-    above = torch.where((rows == words) | (words >= lengths[:, None]), n, rows)
-    above = torch.nn.functional.pad(above, (0, 1), value=n)
+    above = _above(rows_of(heads, lengths), lengths)
+    # Each round doubles the arcs that a word's pointer spans.
     spans = (above != n).long()
     for _ in range(n.bit_length()):
         spans = spans + spans.gather(-1, above)
         above = above.gather(-1, above)
     return spans.amax(-1) + 1
+
+
+def _above(rows: Tensor, lengths: Tensor) -> Tensor:
+    """The head of each word, (..., batch, n + 1): n is the root, and above itself and padding."""
+    n = rows.size(-1)
+    words = torch.arange(n, device=rows.device)
+    above = torch.where((rows == words) | (words >= lengths[:, None]), n, rows)
+    return torch.nn.functional.pad(above, (0, 1), value=n)
