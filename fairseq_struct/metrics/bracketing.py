@@ -7,9 +7,8 @@ from operator import index
 
 from torch import Tensor
 
-from fairseq_struct.structure.spans import without_words
+from fairseq_struct.structure.spans import Span, without_words
 
-Span = tuple[int, int]
 POLICY = (
     "all words of the files count, punctuation too unless they come without it; unlabelled, each "
     "span counted once; spans of one word and of the whole sentence left out; a sentence without "
@@ -48,6 +47,18 @@ def f1_of_counts(matched: int, predicted: int, gold: int) -> float:
     """F1 of numbers of brackets, 0 to 100; 100 where there are none."""
     total = predicted + gold
     return 200 * matched / total if total else 100.0
+
+
+def within(span: Span, length: int) -> Span:
+    """The span, as integers, which may be elements of tensors: those are equal by identity only.
+
+    Raises:
+        ValueError: the span does not lie within ``length`` words.
+    """
+    start, end = map(index, span)
+    if not 0 <= start < end <= length:
+        raise ValueError(f"span ({start}, {end}) is not within {length} words")
+    return start, end
 
 
 @dataclass
@@ -99,9 +110,7 @@ class BracketingScores:
     def _counted(spans: Iterable[Span], length: int) -> set[Span]:
         result = set()
         for span in spans:
-            start, end = map(index, span)  # elements of tensors are equal by their identity only
-            if not 0 <= start < end <= length:
-                raise ValueError(f"span ({start}, {end}) is not within {length} words")
+            start, end = within(span, length)
             if 1 < end - start < length:
                 result.add((start, end))
         return result

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import index
 
-from fairseq_struct.metrics.bracketing import f1_of_counts
+from fairseq_struct.metrics.bracketing import f1_of_counts, within
+from fairseq_struct.structure.spans import Span
 
-Span = tuple[int, int]
 JOINED = "+"
 LABELLED_POLICY = (
     "all words of the files count, punctuation too unless they come without it; labels joined by + "
@@ -59,9 +58,7 @@ class LabelledScores:
 def _counted(constituents: Iterable[tuple[str, Span]], length: int) -> Counter:
     found: Counter = Counter()
     for label, span in constituents:
-        start, end = map(index, span)  # elements of tensors are equal by their identity only
-        if not 0 <= start < end <= length:
-            raise ValueError(f"span ({start}, {end}) is not within {length} words")
+        start, end = within(span, length)
         if end - start > 1:
             found.update((part, start, end) for part in label.split(JOINED))
     return found
