@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairseq_struct.metrics.window_accuracy import WINDOWS
+from fairseq_struct.metrics.window_accuracy import WINDOWS, refuse_negative
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,7 @@ def place_hits(places: np.ndarray, spans: Spans, windows: Sequence[int] = WINDOW
     Raises:
         ValueError: a window is below 0.
     """
-    if min(windows) < 0:
-        raise ValueError(f"window {min(windows)}: must be 0 or more")
+    refuse_negative(windows)
     outside = np.maximum(spans.starts - places, places - (spans.ends - 1)).clip(min=0)
     return outside[:, None] <= np.asarray(windows)
 

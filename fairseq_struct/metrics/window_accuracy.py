@@ -45,7 +45,7 @@ def window_hits(
     Raises:
         ValueError: a window is below 0.
     """
-    _refuse_negative(windows)
+    refuse_negative(windows)
     span = span & live
     seen = attention.masked_fill(~live, -torch.inf)
     largest = live & (seen == seen.amax(1, keepdim=True))
@@ -58,7 +58,12 @@ def window_hits(
     return right[:, None] & (outside[:, None] <= outside.new_tensor(windows))
 
 
-def _refuse_negative(windows: Sequence[int]):
+def refuse_negative(windows: Sequence[int]):
+    """Refuse windows below 0.
+
+    Raises:
+        ValueError: names the first one.
+    """
     below = [window for window in windows if window < 0]
     if below:
         raise ValueError(f"window {below[0]}: must be 0 or more")
@@ -125,7 +130,7 @@ class WindowAccuracy:
         Raises:
             ValueError: a window is below 0.
         """
-        _refuse_negative(windows)
+        refuse_negative(windows)
         width = 1 + len(windows)
         counts = torch.zeros(categories + 1, 2, width, dtype=torch.long)
         return cls(tuple(windows), counts, torch.zeros(width, dtype=torch.float64))

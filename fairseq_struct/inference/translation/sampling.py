@@ -45,8 +45,8 @@ class SampledSearch(Search):
         """
         chances = lprobs.double().exp()
         if self.top_k is not None:
-            least = chances.topk(self.top_k).values[..., -1:]
-            chances = chances.masked_fill(chances < least, 0.0)
+            most = chances.topk(self.top_k)  # k of them, also where more are equally likely
+            chances = torch.zeros_like(chances).scatter(-1, most.indices, most.values)
         below = chances.cumsum(-1)
         place = self._uniform(original_batch_idxs, lprobs.size(1)).to(below.device)
         drawn = torch.searchsorted(below, place[..., None] * below[..., -1:], right=True)

@@ -105,11 +105,16 @@ def test_samples():
     assert len(set(drawn(["one two three"] * 8))) > 1
 
 
-def test_symbols_are_drawn_with_their_probabilities():
+def four_words():
     words = Dictionary()
-    chances = torch.tensor([0.0, 0.0, 0.0, 0.0, 0.5, 0.3, 0.15, 0.05])
     for symbol in "abcd":
         words.add_symbol(symbol)
+    return words
+
+
+def test_symbols_are_drawn_with_their_probabilities():
+    words = four_words()
+    chances = torch.tensor([0.0, 0.0, 0.0, 0.0, 0.5, 0.3, 0.15, 0.05])
     lprobs = chances.log().expand(4000, 2, -1)
     for top_k, expected in ((None, chances), (2, torch.tensor([0] * 4 + [0.625, 0.375, 0, 0]))):
         search = SampledSearch(words, seed=1, top_k=top_k)
@@ -122,6 +127,13 @@ def test_symbols_are_drawn_with_their_probabilities():
         later, drawn, _ = search.step(1, lprobs, scores[..., None], None, numbers)
         own = lprobs.gather(2, drawn[..., None]).squeeze(2)
         torch.testing.assert_close(later, scores + own)
+
+
+def test_of_equally_likely_symbols_k_are_drawn_from():
+    lprobs = torch.zeros(200, 2, 8).log_softmax(-1)
+    search = SampledSearch(four_words(), seed=1, top_k=3)
+    drawn = search.step(0, lprobs, None, None, torch.arange(200))[1]
+    assert len(drawn.unique()) == 3
 
 
 def test_sentences_that_are_too_long():
