@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -40,9 +41,21 @@ def read_text(path: str | Path) -> str:
         return content.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}:{line}: not UTF-8 text (byte 0x{content[error.start]:02x})"
-        ) from None
+        raise not_utf8(path, line, error) from None
+
+
+def not_utf8(path: str | Path, line: int, error: UnicodeDecodeError) -> InputError:
+    """The error for a line that is not UTF-8; for a file of UTF-16 it names the way out.
+
+    Args:
+        path: the file.
+        line: its number, from 1.
+        error: of decoding the file, or the line.
+    """
+    message = f"{path}:{line}: not UTF-8 text (byte 0x{error.object[error.start]:02x})"
+    if line == 1 and error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        message += "; it looks like UTF-16, which `iconv -f UTF-16 -t UTF-8` converts"
+    return InputError(message)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.compressed_files import existing, opened
+from fairseq_struct.files.text_files import not_utf8
 
 STANDARD_INPUT = "-"
 
@@ -91,7 +92,5 @@ def _decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
         try:
             text = line.decode("utf-8").removesuffix("\n")
         except UnicodeDecodeError as error:
-            raise InputError(
-                f"{name}:{number}: not UTF-8 text (byte 0x{line[error.start]:02x})"
-            ) from None
+            raise not_utf8(name, number, error) from None
         yield (text.removeprefix("\ufeff") if number == 1 else text).removesuffix("\r")

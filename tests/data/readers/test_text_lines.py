@@ -16,6 +16,7 @@ from fairseq_struct.data.prepared.language_folder import write_language_folder
 from fairseq_struct.data.readers.aligned_files import TabbedPairs
 from fairseq_struct.errors import DependencyError, InputError
 from fairseq_struct.files import compressed_files
+from fairseq_struct.files.text_files import read_text
 from fairseq_struct.files.text_lines import TextLines, lines_of
 
 SPLITS = ("train", "valid", "test")
@@ -52,6 +53,17 @@ def test_damaged_zst_files(spoil, tmp_path):
     path.write_bytes(spoil(zstandard.ZstdCompressor(write_checksum=True).compress(TEXT)))
     with pytest.raises(InputError, match=r"text\.zst: cannot be decompressed \("):
         list(lines_of(path))
+
+
+@pytest.mark.parametrize("read", [read_text, lambda path: list(lines_of(path))])
+def test_text_of_another_encoding(read, tmp_path):
+    path = tmp_path / "text"
+    path.write_text("a line\n", encoding="utf-16")
+    with pytest.raises(InputError, match="text:1: not UTF-8 .* looks like UTF-16, which `iconv"):
+        read(path)
+    path.write_bytes(b"a line\n\xff\xfe")
+    with pytest.raises(InputError, match=r"text:2: not UTF-8 text \(byte 0xff\)$"):
+        read(path)
 
 
 def test_without_zstandard(tmp_path, monkeypatch):
