@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,18 @@ def reading(path: str | Path) -> Iterator[None]:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def files_of(folder: Path, pattern: str) -> list[Path]:
+    """The files of a folder by a pattern of their names, sorted; none if there is no such folder.
+
+    Raises:
+        InputError: the folder cannot be read. (``Path.glob`` would find it empty.)
+    """
+    if folder.is_dir():
+        with reading(folder):
+            os.scandir(folder).close()
+    return sorted(folder.glob(pattern))
 
 
 def read_text(path: str | Path) -> str:

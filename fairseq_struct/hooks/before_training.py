@@ -99,13 +99,18 @@ def check_run(cfg: Any, program: str = "") -> None:
             ``--path`` where a trained model is needed, a seed out of range, or what
             :func:`.check_numbers` refuses.
     """
+    from hydra.core.hydra_config import HydraConfig
+
     trains = program not in _FOR_TRAINED_MODELS
     if not trains and cfg.common_eval.path is None:
         raise InputError("no trained model: give its checkpoint to --path")
     sized = cfg.dataset.batch_size is not None or cfg.dataset.max_tokens is not None
     if (trains or program == _VALIDATION) and not sized:
         purpose = "training" if trains else "validation"
-        raise InputError(f"{purpose} needs a size of batches: give --batch-size or --max-tokens")
+        size = "--batch-size or --max-tokens"
+        if HydraConfig.initialized():  # of fairseq-hydra-train, whose options have other names
+            size = "dataset.batch_size or dataset.max_tokens"
+        raise InputError(f"{purpose} needs a size of batches: give {size}")
     if cfg.common.seed is not None and not 0 <= cfg.common.seed <= LARGEST_SEED:
         raise InputError(f"--seed must be 0 to {LARGEST_SEED}, not {cfg.common.seed}")
     check_numbers(cfg)

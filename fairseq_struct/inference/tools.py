@@ -23,7 +23,9 @@ ROOTS = Option(
     "roots", "supervised parsers: modifiers of the root of a best tree (default: as the model was "
     "trained to be decoded)", choices=("single", "multiple"),
 )  # fmt: skip
-TRUNCATE = Option("truncate", "cut sentences that are too long for the model", bool, False)
+TRUNCATE = Option(
+    "truncate", "classifiers: cut sentences that are too long for the model", bool, False
+)
 LAYER = Option("layer", "ON-LSTM: layer whose distances make the trees, from 1 (default: 2)", int)
 SPLIT = Option(
     "split", "ON-LSTM: split at the largest distance into ((before) (word (after))), as in the "

@@ -9,7 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from fairseq_struct.errors import InputError, suggestion
-from fairseq_struct.files.text_files import read_text
+from fairseq_struct.files.text_files import files_of, read_text
 from fairseq_struct.records.training_log import LOG, Logged, logged, seconds_of_epochs
 
 # What the x axis counts.
@@ -29,7 +29,7 @@ def logs_of(runs: Iterable[Path]) -> list[Path]:
     for run in runs:
         if not run.exists():
             raise InputError(f"{run}: no such file or folder")
-        logs = [run] if run.is_file() else sorted(run.rglob(LOG))
+        logs = [run] if run.is_file() else files_of(run, f"**/{LOG}")
         if not logs:
             raise InputError(f"{run}: no {LOG} in or below this folder")
         found += logs

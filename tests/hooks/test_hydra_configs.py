@@ -128,7 +128,11 @@ def test_bad_input_is_one_line_in_place_of_a_traceback(tmp_path):
 
 @pytest.mark.parametrize(
     ("override", "told"),
-    [("optimization.max_updat=3", "max_updat"), ("optimization.max_update=abc", "abc")],
+    [
+        ("optimization.max_updat=3", "max_updat"),
+        ("optimization.max_update=abc", "abc"),
+        ("optimization.max_update=3", "give dataset.batch_size or dataset.max_tokens"),
+    ],
 )
 def test_an_override_that_does_not_fit_is_one_line(override, told):
     process = start("fairseq-struct", "hydra-train", "task=structured_masked_lm", override)

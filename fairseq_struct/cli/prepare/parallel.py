@@ -2,7 +2,7 @@
 
     fairseq-struct prepare parallel multi30k PATH OUT
     fairseq-struct prepare parallel iwslt17_de_en PATH OUT
-    fairseq-struct prepare parallel plain OUT --train-pref … --valid-pref … --test-pref … \
+    fairseq-struct prepare parallel plain OUT --train-pref … --valid-pref … --test-pref … \\
         --source-lang … --target-lang …
     zcat part*.tsv.gz | fairseq-struct prepare parallel plain OUT --train-pref - …
 

@@ -74,5 +74,6 @@ def _line(one) -> str:
 
 
 def _json(one) -> str:
-    found = {"symbols": one.symbols, "probabilities": one.probabilities}
+    chances = {place: round(chance, 6) for place, chance in one.probabilities.items()}
+    found = {"symbols": one.symbols, "probabilities": chances}
     return json.dumps(found, ensure_ascii=False) + "\n"

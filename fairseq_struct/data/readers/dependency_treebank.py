@@ -11,7 +11,7 @@ from fairseq_struct.data.readers.penn_treebank import PUNCTUATION, WORDS, normal
 from fairseq_struct.errors import InputError
 from fairseq_struct.files.compressed_files import without_ending
 from fairseq_struct.files.reserved_words import without_spaces
-from fairseq_struct.files.text_files import read_lines
+from fairseq_struct.files.text_files import files_of, read_lines
 
 SUFFIX = ".dp"
 # Universal parts of speech of words; .dp files have the tags of the Penn Treebank.
@@ -33,7 +33,7 @@ def read_treebank(path: str | Path) -> list[Sentence]:
     """
     path = Path(path)
     if path.is_dir():
-        files = sorted(path.glob(f"*{SUFFIX}"))
+        files = files_of(path, f"*{SUFFIX}")
         if not files:
             raise InputError(f"{path}: no {SUFFIX} file in this folder")
         trees = [tree for file in files for tree in _read_dp(file)]

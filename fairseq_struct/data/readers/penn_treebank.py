@@ -10,6 +10,7 @@ from nltk import Tree
 
 from fairseq_struct.data.readers.bracket_trees import leaves_of, nodes_of, prune, read_trees
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.text_files import files_of
 
 # Parts of speech of words; the last four are those of OntoNotes and the English Web Treebank.
 WORDS = frozenset(
@@ -85,7 +86,7 @@ def mrg_trees(path: Path, sections: Collection[int] | None = None) -> Iterator[t
     Raises:
         InputError: there is no .mrg file, a tree is malformed, or a word has no tag.
     """
-    files = sorted(path.rglob("*.mrg")) if path.is_dir() else [path]
+    files = files_of(path, "**/*.mrg") if path.is_dir() else [path]
     if sections is not None:
         wanted = {f"wsj_{section:02d}" for section in sections}
         files = [file for file in files if file.name[:6] in wanted]

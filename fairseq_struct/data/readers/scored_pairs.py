@@ -11,7 +11,7 @@ from nltk.tokenize import TreebankWordTokenizer
 
 from fairseq_struct.data.readers.penn_treebank import normalised
 from fairseq_struct.errors import InputError
-from fairseq_struct.files.text_files import read_lines, write_lines
+from fairseq_struct.files.text_files import files_of, read_lines, write_lines
 
 YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
 BENCHMARK, SICK = "STSBenchmark", "SICK"
@@ -62,7 +62,7 @@ def read_year(folder: str | Path) -> dict[str, list[Pair]]:
         InputError: no subset has both files, or a file is malformed, with the line.
     """
     folder, subsets = Path(folder), {}
-    for path in sorted(folder.glob(f"{INPUT}*.txt")):
+    for path in files_of(folder, f"{INPUT}*.txt"):
         gold = folder / path.name.replace(INPUT, GOLD)
         if not gold.is_file():
             continue

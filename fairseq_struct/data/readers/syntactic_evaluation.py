@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
-from fairseq_struct.files.text_files import read_lines, reading
+from fairseq_struct.files.text_files import files_of, read_lines, reading
 
 Case = list[tuple[str, ...]]
 
@@ -41,7 +41,7 @@ def read_test_sets(path: Path) -> dict[str, Case]:
         raise InputError(f"{path}: one test set; name the folder of all test sets")
     if path.is_file():
         return _read_text(path)
-    files = sorted(path.rglob("*.pickle"))
+    files = files_of(path, "**/*.pickle")
     if not files:
         raise InputError(f"{path}: no such .tsv file, nor a folder with .pickle files")
     found: dict[str, Case] = {}

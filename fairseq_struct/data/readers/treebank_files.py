@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.text_files import files_of
 
 # The names of the splits in file names of Universal Dependencies.
 NAMES = {"train": "train", "valid": "dev", "test": "test"}
@@ -30,7 +31,7 @@ def treebank_file(folder: str | Path, split: str) -> Path:
             raise InputError(f"{path}: no such file; prepare the treebank again")
         return path
     pattern = f"*-{NAMES.get(split, split)}.conllu"
-    found = sorted(folder.glob(pattern))
+    found = files_of(folder, pattern)
     if len(found) != 1:
         count = f"{len(found)} files" if found else "no file"
         raise InputError(f"{folder}: {count} {pattern}; a treebank has one for each split")
