@@ -211,5 +211,6 @@ def _flush_output() -> str | None:
         # Otherwise the interpreter would flush again at exit, and print its own error.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return None if isinstance(error, BrokenPipeError) else plain_message(error)
+        if not isinstance(error, BrokenPipeError):
+            return f"standard output: cannot be written ({error.strerror or error})"
     return None

@@ -170,14 +170,14 @@ def test_full_disk_below_the_output(monkeypatch, capsys, letters):
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert run_plainly(lambda: print("x" * letters)) == 2
-    assert capsys.readouterr().err == "error: cannot read or write: No space left on device\n"
+    assert "No space left on device" in capsys.readouterr().err
 
 
 def test_full_disk_below_the_help(monkeypatch, capsys):
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert main(["evaluate", "--help"]) == 2
-    assert capsys.readouterr().err == "error: cannot read or write: No space left on device\n"
+    assert capsys.readouterr().err.startswith("error: standard output: cannot be written (No sp")
     with pytest.raises(SystemExit):
         main(["evaluate"])
 
