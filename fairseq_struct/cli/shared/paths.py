@@ -68,7 +68,7 @@ def require_room(*paths: Path | None, inputs: Iterable[str | Path | None] = ()):
         real = Path(os.path.realpath(path))
         place = real if real.exists() and not real.is_file() else real.parent
         if not os.access(place, os.W_OK):
-            raise InputError(f"{path}: cannot be written (no permission)")
+            raise InputError(f"{path}: cannot be written (Permission denied)")
         if real == place:  # neither a file nor to become one
             continue
         if str(real) in read:
