@@ -10,13 +10,16 @@ from fairseq_struct.errors import InputError, unknown_name
 from fairseq_struct.modules.latent_structure import LatentStructure
 from fairseq_struct.structure.categorical import Categorical
 from fairseq_struct.structure.precision import at_least_float32
+from fairseq_struct.structure.softmax_diagonal import SoftmaxDiagonal
 
 BASELINES = ("linear", "gold")
-# The methods of pullback.py, by their names for a single choice.
+# The methods of pullback.py, by their names for a single choice, and two more.
 LATENT_METHODS = (
     *BASELINES, "softmax", "sparsemax", "gumbel_softmax", "st_gumbel", "sfe", "sfe_baseline",
-    "ste_softmax", "ste_identity", "spigot", "spigot_ce", "spigot_eg",
+    "ste_softmax", "ste_softmax_diagonal", "ste_identity", "spigot", "spigot_ce", "spigot_eg",
 )  # fmt: skip
+# Names in pullback.py of those two.
+_IN_PULLBACK = {"sfe_baseline": "sfe", "ste_softmax_diagonal": "ste_softmax"}
 
 
 @dataclass
@@ -40,7 +43,8 @@ class LatentClassifier(LatentStructure):
     s = W_f x + b_f, z = rho(s), logit = z' W_g x + b_g (eq. 4.15). ``linear`` has no latent
     choice (K = 1). ``gold`` reads the true choice. The other methods are those of
     :func:`fairseq_struct.structure.pullback.latent`; ``sfe_baseline`` is ``sfe`` with a moving
-    average of the loss as control variate.
+    average of the loss as control variate, and ``ste_softmax_diagonal`` is ``ste_softmax`` as the
+    code of Mihaylova's thesis computes it (:class:`.SoftmaxDiagonal`).
 
     Each of the two labels has its own W_g and b_g, and the logit is the difference of their scores.
     With 10 clusters this gives the numbers of parameters in Mihaylova's thesis, table A.1. A single
@@ -77,10 +81,11 @@ class LatentClassifier(LatentStructure):
             raise InputError(f"inputs need at least 1 dimension, not {dim}")
         if clusters < 2:
             raise InputError(f"a latent choice needs at least 2 clusters, not {clusters}")
-        averaged = method == "sfe_baseline"
         super().__init__(
-            "sfe" if averaged else method, step_size, steps, temperature, averaged=averaged
-        )
+            _IN_PULLBACK.get(method, method), step_size, steps, temperature,
+            averaged=method == "sfe_baseline",
+        )  # fmt: skip
+        self.choice = SoftmaxDiagonal if method == "ste_softmax_diagonal" else Categorical
         self.encoder = None if method in BASELINES else nn.Linear(dim, clusters)
         rows = 1 if method == "linear" else clusters
         bound = (dim if method == "linear" else clusters) ** -0.5
@@ -114,10 +119,10 @@ class LatentClassifier(LatentStructure):
             scores = self.encoder(inputs)
             chosen = scores.detach().argmax(1)
             if self.training:
-                result = self._learn(scores, Categorical, losses_of)
+                result = self._learn(scores, self.choice, losses_of)
                 z, losses = result.value, result.losses
             else:
-                z = self._read(scores, Categorical)
+                z = self._read(scores, self.choice)
                 losses = losses_of(z)
         with torch.no_grad():
             logits = decode(z)

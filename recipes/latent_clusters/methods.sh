@@ -16,6 +16,9 @@ methods=(
     linear gold softmax sparsemax gumbel_softmax st_gumbel sfe sfe_baseline
     ste_softmax ste_identity spigot spigot_ce spigot_eg
 )
+# The gradient of ste_softmax in the code of the thesis, which is no row of the table.
+# shellcheck disable=SC2034 # for the recipes
+more_methods=(ste_softmax_diagonal)
 
 # Set $seeds, $updates, $rates, $sizes and $jobs.
 # shellcheck disable=SC2034 # for the recipes

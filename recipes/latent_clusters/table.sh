@@ -4,14 +4,15 @@
 #   recipes/latent_clusters/table.sh [METHOD …]
 # Without METHODs it runs all 13 rows, each with every learning rate, and the SPIGOTs also with every
 # step size. As in the thesis, the setting with the highest validation accuracy counts. Methods and
-# environment are explained in methods.sh. CLUSTERS=3 or CLUSTERS=10 makes one half of the table.
+# environment are explained in methods.sh. CLUSTERS=3 or CLUSTERS=10 makes one half of the table. METHOD
+# may also be ste_softmax_diagonal, which is no row.
 
 source "$(dirname "${BASH_SOURCE[0]}")/methods.sh"
 
 usage="table.sh [METHOD …]"
 [ $# -gt 0 ] || set -- "${methods[@]}"
 for method in "$@"; do
-    one_of method "$method" "${methods[@]}"
+    one_of method "$method" "${methods[@]}" "${more_methods[@]}"
 done
 settings_of_clusters
 read -d '' -ra halves <<<"${CLUSTERS:-3 10}" || true

@@ -134,8 +134,9 @@ def test_bad_input_is_one_line_in_place_of_a_traceback(tmp_path):
         ("optimization.max_update=3", "give dataset.batch_size or dataset.max_tokens"),
     ],
 )
-def test_an_override_that_does_not_fit_is_one_line(override, told):
-    process = start("fairseq-struct", "hydra-train", "task=structured_masked_lm", override)
+def test_an_override_that_does_not_fit_is_one_line(override, told, tmp_path):
+    process = start("fairseq-struct", "hydra-train", "task=structured_masked_lm", override,
+                    f"hydra.run.dir={tmp_path}")  # fmt: skip
     output, _ = process.communicate()
     last = output.splitlines()[-1]
     assert process.returncode == 2 and "Traceback" not in output
