@@ -66,9 +66,14 @@ def not_utf8(path: str | Path, line: int, error: UnicodeDecodeError) -> InputErr
         error: of decoding the file, or the line.
     """
     message = f"{path}:{line}: not UTF-8 text (byte 0x{error.object[error.start]:02x})"
-    if line == 1 and error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        message += "; it looks like UTF-16, which `iconv -f UTF-16 -t UTF-8` converts"
-    return InputError(message)
+    return InputError(message + (way_out(error.object) if line == 1 else ""))
+
+
+def way_out(beginning: bytes) -> str:
+    """What an error adds for text that begins as UTF-16 does; nothing for other text."""
+    if beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "; it looks like UTF-16, which `iconv -f UTF-16 -t UTF-8` converts"
+    return ""
 
 
 @contextmanager

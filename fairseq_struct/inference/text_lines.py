@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.text_files import way_out
 
 _CHUNK = 1 << 16
 _MARK = "\ufeff"
@@ -131,4 +132,6 @@ def _no_text(error: UnicodeDecodeError | UnicodeEncodeError, before: int) -> Inp
     line = before + given[:start].count("\n" if isinstance(given, str) else b"\n") + 1
     # Python keeps a byte that it cannot decode in the last eight bits of a character.
     byte = ord(given[start]) & 0xFF if isinstance(given, str) else given[start]
-    return InputError(f"line {line} of the input is not {error.encoding} (byte 0x{byte:02x})")
+    told = f"line {line} of the input is not {error.encoding} (byte 0x{byte:02x})"
+    first = bytes(ord(one) & 0xFF for one in given[:2]) if isinstance(given, str) else given[:2]
+    return InputError(told + (way_out(first) if line == 1 else ""))

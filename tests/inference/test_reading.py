@@ -78,6 +78,8 @@ def test_bytes_that_are_no_text(pipe, tmp_path):
         list(read_lines(pipe.reader))
     with pytest.raises(InputError, match=r"line 1 of the input is not utf-8 \(byte 0xff\)"):
         list(read_lines(["\udcff"]))
+    with pytest.raises(InputError, match="looks like UTF-16, which `iconv"):
+        list(read_lines(["\udcff\udcfea\0"]))
     packed = io.TextIOWrapper(io.BytesIO(b"good\n" * 5000 + b"\xff\n"), "utf-8")  # has no number
     with pytest.raises(InputError, match=r"line 5001 of the input is not utf-8 \(byte 0xff\)"):
         list(read_lines(packed))
