@@ -4,7 +4,8 @@ A table stands between ``<!-- results: SYSTEM/EXPERIMENT -->`` and ``<!-- end of
 ``<!-- results: index -->`` marks the index of all experiments, ``<!-- results: systems -->`` the
 table of systems with a number of each, ``<!-- results: papers -->`` the table of the papers' tables
 and figures.
-``<!-- results: SYSTEM/not_run -->`` marks the list of a system's experiments without a record.
+``<!-- results: SYSTEM/not_run -->`` marks the list of a system's experiments without a record,
+``<!-- results: SYSTEM/EXPERIMENT/best/METRIC/… -->`` a table of the best of several seeds.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from pathlib import Path
 
 from fairseq_struct.errors import InputError, suggestion
+from fairseq_struct.records.best_seeds import best_table
 from fairseq_struct.records.experiments import index, known_experiments, list_of_not_run
 from fairseq_struct.records.paper_items import papers_table
 from fairseq_struct.records.paper_values import published_only
@@ -58,11 +60,12 @@ def table_of(name: str, recipes: str | Path) -> str:
     """The text between the markers of a name.
 
     Args:
-        name: ``SYSTEM/EXPERIMENT``, ``SYSTEM/not_run``, ``index``, ``systems`` or ``papers``.
+        name: ``SYSTEM/EXPERIMENT``, ``SYSTEM/EXPERIMENT/best/METRIC/…``, ``SYSTEM/not_run``,
+            ``index``, ``systems`` or ``papers``.
         recipes: folder that holds ``SYSTEM/results.jsonl``.
 
     Raises:
-        InputError: there is no such system.
+        InputError: there is no such system, or no metric after ``best``.
     """
     if name == "index":
         return index(recipes)
@@ -70,7 +73,7 @@ def table_of(name: str, recipes: str | Path) -> str:
         return systems_table(recipes)
     if name == "papers":
         return papers_table(recipes)
-    system, _, experiment = name.partition("/")
+    system, experiment, best, metrics = _parts(name)
     if not experiment or not (Path(recipes) / system).is_dir():
         raise InputError(f"{name}: no such SYSTEM/EXPERIMENT below {recipes}")
     if experiment == "not_run":
@@ -78,7 +81,12 @@ def table_of(name: str, recipes: str | Path) -> str:
     results = results_of(system, experiment, recipes)
     if not results:
         return "No run recorded yet.\n"
-    return markdown_table(results, published_only(Path(recipes) / system, experiment))
+    if best and not (best == "best" and metrics):
+        raise InputError(f"{name}: after SYSTEM/EXPERIMENT comes best/METRIC or nothing")
+    folder = Path(recipes) / system
+    if best:
+        return best_table(results, metrics, folder)
+    return markdown_table(results, published_only(folder, experiment))
 
 
 def known_table_of(name: str, recipes: str | Path) -> str:
@@ -87,13 +95,19 @@ def known_table_of(name: str, recipes: str | Path) -> str:
     Raises:
         InputError: there is no such system or experiment.
     """
-    system, _, experiment = name.partition("/")
+    system, experiment, *_ = _parts(name)
     if experiment not in ("", "not_run") and not results_of(system, experiment, recipes):
         known = known_experiments(recipes)
-        if name not in known:
+        if f"{system}/{experiment}" not in known:
             alike = suggestion(name, known, most=3)
             raise InputError(f"{name}: no such SYSTEM/EXPERIMENT below {recipes}{alike}")
     return table_of(name, recipes)
+
+
+def _parts(name: str) -> tuple[str, str, str, list[str]]:
+    """System, experiment, "best", and metrics; empty where the name is shorter."""
+    system, experiment, best, *metrics = [*name.split("/"), "", ""]
+    return system, experiment, best, [metric for metric in metrics if metric]
 
 
 def marked_files(recipes: str | Path) -> list[Path]:

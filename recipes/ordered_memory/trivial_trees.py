@@ -9,6 +9,19 @@ from fairseq_struct.evaluation.brackets import trivial_spans
 from fairseq_struct.records.scoring import publish, scoring_options
 
 NAMES = ("left_branching", "right_branching", "random")
+DRAWS = 5  # of random trees
+
+
+def f1_of(name: str, seed: int, parts: dict, kind: str, long: bool) -> dict[str, float]:
+    """F1 of trivial trees, by split if these are of long formulas."""
+    metrics = {}
+    for split, instances in parts.items():
+        trees, make = Trees(kind), trivial_spans(name, seed)
+        for words in (side.split() for instance in instances for side in instance):
+            trees.add(words, make(len(words)))
+        found = trees.metrics()
+        metrics |= {f"f1_{split.removeprefix('test_')}": found["f1"]} if long else found
+    return metrics
 
 
 def main():
@@ -21,16 +34,14 @@ def main():
     splits = long_splits(args.text) if long else ["test"]
     task = "propositional logic" if args.kind == "proplogic" else "ListOps"
     args.data = f"{task}, trivial trees over all tokens"
+    parts = {split: instances_of(args.text, split)[0] for split in splits}
     for args.variant in NAMES:
-        metrics = {}
-        for split in splits:
-            trees, make = Trees(args.kind), trivial_spans(args.variant, seed=1)
-            instances, _ = instances_of(args.text, split)
-            for words in (side.split() for instance in instances for side in instance):
-                trees.add(words, make(len(words)))
-            found = trees.metrics()
-            metrics |= {f"f1_{split.removeprefix('test_')}": found["f1"]} if long else found
-        publish(args, [{"metrics": metrics, "seed": 1}], folder=Path(__file__).parent)
+        seeds = range(1, (DRAWS if args.variant == "random" else 1) + 1)
+        runs = [
+            {"metrics": f1_of(args.variant, seed, parts, args.kind, long), "seed": seed}
+            for seed in seeds
+        ]
+        publish(args, runs, folder=Path(__file__).parent)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from fairseq_struct.metrics.trivial_spans import SpanPrior, Spans, place_hits
 from fairseq_struct.metrics.window_accuracy import WINDOWS
 from fairseq_struct.records.scoring import publish, scoring_options
 
-SEED = 1
+DRAWS = 5  # of random places
 
 
 def spans_of(part: ListedPart) -> Spans:
@@ -27,22 +27,25 @@ def spans_of(part: ListedPart) -> Spans:
     return Spans(part.lengths, part.steps[:, 0], part.steps[:, 1])
 
 
-def rows(training: Spans, test: Spans) -> Iterator[tuple[str, np.ndarray, dict[str, float]]]:
-    """Each variant, its hits (steps, windows), and its own metrics."""
+def rows(
+    training: Spans, test: Spans
+) -> Iterator[tuple[str, list[np.ndarray], dict[str, float]]]:
+    """Each variant, the hits (steps, windows) of each of its draws, and its own metrics."""
+    draws = [trivial_spans.random_places(test.lengths, seed) for seed in range(1, DRAWS + 1)]
     places = {
-        "random": trivial_spans.random_places(test.lengths, SEED),
-        "rightmost": trivial_spans.rightmost(test.lengths),
-        "span_prior": SpanPrior.of(training).places(test.lengths),
+        "random": draws,
+        "rightmost": [trivial_spans.rightmost(test.lengths)],
+        "span_prior": [SpanPrior.of(training).places(test.lengths)],
     }
-    for variant, found in places.items():
-        yield variant, place_hits(found, test), {}
+    for variant, drawn in places.items():
+        yield variant, [place_hits(found, test) for found in drawn], {}
     best = {window: trivial_spans.constant_from_right(training, window) for window in WINDOWS}
     hits = [
         place_hits(trivial_spans.places_from_right(test.lengths, distance), test, [window])
         for window, distance in best.items()
     ]
     distances = {f"distance_{window}": distance for window, distance in best.items()}
-    yield "constant_from_right", np.concatenate(hits, 1), distances
+    yield "constant_from_right", [np.concatenate(hits, 1)], distances
 
 
 def main():
@@ -52,9 +55,12 @@ def main():
     args = parser.parse_args()
     test = TestPart(args.lists)
     args.data = str(test)
-    for args.variant, hits, own in rows(spans_of(test.steps_of("train")), spans_of(test.part)):
-        record = {"metrics": test.metrics_of(test.accuracy_of(hits)) | own, "seed": SEED}
-        publish(args, [record], folder=Path(__file__).parent)
+    for args.variant, drawn, own in rows(spans_of(test.steps_of("train")), spans_of(test.part)):
+        records = [
+            {"metrics": test.metrics_of(test.accuracy_of(hits)) | own, "seed": seed}
+            for seed, hits in enumerate(drawn, 1)
+        ]
+        publish(args, records, folder=Path(__file__).parent)
 
 
 if __name__ == "__main__":

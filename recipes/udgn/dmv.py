@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from score import WSJ_SAMPLE, trivial
+from score import WSJ_SAMPLE, seeds_of, trivial
 
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.dependency_treebank import read_treebank, without_punctuation
@@ -82,8 +82,8 @@ def supervised(text: Text, tags: int, smoothing: float) -> DMV:
     return from_counts(counts_of_trees(text.tags, text.heads, tags), smoothing)
 
 
-def rows_of_sample(text: Text, gold: Text, names: Sequence[str], *how) -> dict[str, dict]:
-    """Metrics of all rows, on short sentences and on all."""
+def rows_of_sample(text: Text, gold: Text, names: Sequence[str], *how) -> dict[str, list[dict]]:
+    """Metrics of all rows, on short sentences and on all; of random trees several draws."""
     short = Text(no_longer_than(gold.trees, SHORT, gold.trees[0].path), names)
     texts = dict.fromkeys(STARTS, text)
     for row, most in LONGER.items():
@@ -91,16 +91,17 @@ def rows_of_sample(text: Text, gold: Text, names: Sequence[str], *how) -> dict[s
     rows = {}
     for row, own in texts.items():
         model, steps = learnt(own, len(names), row, *how)
-        rows[row] = scores_of_sample(model, short, gold)
-        rows[row] |= {"log_prob": text.log_prob(model), "steps": steps}
+        found = scores_of_sample(model, short, gold)
+        rows[row] = [found | {"log_prob": text.log_prob(model), "steps": steps}]
     model = supervised(text, len(names), how[0])
-    rows["dmv_supervised"] = scores_of_sample(model, short, gold) | {
-        "log_prob": text.log_prob(model)
-    }
+    found = scores_of_sample(model, short, gold)
+    rows["dmv_supervised"] = [found | {"log_prob": text.log_prob(model)}]
     for row in TRIVIAL_HEADS:
-        of_short = trivial(short.trees, row)
-        rows[row] = {f"{name}_{SHORT}": value for name, value in of_short.items()}
-        rows[row] |= trivial(gold.trees, row)
+        rows[row] = [
+            {f"{name}_{SHORT}": value for name, value in trivial(short.trees, row, seed).items()}
+            | trivial(gold.trees, row, seed)
+            for seed in seeds_of(row)
+        ]
     return rows
 
 
@@ -113,7 +114,7 @@ def scores_of_sample(model: DMV, short: Text, gold: Text) -> dict[str, float]:
 def row_of_treebank(text: Text, gold: Text, tags: int, *how) -> dict[str, float]:
     """Metrics of one treebank: of the model, of trivial trees, and of a model of gold trees."""
     model, _ = learnt(text, tags, "dmv", *how)
-    chains = {name: trivial(gold.trees, name) for name in ("left_chain", "right_chain")}
+    chains = {name: trivial(gold.trees, name, 1) for name in ("left_chain", "right_chain")}
     return {
         **gold.scores(model),
         **{f"uas_{name}": own["uas"] for name, own in chains.items()},
@@ -150,10 +151,13 @@ def main():
         args.data += f"; {short} of {len(gold)} sentences have up to {SHORT} words"
         rows = rows_of_sample(learning, known, names, *how)
     else:
-        rows = {args.variant: row_of_treebank(learning, known, len(names), *how)}
-    for args.variant, metrics in rows.items():
-        metrics = {name: round(value, 2) for name, value in metrics.items()}
-        publish(args, [{"metrics": metrics}], folder=Path(__file__).parent)
+        rows = {args.variant: [row_of_treebank(learning, known, len(names), *how)]}
+    for args.variant, runs in rows.items():
+        records = [
+            {"metrics": {name: round(value, 2) for name, value in metrics.items()}, "seed": seed}
+            for seed, metrics in enumerate(runs, 1)
+        ]
+        publish(args, records, folder=Path(__file__).parent)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,7 @@ usage="mask_rate.sh [DATA TREES]"
 settings_of_small 1000 3000 "$@"
 rates="0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9"
 setting RATES
-for rate in $rates; do
-    [[ $rate =~ ^0\.[0-9]*[1-9]$ ]] ||
-        fail "RATES must be above 0 and below 1, written as 0.3, not as '$rate'"
-done
+mask_rates RATES "$rates"
 kept=$here
 recording || kept=$out/mask_rate results=$out/mask_rate/results.jsonl RECORD=1
 

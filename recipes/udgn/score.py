@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import torch
-
 import fairseq_struct
 from fairseq_struct.data.prepared.treebank_folder import as_text
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
@@ -15,11 +13,11 @@ from fairseq_struct.metrics.attachment import scores_of_readings
 from fairseq_struct.metrics.direction import direction_scores
 from fairseq_struct.records.scoring import log_of, publish, scoring_options
 from fairseq_struct.records.training_log import TrainingLog
-from fairseq_struct.structure.dependency import random_trees
 
 WSJ_SAMPLE = 3914  # sentences
 OF_SAMPLE = ("wsj_sample", "direction", "ptb_hours")  # experiments
 GENERATED = "generated corpus"
+DRAWS = 5  # of random trees
 
 
 def perplexities(log: TrainingLog) -> dict[str, float]:
@@ -34,20 +32,31 @@ def readings_of(gold, checkpoint: Path) -> list[dict]:
     return list(fairseq_struct.load(checkpoint).readings(sentences))
 
 
-def trivial_trees(gold, name: str) -> list[dict]:
-    """Trees that need no model; random ones use seed 1."""
-    lengths = [len(tree.heads) for tree in gold]
-    if name == "random":
-        every = random_trees(torch.tensor(lengths), torch.Generator().manual_seed(1))
-        heads = [row[:n] for row, n in zip(every.tolist(), lengths, strict=True)]
-    else:
-        heads = [trivial_heads(name)(n) for n in lengths]
-    return [{"": own} for own in heads]
+def trivial_trees(gold, name: str, seed: int) -> list[dict]:
+    """Trees that need no model; random ones are drawn with a seed."""
+    make = trivial_heads(name, seed)
+    return [{"": make(len(tree.heads))} for tree in gold]
 
 
-def trivial(gold, name: str) -> dict[str, float]:
+def trivial(gold, name: str, seed: int) -> dict[str, float]:
     """Scores of trivial trees."""
-    return scores_of_readings([tree.heads for tree in gold], trivial_trees(gold, name))
+    return scores_of_readings([tree.heads for tree in gold], trivial_trees(gold, name, seed))
+
+
+def seeds_of(name: str) -> range:
+    """The seeds of trivial trees: several if they are drawn."""
+    return range(1, (DRAWS if name == "random" else 1) + 1)
+
+
+def scores(gold, found: list[dict], experiment: str) -> dict[str, float]:
+    """Scores of trees against gold ones; those of the sample also by the directions of arcs."""
+    heads = [tree.heads for tree in gold]
+    metrics = scores_of_readings(heads, found)
+    if experiment in OF_SAMPLE:
+        trees = [own[""][: len(their)] for their, own in zip(heads, found, strict=True)]
+        of_trees = direction_scores(heads, trees)
+        metrics |= {name: of_trees[name] for name in ("direction", "uas_rooted")}
+    return metrics
 
 
 def main():
@@ -72,6 +81,7 @@ def main():
         trained = log_of(checkpoint.parent).splits["train"] if made["epochs"] >= 100 else ()
         whole = len(trained) >= 100 and (checkpoint.parent / "finished").is_file()
         args.scale = "paper" if sizes == (512, 8) and whole else "reduced"
+    runs = [{"metrics": metrics, "seed": made["seed"]}]
     if args.trees:
         gold = as_text(read_treebank(args.trees))
         if args.experiment in OF_SAMPLE and args.results and len(gold) != WSJ_SAMPLE:
@@ -80,21 +90,20 @@ def main():
                 f"{WSJ_SAMPLE}; set RECORD=0 to score these sentences without a record"
             )
         if args.variant in TRIVIAL_HEADS:
-            found = trivial_trees(gold, args.variant)
+            seeds = seeds_of(args.variant)
+            drawn = ((seed, trivial_trees(gold, args.variant, seed)) for seed in seeds)
         else:
-            found = readings_of(gold, checkpoint)
-        heads = [tree.heads for tree in gold]
-        metrics |= scores_of_readings(heads, found)
-        if args.experiment in OF_SAMPLE:
-            trees = [own[""][: len(their)] for their, own in zip(heads, found, strict=True)]
-            of_trees = direction_scores(heads, trees)
-            metrics |= {name: of_trees[name] for name in ("direction", "uas_rooted")}
+            drawn = [(made["seed"], readings_of(gold, checkpoint))]
+        runs = [
+            {"metrics": metrics | scores(gold, found, args.experiment), "seed": seed}
+            for seed, found in drawn
+        ]
         args.data += f"; {len(gold)} sentences"
-    metrics = {name: round(value, 2) for name, value in metrics.items()}
+    for run in runs:
+        run["metrics"] = {name: round(value, 2) for name, value in run["metrics"].items()}
     # The numbers of Shen's thesis are of the Wall Street Journal.
-    publish(args, [{"metrics": metrics}], folder=Path(__file__).parent, seed=made["seed"],
-            updates=made["updates"], minutes=round(minutes, 1),
-            paper=not args.data.startswith(GENERATED))  # fmt: skip
+    publish(args, runs, folder=Path(__file__).parent, updates=made["updates"],
+            minutes=round(minutes, 1), paper=not args.data.startswith(GENERATED))  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -24,6 +24,15 @@ settings_of() {
     run_seeds 1
 }
 
+# mask_rates NAME VALUE : refuse a VALUE that has anything else than mask rates.
+mask_rates() {
+    local rate
+    for rate in $2; do
+        [[ $rate =~ ^0\.[0-9]*[1-9]$ ]] ||
+            fail "$1 must be above 0 and below 1, written as 0.3, not as '$rate'"
+    done
+}
+
 # preset_of MODEL : set $preset, the name of the preset of MODEL at $size.
 preset_of() {
     case "$size.$1" in

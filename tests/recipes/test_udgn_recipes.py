@@ -27,6 +27,10 @@ run = partial(run_recipe, "udgn")
         ("ablation", ["udgn", "a", "b"], {"SIZE": "cpu"}, "b: no such file or folder"),
         ("direction", ["small", "a"], {}, "usage: direction.sh ROW DATA TREES"),
         ("direction", ["small", "a", RECIPES], {"SIZE": "cpu"}, "the training of SIZE=paper"),
+        ("direction", ["small", "a", RECIPES], {"MASK_RATE": "6"}, "MASK_RATE must be above 0"),
+        ("trees", ["trees.svg"], {}, "usage: trees.sh PICTURE NAME=CHECKPOINT"),
+        ("trees", ["trees.svg", "none.pt"], {}, "usage: trees.sh PICTURE NAME=CHECKPOINT"),
+        ("trees", ["trees.svg", "ours=none.pt"], {}, "none.pt: no such file"),
         ("data_size", ["a"], {"SIZE": "cpu"}, "usage: data_size.sh DATA TREES"),
         ("data_size", ["a", RECIPES], {"EIGHTHS": "1 9"}, "must be numbers from 1 to 8, not '9'"),
         ("data_size", ["a", RECIPES], {}, "parts of this text are for SIZE=cpu"),
@@ -102,6 +106,26 @@ def test_an_ablation_on_the_penn_treebank_has_its_own_table(penn_treebank, tmp_p
     settings = {"SIZE": "cpu", "UPDATES": "2", "RECORD": "0"}
     status, said = run(tmp_path, "ablation", "no_gates", *penn_treebank, **settings)
     assert status == 0 and "ablation_ptb no_gates: ppl" in said, said
+
+
+def test_networks_of_two_mask_rates_and_their_trees(penn_treebank, tmp_path):
+    runs = []
+    for settings in ({}, {"MASK_RATE": "0.6"}):
+        status, said = run(
+            tmp_path, "direction", "small", *penn_treebank, EPOCHS="1", RECORD="0", **settings
+        )
+        assert status == 0, said
+        row = "small, 1 epochs" + ", mask rate 0.6" * bool(settings)
+        assert f"direction {row}: ppl" in said and "uas_rooted" in said
+        folder = "small" + ".mask_rate_0.6" * bool(settings)
+        runs.append(tmp_path / "direction" / folder / "paper" / "epochs_1" / "seed_1")
+        assert ("--mask-rate 0.6" in (runs[-1] / "options").read_text()) == bool(settings)
+    first, second = (folder / "checkpoint_best.pt" for folder in runs)
+    models = f"0.3={first}", f"0.6={second}"
+    status, said = run(tmp_path, "trees", tmp_path / "trees.svg", *models)
+    assert status == 0, said
+    drawn = (tmp_path / "trees.svg").read_text()
+    assert drawn.count(">gold<") == drawn.count(">0.3<") == drawn.count(">0.6<") == 6
 
 
 def dmv_records(tmp_path, name, **settings):
