@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from fairseq_struct.modules.masks import check_lengths
+from fairseq_struct.modules.masks import check_lengths_of
 from fairseq_struct.modules.recurrent.torch_lstm import lstm
 
 
@@ -46,7 +46,7 @@ class ContextLSTM(nn.Module):
         Raises:
             ValueError: a length out of range.
         """
-        check_lengths(lengths, words.size(1))
+        check_lengths_of(words, lengths)
         if words.device.type == "cpu":
             return self._padded(words, lengths)
         packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
@@ -57,7 +57,7 @@ class ContextLSTM(nn.Module):
 
     def _padded(self, words: Tensor, lengths: Tensor) -> Tensor:
         n = words.size(1)
-        places, lengths = torch.arange(n), lengths[:, None]
+        places, lengths = torch.arange(n, device=words.device), lengths[:, None]
         inside = places < lengths
         # Index of the word at each place of the reversed sentence; padding stays at the end.
         reverse = torch.where(inside, lengths - 1 - places, places)[..., None]

@@ -40,7 +40,10 @@ class Categorical:
             raise ValueError(f"all choices of instance {b} are forbidden (-inf)")
         self.scores = scores
         self.within = torch.ones_like(scores, dtype=torch.bool)
-        self._exact = at_least_float32(scores)
+
+    @property
+    def _exact(self) -> Tensor:
+        return at_least_float32(self.scores)
 
     def _as_given(self, value: Tensor) -> Tensor:
         return value.to(self.scores.dtype)

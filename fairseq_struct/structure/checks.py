@@ -131,7 +131,8 @@ def sentence_lengths(
     batch, n = scores.shape[:2]
     device = scores.device if device is None else device
     if lengths is None:
-        return torch.full((batch,), n, device=device)
+        with torch.inference_mode(False):  # autograd keeps no tensors of inference mode
+            return torch.full((batch,), n, device=device)
     try:
         lengths = torch.as_tensor(lengths, device=device)
     except (RuntimeError, TypeError, ValueError):

@@ -138,7 +138,7 @@ def random_tree(n: int, generator: torch.Generator | None = None) -> list[Span]:
     """Tree over n words that splits every span at a place drawn uniformly."""
 
     def choose(start: int, end: int) -> int:
-        return int(torch.randint(start + 1, end, (), generator=generator))
+        return int(torch.randint(start + 1, end, (), generator=generator, device="cpu"))
 
     return _split(n, choose)
 

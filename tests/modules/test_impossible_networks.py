@@ -7,10 +7,13 @@ from torch import nn
 from fairseq_struct.modules.latent_tree.tree import LatentTree
 from fairseq_struct.modules.masked_lm.structformer import DependencyAttention, DistanceParser
 from fairseq_struct.modules.on_lstm import ONLSTM
+from fairseq_struct.modules.option_controller.ordered_memory_policy import OrderedMemoryPolicy
 from fairseq_struct.modules.ordered_memory import OrderedMemory
+from fairseq_struct.modules.ordered_memory.attention import MaskedAttention
 from fairseq_struct.modules.recurrent_mechanisms import RecurrentMechanisms
 from fairseq_struct.modules.recursive.beam_tree import BeamTree
 from fairseq_struct.modules.recursive.cells import CELLS
+from fairseq_struct.modules.scheduled_sampling.embedding_mix import EmbeddingMix
 
 NAN = float("nan")
 
@@ -39,6 +42,9 @@ def beam(**options):
         (lambda: beam(beam=2.5), r"beam must be an integer, not 2\.5"),
         (lambda: LatentTree(steps=1.5), r"steps must be an integer, not 1\.5"),
         (lambda: LatentTree("sparsemap", sparsemap_steps=5.5), r"must be an integer, not 5\.5"),
+        (lambda: MaskedAttention(0), "size must be 1 or more, not 0"),
+        (lambda: EmbeddingMix("top_k", top_k=1.5), r"top_k must be an integer, not 1\.5"),
+        (lambda: OrderedMemoryPolicy(3, 4, 2, 5, dropout=NAN), "must be from 0 to 1, not nan"),
         (lambda: ONLSTM(3, 4, dropout=NAN), "must be from 0 to 1, not nan"),
         (lambda: ONLSTM(3, 4.0), r"hidden_size must be an integer, not 4\.0"),
         (lambda: ONLSTM(3, 4, 1.5), r"num_layers must be an integer, not 1\.5"),

@@ -147,6 +147,8 @@ def test_tags_that_a_model_does_not_have():
     for tags in (torch.zeros(1, 2), torch.tensor([0, 1])):
         with pytest.raises(ValueError, match=r"^tags must be integers of shape \(batch, n\)"):
             model.trees(tags)
+    with pytest.raises(TypeError, match="tags needs Tensor, not list"):
+        model.trees([[0, 1]])
 
 
 @pytest.mark.parametrize("count", [float("nan"), float("inf"), -1.0])
@@ -184,6 +186,7 @@ def test_tasks_and_actions_that_there_are_not():
     actions = zeros.clone()
     actions[1, 2:] = 2  # at padding, which may be anything
     policy(*given, zeros[:, 0], actions)
-    actions[1, 1] = 2
-    with pytest.raises(ValueError, match="actions are 0 to 1"):
-        policy(*given, zeros[:, 0], actions)
+    for wrong in (2, -1):
+        actions[1, 1] = wrong
+        with pytest.raises(ValueError, match="actions are 0 to 1"):
+            policy(*given, zeros[:, 0], actions)

@@ -12,7 +12,12 @@ from torch import Tensor
 
 from fairseq_struct.errors import NoTree
 from fairseq_struct.modules.masks import within
-from fairseq_struct.structure.checks import is_integral, sentence_lengths, whole_number
+from fairseq_struct.structure.checks import (
+    is_integral,
+    of_type,
+    sentence_lengths,
+    whole_number,
+)
 from fairseq_struct.structure.dependency import ValenceTrees
 
 # A batch's sums over spans hold this many numbers at a time: the cube of the length, per sentence.
@@ -54,8 +59,10 @@ class DMV:
             lengths: (batch,) words per sentence; n if not given.
 
         Raises:
+            TypeError: tags that are not a tensor.
             ValueError: tags of another shape, no integers, or out of range; wrong lengths.
         """
+        of_type("tags", tags, Tensor)
         if tags.dim() != 2 or not is_integral(tags):
             raise ValueError(
                 f"tags must be integers of shape (batch, n), not {tags.dtype} of shape "

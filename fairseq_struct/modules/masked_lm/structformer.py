@@ -35,7 +35,11 @@ def dependency_distribution(distances: Tensor, heights: Tensor, lengths: Tensor)
     Returns:
         (batch, n, n), [i, j], at least float32: 0 on the diagonal and outside of sentences. One
         minus the sum of a row is the probability that the word is its own head.
+
+    Raises:
+        ValueError: lengths out of range; see :func:`.check_lengths_of`.
     """
+    check_lengths_of(heights, lengths)
     precision = torch.promote_types(heights.dtype, torch.float32)
     # Sums over spans far below the highest word need double precision.
     n = heights.size(-1)

@@ -35,4 +35,4 @@ def whole_sequence(
 def _lengths(given: Tensor, lengths: Tensor | None, device) -> Tensor:
     if lengths is None:
         return torch.full((given.size(1),), len(given), device=device)
-    return torch.as_tensor(lengths).to(device)
+    return torch.as_tensor(lengths, device=device)

@@ -171,7 +171,8 @@ class CompilePolicy(nn.Module):
         done = torch.zeros_like(outside, dtype=torch.long)
         if self.reads_actions:
             known = self.action.num_embeddings - 1
-            if actions.device.type == "cpu" and (actions >= known)[~outside[:, :-1]].any():
+            wrong = (actions < 0) | (actions >= known)
+            if actions.device.type == "cpu" and wrong[~outside[:, :-1]].any():
                 raise ValueError(f"actions are 0 to {known - 1}")
             done = functional.pad(actions, (0, 1))
         done = done.masked_fill(outside, self.action.num_embeddings - 1)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from fairseq_struct.modules.dropouts import unit_dropout
 from fairseq_struct.modules.option_controller.imitation import Imitation, known_tasks
 from fairseq_struct.modules.recurrent.steps_of_batch import StepsOfBatch
 from fairseq_struct.structure.precision import at_least_float32
@@ -39,7 +40,7 @@ class GatedUpdate(nn.Module):
 
     def __init__(self, size: int, kept: int, context: int, dropout: float = 0.0):
         super().__init__()
-        self.size, self.kept, self.dropout = size, kept, nn.Dropout(dropout)
+        self.size, self.kept, self.dropout = size, kept, unit_dropout(dropout)
         self.hidden = nn.Linear(kept * size + context, 4 * size)
         self.output = nn.Linear(4 * size, (kept + 2) * size)
         self.gate_norm = nn.LayerNorm((kept + 1) * size)
@@ -135,8 +136,8 @@ class OrderedMemoryPolicy(nn.Module):
             GatedUpdate(size, 1, 2 * size, dropout) for _ in range(slots - 1)
         )
         self.score = nn.Sequential(
-            nn.Dropout(dropout), nn.Linear(4 * size, size), nn.LeakyReLU(),
-            nn.Dropout(dropout), nn.Linear(size, 1),
+            unit_dropout(dropout), nn.Linear(4 * size, size), nn.LeakyReLU(),
+            unit_dropout(dropout), nn.Linear(size, 1),
         )  # fmt: skip
         self.action = nn.Linear(3 * size, actions - (done_action is not None))
 

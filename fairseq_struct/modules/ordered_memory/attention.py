@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from fairseq_struct.errors import unknown_name
 from fairseq_struct.modules.dropouts import unit_dropout
+from fairseq_struct.structure.checks import refuse_fractions
 from fairseq_struct.structure.precision import at_least_float32
 
 ATTENTIONS = ("paper", "published")
@@ -39,6 +40,9 @@ class MaskedAttention(nn.Module):
         self, size: int, form: str = "paper", dropout: float = 0.0, least_mask: float | None = None
     ):
         super().__init__()
+        refuse_fractions(size=size)
+        if size < 1:
+            raise ValueError(f"size must be 1 or more, not {size}")
         if form not in ATTENTIONS:
             raise ValueError(unknown_name("attention", form, ATTENTIONS))
         published = form == "published"

@@ -26,7 +26,8 @@ def read_growing(
         The last outputs (batch, D), and the pointers (T, batch, slots) with the largest number of
         slots that was needed.
     """
-    slots, waiting, lengths = memory.slots, torch.arange(inputs.size(1)), lengths.cpu()
+    slots, lengths = memory.slots, lengths.cpu()
+    waiting = torch.arange(inputs.size(1), device="cpu")
     found: list[tuple[Tensor, Tensor, Tensor]] = []
     while len(waiting) or not found:  # an empty batch is the memory's to refuse
         result = memory(inputs[:, waiting.to(inputs.device)], lengths[waiting], slots)

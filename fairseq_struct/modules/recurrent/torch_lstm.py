@@ -40,14 +40,13 @@ def has_lstm(dtype: torch.dtype) -> bool:
 
     It tries: oneDNN's abilities depend on more than the processor's name.
     """
+    zeros = functools.partial(torch.zeros, dtype=torch.float32, device="cpu")
     with torch.inference_mode(False), torch.enable_grad():
-        weights = [torch.zeros(size, requires_grad=True) for size in ((4, 1), (4, 1), 4, 4)]
-        start = torch.zeros(1, 1, 1), torch.zeros(1, 1, 1)
+        weights = [zeros(size, requires_grad=True) for size in ((4, 1), (4, 1), 4, 4)]
+        start = zeros(1, 1, 1), zeros(1, 1, 1)
         try:
             with torch.autocast("cpu", dtype):
-                found = torch.lstm(
-                    torch.zeros(1, 1, 1), start, weights, True, 1, 0.0, True, False, True
-                )
+                found = torch.lstm(zeros(1, 1, 1), start, weights, True, 1, 0.0, True, False, True)
             found[0].float().sum().backward()
         except RuntimeError:
             return False

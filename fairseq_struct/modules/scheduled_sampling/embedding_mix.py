@@ -14,7 +14,9 @@ from torch import Tensor, nn
 
 from fairseq_struct.errors import unknown_name
 from fairseq_struct.structure.categorical import gumbel_noise, negative_log_uniform
+from fairseq_struct.structure.checks import refuse_fractions
 from fairseq_struct.structure.entmax15 import entmax15
+from fairseq_struct.structure.given_tensors import is_differentiated
 from fairseq_struct.structure.precision import at_least_float32
 
 MIXES = (
@@ -66,7 +68,7 @@ class EmbeddingMix(nn.Module):
             eq. 3.2.
 
     Raises:
-        ValueError: unknown name, alpha <= 0, or top_k < 1.
+        ValueError: unknown name, alpha <= 0, or top_k no integer above 0.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class EmbeddingMix(nn.Module):
             raise ValueError(
                 f"the inverse temperature alpha must be above 0 and finite, not {alpha}"
             )
+        refuse_fractions(top_k=top_k)
         if top_k < 1:
             raise ValueError(f"top_k must be 1 or more, not {top_k}")
         self.name = name
@@ -126,7 +129,7 @@ class EmbeddingMix(nn.Module):
         if self.name == "argmax":
             return _of_highest(scores, embeddings)
         dense = self.name in ("softmax", "gumbel_softmax")
-        if dense and not (scores.requires_grad and torch.is_grad_enabled()):
+        if dense and not is_differentiated(scores):
             if not overwrite_scores:
                 scores = scores.clone()
             return self._mix_constant(scores, embeddings, generator)

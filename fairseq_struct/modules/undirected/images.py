@@ -164,7 +164,8 @@ class ImageNetwork(nn.Module):
             )
         else:
             generator = torch.Generator().manual_seed(SEED)
-            drawn = torch.rand(self.labels, generator=generator).to(images.device).expand(shape)
+            drawn = torch.rand(self.labels, generator=generator, device="cpu")
+            drawn = drawn.to(images.device).expand(shape)
         return {LABEL: drawn.softmax(1).to(images)}
 
     def _fields_of(self, labels: Tensor) -> Tensor:

@@ -58,11 +58,12 @@ class Linear(Factor):
                     f"factor of {x} and {y}: {name} makes the operator affine; biases belong to "
                     "variables"
                 )
-        weight = next(iter(self.parameters()), torch.zeros((), dtype=torch.float64))
+        on_cpu = torch.zeros((), dtype=torch.float64, device="cpu")
+        weight = next(iter(self.parameters()), on_cpu)
         generator = torch.Generator().manual_seed(0)
 
         def draw(*shape: int) -> Tensor:
-            return torch.randn(*shape, generator=generator).to(weight)
+            return torch.randn(*shape, generator=generator, device="cpu").to(weight)
 
         first, other = draw(2, *self.shape), draw(2, *self.shape)
         made = self.operator(first)

@@ -37,8 +37,8 @@ class RandomOrder:
 
     def __call__(self, number: int) -> tuple[str, ...]:
         """The order of pass ``number``."""
-        places = torch.randperm(len(self.names), generator=self.generator).tolist()
-        return (*(self.names[place] for place in places), *self.last)
+        places = torch.randperm(len(self.names), generator=self.generator, device="cpu")
+        return (*(self.names[place] for place in places.tolist()), *self.last)
 
 
 def steps_of(order: Order, number: int) -> Sequence[Step]:
@@ -53,7 +53,7 @@ def names_of(steps: Sequence[Step]) -> list[str]:
 
 def drawn_passes(most: int, generator: torch.Generator | None = None) -> int:
     """A number of passes from 1 to ``most``, for training with a random number of them."""
-    return 1 + int(torch.randint(most, (), generator=generator))
+    return 1 + int(torch.randint(most, (), generator=generator, device="cpu"))
 
 
 def check_passes(passes: int) -> None:

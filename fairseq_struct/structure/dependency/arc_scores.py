@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure import checks
+from fairseq_struct.structure.given_tensors import is_differentiated, version_of
 from fairseq_struct.structure.log_domain import LOWEST
 
 
@@ -28,6 +29,7 @@ class ArcScores:
         TypeError: scores that are not a tensor.
         ValueError: wrong shape, a length out of range, a score that is NaN or +inf, or a word
             without an allowed arc.
+        RuntimeError: on use, the given scores were changed in place since.
     """
 
     def __init__(self, scores: Tensor, lengths: Tensor | None = None):
@@ -36,7 +38,7 @@ class ArcScores:
             raise ValueError(
                 f"arc scores must have shape (batch, n, n) with n >= 1, not {tuple(scores.shape)}"
             )
-        self.given = scores
+        self._given, self._version = scores, version_of(scores)
         self.lengths = lengths = checks.sentence_lengths(lengths, scores)
         self._padded = bool((lengths < scores.size(1)).any())
         with torch.inference_mode(False):  # its tensors cannot be used in autograd later
@@ -58,10 +60,28 @@ class ArcScores:
                     self._low = low
                     self.bounded = self.exact.masked_fill(low, LOWEST)
 
+    @property
+    def given(self) -> Tensor:
+        """The scores as given.
+
+        Raises:
+            RuntimeError: they were changed in place since, as by an optimiser's step.
+        """
+        version = version_of(self._given)
+        if version != self._version:
+            # Views share a count: only other parts of a larger tensor may have been changed.
+            now = self._within_sentences(self._given.detach().double()) - self.shift[:, None]
+            if not torch.equal(now, self.exact):
+                raise RuntimeError(
+                    "the scores of these trees were changed in place since; make new trees of them"
+                )
+            self._version = version
+        return self._given
+
     @cached_property
     def within(self) -> Tensor:
         """Which arcs are inside their sentence, (batch, n, n) booleans."""
-        words = torch.arange(self.given.size(1), device=self.given.device)
+        words = torch.arange(self._given.size(1), device=self._given.device)
         within = words < self.lengths[:, None]
         return within[:, :, None] & within[:, None, :]
 
@@ -78,7 +98,7 @@ class ArcScores:
         Rebuilt at each call: no graph is used twice, and a call under ``no_grad`` does not leave a
         later call without a graph.
         """
-        if not (self.given.requires_grad and torch.is_grad_enabled()):
+        if not is_differentiated(self.given):
             return self.bounded
         scores = self.in_float64() - self.shift[:, None]
         if self._low is None:

@@ -1,6 +1,6 @@
 """Trees that depend on a sentence's length only: baselines of dependency parsing."""
 
-from torch import Generator, Tensor, tensor, zeros
+from torch import Generator, Tensor, zeros
 
 from fairseq_struct.structure.dependency.distribution import DependencyTrees
 from fairseq_struct.structure.dependency.heads import heads_of
@@ -24,6 +24,6 @@ def random_trees(lengths: Tensor, generator: Generator) -> Tensor:
         generator: source of randomness.
     """
     longest = int(lengths.max())
-    scores = zeros(len(lengths), longest, longest)
-    trees = DependencyTrees(scores, tensor(lengths.tolist()), projective=False, single_root=True)
+    scores = zeros(len(lengths), longest, longest, device="cpu")
+    trees = DependencyTrees(scores, lengths.cpu(), projective=False, single_root=True)
     return heads_of(trees.sample(1, generator)[0])

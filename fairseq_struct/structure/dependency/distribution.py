@@ -54,6 +54,7 @@ class DependencyTrees(ShownTrees):
         TypeError: scores, or ``sparsemap_steps``, of another type.
         ValueError: wrong shape, scores that are NaN or +inf, a length below 1 or above n, a word
             without an allowed arc, or ``sparsemap_steps`` below 1.
+        RuntimeError: on use, the scores were changed in place since.
     """
 
     def __init__(
@@ -215,7 +216,7 @@ class DependencyTrees(ShownTrees):
         """
         heads_module.check_known(known, self._lengths, self.scores.shape[:2])
         possible = heads_module.arcs_that_fit(known, self._lengths)
-        trees = self.with_scores(self.scores.masked_fill(~possible, -torch.inf))
+        trees = self.with_scores(self._arc_scores.given.masked_fill(~possible, -torch.inf))
         trees._precision = self._precision
         return trees
 
@@ -259,8 +260,8 @@ class DependencyTrees(ShownTrees):
     def sparsemap(self) -> Tensor:
         """argmax_mu <s, mu> - |mu|^2 / 2 over means of trees, (batch, n, n).
 
-        Mihaylova's thesis, eq. 2.8. The gradient uses all trees of the face of the marginal
-        polytope that contains the solution. It is exact unless ``sparsemap_steps`` was too low.
+        Mihaylova's thesis, eq. 2.8. The gradient uses all trees of the face of the solution. It is
+        exact unless ``sparsemap_steps`` was too low, or all scores differ by less than 1e-8.
         """
         return SparseMean.apply(self._arc_scores.differentiable(), self._face).to(self._precision)
 

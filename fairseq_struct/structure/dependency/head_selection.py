@@ -40,7 +40,8 @@ def best_heads(scores: Tensor, lengths: Tensor, root: bool = False) -> Tensor:
     """Heads (batch, n) of each word's best score; they need not form a tree.
 
     "A token must attach to another" (Shen's thesis, section 4.3.2). As in the published code, the
-    argmax leaves out the diagonal: only the word of a one-word sentence has the root as head.
+    argmax leaves out the diagonal: only the word of a one-word sentence has the root as head. A
+    word whose arcs are all -inf gets one of them.
 
     Args:
         scores, lengths: as for :func:`spanning_trees`.

@@ -32,6 +32,7 @@ def check(heads: Tensor, lengths: Tensor, shape: tuple[int, ...] | None = None):
             f"heads must be integers of shape (..., {size}), not {heads.dtype} of shape "
             f"{tuple(heads.shape)}"
         )
+    heads = heads.long()  # torch compares no large unsigned integers
     words = torch.arange(heads.size(-1), device=heads.device)
     wrong = ((heads < 0) | (heads > lengths[:, None])) & (words < lengths[:, None])
     if wrong.any():
@@ -50,9 +51,13 @@ def check_known(known: Tensor, lengths: Tensor, shape: tuple[int, ...]):
     """
     if isinstance(known, Tensor) and known.dim() != 2:
         raise ValueError(f"known heads must have 2 dimensions, not {known.dim()}")
-    check(known * (known >= 0) if isinstance(known, Tensor) else known, lengths, shape)
+    if isinstance(known, Tensor) and is_integral(known):
+        known = known.long()  # torch compares no large unsigned integers
+        check(known.clamp_min(0), lengths, shape)
+    else:
+        check(known, lengths, shape)
     words = torch.arange(known.size(-1), device=known.device)
-    own = (known == words + 1) & (words < lengths[:, None])
+    own = (known.long() == words + 1) & (words < lengths[:, None])
     if own.any():
         b, m = own.nonzero()[0].tolist()
         raise ValueError(f"word {m} of sentence {b} is its own head; 0 stands for the root")
@@ -60,6 +65,7 @@ def check_known(known: Tensor, lengths: Tensor, shape: tuple[int, ...]):
 
 def rows_of(heads: Tensor, lengths: Tensor) -> Tensor:
     """Row of each word's arc: the head's row, or the word's own for the root. As ``heads``."""
+    heads = heads.long()  # so that 0 - 1 is below 0
     words = torch.arange(heads.size(-1), device=heads.device)
     to_root = (heads == 0) | (words >= lengths[:, None])
     return torch.where(to_root, words, heads - 1)
@@ -75,6 +81,7 @@ def values_of(arcs: Tensor, heads: Tensor, lengths: Tensor) -> Tensor:
 
 def arcs_that_fit(known: Tensor, lengths: Tensor) -> Tensor:
     """Which arcs (batch, n, n) agree with known heads (batch, n), below 0 where unknown."""
+    known = known.long()
     words = torch.arange(known.size(-1), device=known.device)
     rows = rows_of(known.clamp_min(0), lengths)
     return (known < 0)[:, None, :] | (words[:, None] == rows[:, None, :])
@@ -111,6 +118,7 @@ def is_tree(
     """
     n = heads.size(-1)
     check(heads, lengths)
+    heads = heads.long()
     rows = rows_of(heads, lengths)
     words = torch.arange(n, device=heads.device)
     within = words < lengths[:, None]

@@ -80,6 +80,8 @@ def inside(
     right_halves = closed[torch.arange(batch, device=root.device), :n, lengths]
     words = torch.arange(n, device=root.device) < lengths[:, None]
     at_root = root + closed[:, 1:, 0] + right_halves
+    if n == 1:  # attachments have gradients, too, of zero
+        at_root = at_root + 0 * attach.flatten(1).sum(1, keepdim=True)
     return combine(at_root.masked_fill(~words, 2 * FORBIDDEN))
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from fairseq_struct.structure import checks
+from fairseq_struct.structure.given_tensors import is_differentiated
 from fairseq_struct.structure.log_domain import FORBIDDEN, LOWEST
 
 LEFT, RIGHT = 0, 1
@@ -86,6 +87,11 @@ class ValenceScores:
                 scores = scores[..., None].expand(*scores.shape, 2)
             found[name] = torch.where(inside, scores.double(), 0.0)
         return found
+
+    @property
+    def differentiated(self) -> bool:
+        """Whether derivatives in the scores may be wanted."""
+        return any(is_differentiated(scores) for _, scores in self._parts.values())
 
     def bounded(self) -> tuple[Tensor, Tensor, Tensor]:
         """Scores of attachments, stops and roots for sums; those below -1e12 are forbidden."""

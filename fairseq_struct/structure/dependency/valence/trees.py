@@ -129,14 +129,12 @@ class ValenceTrees:
         """Gradient of a sum over the batch in its scores, as counts."""
         with torch.inference_mode(False), torch.enable_grad():
             given = self._scores.bounded()
-            differentiable = differentiable and any(scores.requires_grad for scores in given)
+            differentiable = differentiable and self._scores.differentiated
             if not differentiable:
                 given = tuple(scores.detach() for scores in given)
             for scores in given:
                 scores.requires_grad_()
             found = torch.autograd.grad(
-                function(given).sum(), given, create_graph=differentiable, allow_unused=True
+                function(given).sum(), given, create_graph=differentiable
             )
-        if found[0] is None:  # a single word has no attachments
-            found = torch.zeros_like(given[0]), *found[1:]
         return ValenceCounts(*found)
