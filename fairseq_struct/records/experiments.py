@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.lists import read_list
 from fairseq_struct.records.commands import command_of
-from fairseq_struct.records.lists import read_list
 from fairseq_struct.records.paper_values import paper_values
 from fairseq_struct.records.results import RESULTS, read_results, results_of
 from fairseq_struct.records.rows import Row, rows_of

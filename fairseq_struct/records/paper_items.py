@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_struct.errors import InputError
+from fairseq_struct.files.lists import read_list
 from fairseq_struct.records.experiments import known_experiments
-from fairseq_struct.records.lists import read_list
 from fairseq_struct.records.results import results_of
 
 LIST = "papers.tsv"
