@@ -11,6 +11,12 @@ from fairseq_struct.files.compressed_files import opened, without_ending
 
 TRIVIAL_BRACKETS = ("right_branching", "left_branching", "balanced", "random")
 TRIVIAL_HEADS = ("right_chain", "left_chain", "random")
+DRAWS = 5  # of random trees, for records; as in the ON-LSTM paper
+
+
+def draws_of(name: str) -> range:
+    """The seeds of trivial trees of one kind: several if they are drawn."""
+    return range(1, (DRAWS if name == "random" else 1) + 1)
 
 
 def is_treebank(path: Path) -> bool:

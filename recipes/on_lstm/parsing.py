@@ -11,14 +11,12 @@ from fairseq_struct.data.readers.bracket_trees import leaves_of, spans_of
 from fairseq_struct.data.readers.penn_treebank import read_evaluation_trees
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.evaluation.brackets import trivial_spans
-from fairseq_struct.evaluation.predictions import TRIVIAL_BRACKETS
+from fairseq_struct.evaluation.predictions import TRIVIAL_BRACKETS, draws_of
 from fairseq_struct.files.text_files import read_lines
 from fairseq_struct.inference import made_by
 from fairseq_struct.metrics.bracketing import LABELS, BracketingScores
 from fairseq_struct.records.scoring import publish, scoring_options
 from fairseq_struct.structure.spans import mean_depth
-
-DRAWS = 5  # of random trees, as in the ON-LSTM paper
 
 
 def score(gold, predicted) -> dict[str, float]:
@@ -79,7 +77,7 @@ def score_trivial(args, gold):
     lengths = [len(leaves_of(tree)) for tree in gold]
     for name in TRIVIAL_BRACKETS:
         runs = []
-        for seed in range(1, (DRAWS if name == "random" else 1) + 1):
+        for seed in draws_of(name):
             spans = list(map(trivial_spans(name, seed), lengths))
             runs.append({"metrics": score(gold, spans), "seed": seed})
         publish(args, runs, folder=Path(__file__).parent, variant=name)

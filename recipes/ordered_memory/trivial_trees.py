@@ -6,10 +6,10 @@ from score import Trees, instances_of, long_splits
 
 from fairseq_struct.errors import report_plainly
 from fairseq_struct.evaluation.brackets import trivial_spans
+from fairseq_struct.evaluation.predictions import draws_of
 from fairseq_struct.records.scoring import publish, scoring_options
 
 NAMES = ("left_branching", "right_branching", "random")
-DRAWS = 5  # of random trees
 
 
 def f1_of(name: str, seed: int, parts: dict, kind: str, long: bool) -> dict[str, float]:
@@ -36,10 +36,9 @@ def main():
     args.data = f"{task}, trivial trees over all tokens"
     parts = {split: instances_of(args.text, split)[0] for split in splits}
     for args.variant in NAMES:
-        seeds = range(1, (DRAWS if args.variant == "random" else 1) + 1)
         runs = [
             {"metrics": f1_of(args.variant, seed, parts, args.kind, long), "seed": seed}
-            for seed in seeds
+            for seed in draws_of(args.variant)
         ]
         publish(args, runs, folder=Path(__file__).parent)
 

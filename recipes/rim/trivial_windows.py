@@ -14,12 +14,11 @@ from test_part import TestPart
 
 from fairseq_struct.data.prepared.listed_part import ListedPart
 from fairseq_struct.errors import report_plainly
+from fairseq_struct.evaluation.predictions import draws_of
 from fairseq_struct.metrics import trivial_spans
 from fairseq_struct.metrics.trivial_spans import SpanPrior, Spans, place_hits
 from fairseq_struct.metrics.window_accuracy import WINDOWS
 from fairseq_struct.records.scoring import publish, scoring_options
-
-DRAWS = 5  # of random places
 
 
 def spans_of(part: ListedPart) -> Spans:
@@ -31,9 +30,9 @@ def rows(
     training: Spans, test: Spans
 ) -> Iterator[tuple[str, list[np.ndarray], dict[str, float]]]:
     """Each variant, the hits (steps, windows) of each of its draws, and its own metrics."""
-    draws = [trivial_spans.random_places(test.lengths, seed) for seed in range(1, DRAWS + 1)]
+    draws = draws_of("random")
     places = {
-        "random": draws,
+        "random": [trivial_spans.random_places(test.lengths, seed) for seed in draws],
         "rightmost": [trivial_spans.rightmost(test.lengths)],
         "span_prior": [SpanPrior.of(training).places(test.lengths)],
     }

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from score import WSJ_SAMPLE, seeds_of, trivial
+from score import WSJ_SAMPLE, trivial
 
 from fairseq_struct.data.readers.conllu import Sentence
 from fairseq_struct.data.readers.dependency_treebank import read_treebank, without_punctuation
 from fairseq_struct.errors import InputError, report_plainly
-from fairseq_struct.evaluation.predictions import TRIVIAL_HEADS
+from fairseq_struct.evaluation.predictions import TRIVIAL_HEADS, draws_of
 from fairseq_struct.metrics.attachment import scores_of_readings
 from fairseq_struct.modules.dmv.counting import counts_of_trees, harmonic_counts, no_counts
 from fairseq_struct.modules.dmv.estimation import fit, from_counts
@@ -100,7 +100,7 @@ def rows_of_sample(text: Text, gold: Text, names: Sequence[str], *how) -> dict[s
         rows[row] = [
             {f"{name}_{SHORT}": value for name, value in trivial(short.trees, row, seed).items()}
             | trivial(gold.trees, row, seed)
-            for seed in seeds_of(row)
+            for seed in draws_of(row)
         ]
     return rows
 

@@ -7,7 +7,7 @@ from fairseq_struct.data.prepared.treebank_folder import as_text
 from fairseq_struct.data.readers.dependency_treebank import read_treebank
 from fairseq_struct.errors import InputError, report_plainly
 from fairseq_struct.evaluation.dependencies import trivial_heads
-from fairseq_struct.evaluation.predictions import TRIVIAL_HEADS
+from fairseq_struct.evaluation.predictions import TRIVIAL_HEADS, draws_of
 from fairseq_struct.inference import made_by
 from fairseq_struct.metrics.attachment import scores_of_readings
 from fairseq_struct.metrics.direction import direction_scores
@@ -17,7 +17,6 @@ from fairseq_struct.records.training_log import TrainingLog
 WSJ_SAMPLE = 3914  # sentences
 OF_SAMPLE = ("wsj_sample", "direction", "ptb_hours")  # experiments
 GENERATED = "generated corpus"
-DRAWS = 5  # of random trees
 
 
 def perplexities(log: TrainingLog) -> dict[str, float]:
@@ -41,11 +40,6 @@ def trivial_trees(gold, name: str, seed: int) -> list[dict]:
 def trivial(gold, name: str, seed: int) -> dict[str, float]:
     """Scores of trivial trees."""
     return scores_of_readings([tree.heads for tree in gold], trivial_trees(gold, name, seed))
-
-
-def seeds_of(name: str) -> range:
-    """The seeds of trivial trees: several if they are drawn."""
-    return range(1, (DRAWS if name == "random" else 1) + 1)
 
 
 def scores(gold, found: list[dict], experiment: str) -> dict[str, float]:
@@ -90,7 +84,7 @@ def main():
                 f"{WSJ_SAMPLE}; set RECORD=0 to score these sentences without a record"
             )
         if args.variant in TRIVIAL_HEADS:
-            seeds = seeds_of(args.variant)
+            seeds = draws_of(args.variant)
             drawn = ((seed, trivial_trees(gold, args.variant, seed)) for seed in seeds)
         else:
             drawn = [(made["seed"], readings_of(gold, checkpoint))]

@@ -10,7 +10,7 @@ from fairseq_struct.records.results import append_result
 
 @pytest.fixture
 def recipes(tmp_path):
-    """Recipes with two rows, one of them of two seeds, and a table of the paper."""
+    """Recipes with two rows, one of them of three seeds, and a table of the paper."""
     folder = tmp_path / "toys"
     folder.mkdir()
     (folder / "table_1.tsv").write_text(

@@ -12,12 +12,7 @@ from torch import Tensor
 
 from fairseq_struct.errors import NoTree
 from fairseq_struct.modules.masks import within
-from fairseq_struct.structure.checks import (
-    is_integral,
-    of_type,
-    sentence_lengths,
-    whole_number,
-)
+from fairseq_struct.structure.checks import is_integral, of_type, sentence_lengths, whole_number
 from fairseq_struct.structure.dependency import ValenceTrees
 
 # A batch's sums over spans hold this many numbers at a time: the cube of the length, per sentence.

@@ -51,11 +51,8 @@ def check_known(known: Tensor, lengths: Tensor, shape: tuple[int, ...]):
     """
     if isinstance(known, Tensor) and known.dim() != 2:
         raise ValueError(f"known heads must have 2 dimensions, not {known.dim()}")
-    if isinstance(known, Tensor) and is_integral(known):
-        known = known.long()  # torch compares no large unsigned integers
-        check(known.clamp_min(0), lengths, shape)
-    else:
-        check(known, lengths, shape)
+    integers = isinstance(known, Tensor) and is_integral(known)
+    check(known.long().clamp_min(0) if integers else known, lengths, shape)
     words = torch.arange(known.size(-1), device=known.device)
     own = (known.long() == words + 1) & (words < lengths[:, None])
     if own.any():
