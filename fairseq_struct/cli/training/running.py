@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import shlex
+import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,8 +18,8 @@ from fairseq_struct import presets
 from fairseq_struct.cli.training import kept_settings
 from fairseq_struct.cli.training.beginnings import Beginning
 from fairseq_struct.cli.training.captured_output import CapturedOutput, InUse, lines_as_written
-from fairseq_struct.cli.training.ctrl_c import ctrl_c_whatever_comes_of_it
 from fairseq_struct.cli.training.missing_splits import explained
+from fairseq_struct.cli.training.stopping_signals import stopping_whatever_comes_of_it
 from fairseq_struct.errors import InputError, plain_message, suggestion
 from fairseq_struct.files.checkpoint_names import BEST, LAST
 from fairseq_struct.files.new_folders import missing_folders, remove_empty
@@ -27,7 +28,7 @@ from fairseq_struct.presets import Preset
 from fairseq_struct.records.training_log import LOG
 from fairseq_struct.records.training_progress import LoggedProgress, duration, show_progress
 
-INTERRUPTED = 130  # exit status
+_SIGNAL = 128  # and its number: the exit status after a signal
 
 
 class Training:
@@ -51,7 +52,8 @@ class Training:
         """Check the options, train, and say what there is to say.
 
         Returns:
-            The exit status of fairseq-train; 130 after Ctrl-C.
+            The exit status of fairseq-train; after a signal to stop, 128 and its number: 130 after
+            Ctrl-C.
 
         Raises:
             InputError: an option, or what it names, cannot be used.
@@ -73,10 +75,10 @@ class Training:
                 )
             new = missing_folders(self.folder)
             try:
-                with ctrl_c_whatever_comes_of_it(), self._shown(screen):
+                with stopping_whatever_comes_of_it(), self._shown(screen):
                     status = self._train(screen)
-            except KeyboardInterrupt:
-                status = INTERRUPTED
+            except KeyboardInterrupt as stop:
+                status = _SIGNAL + getattr(stop, "number", signal.SIGINT)
             except Exception as error:
                 begun = self.progress.update is not None or isinstance(error, InUse)
                 error = error if begun else explained(error, args)
@@ -176,7 +178,7 @@ class Training:
 
     def _last_words(self, status: int) -> list[str]:
         update = self.progress.update
-        if status == INTERRUPTED:
+        if status > _SIGNAL:
             return [self._how_to_go_on(update)]
         if status != 0:
             return []

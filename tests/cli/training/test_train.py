@@ -1,5 +1,6 @@
 """``fairseq-struct train``: a preset from the command to the checkpoint, and what it refuses."""
 
+import multiprocessing
 import re
 import shlex
 import shutil
@@ -13,8 +14,8 @@ from fairseq_commands import run, start, warm_python
 
 from fairseq_struct import presets
 from fairseq_struct.cli.main import main
-from fairseq_struct.cli.training.ctrl_c import ctrl_c_whatever_comes_of_it
 from fairseq_struct.cli.training.running import Training
+from fairseq_struct.cli.training.stopping_signals import NUMBERS, stopping_whatever_comes_of_it
 from fairseq_struct.cli.training.train import _arguments, divide
 from fairseq_struct.user_dir import FOLDER
 
@@ -153,7 +154,8 @@ def test_what_to_do_next_can_be_pasted(trees, tmp_path):
     assert command[2:4] == [str(folder / "checkpoint_best.pt"), "<"]
 
 
-def test_ctrl_c_says_how_to_go_on(trees, tmp_path):
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_signal_to_stop_says_how_to_go_on(number, trees, tmp_path):
     folder = tmp_path / "run"
     process = start("fairseq-struct", "train", trees, "--preset", "udgn_tiny", "--max-update",
                     "1000000", "--save-dir", folder, *TINY)  # fmt: skip
@@ -162,28 +164,49 @@ def test_ctrl_c_says_how_to_go_on(trees, tmp_path):
         said.append(line)
         # By now the checkpoint of the first epoch has been written.
         if line.startswith("epoch 2,"):
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             break
     rest = process.communicate()[0]
     last = re.escape((folder / "checkpoint_last.pt").as_posix())
     told = rf"^interrupted at update \d+; the same command goes on from {last}, update \d+$"
     assert re.search(told, rest, re.M), "".join(said) + rest
-    assert process.returncode == 130 and "Traceback" not in rest
+    assert process.returncode == 128 + number and "Traceback" not in rest
+    assert not list(folder.glob("*.tmp*"))
 
 
 def test_an_error_that_ctrl_c_became_is_ctrl_c():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with pytest.raises(KeyboardInterrupt), ctrl_c_whatever_comes_of_it():
+        with pytest.raises(KeyboardInterrupt), stopping_whatever_comes_of_it():
             try:
                 signal.raise_signal(signal.SIGINT)
             except KeyboardInterrupt:
                 raise RuntimeError("a worker exited") from None
-        with pytest.raises(RuntimeError, match="a worker"), ctrl_c_whatever_comes_of_it():
+        with pytest.raises(RuntimeError, match="a worker"), stopping_whatever_comes_of_it():
             raise RuntimeError("a worker exited")
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_processes_stop_with_the_one_that_is_told(number):
+    context = multiprocessing.get_context("fork")
+    ready = context.Event()
+
+    def work():
+        ready.set()
+        while True:
+            time.sleep(0.1)  # a signal that comes before it stops the next one
+
+    worker = context.Process(target=work)
+    with pytest.raises(KeyboardInterrupt), stopping_whatever_comes_of_it():
+        worker.start()
+        ready.wait()
+        signal.raise_signal(number)
+    worker.join()
+    assert worker.exitcode != 0
+    assert signal.getsignal(number) is signal.SIG_DFL
 
 
 def test_ctrl_c_that_python_drops_comes_again():
@@ -193,7 +216,7 @@ def test_ctrl_c_that_python_drops_comes_again():
 
     before, hook = signal.signal(signal.SIGINT, signal.default_int_handler), sys.unraisablehook
     try:
-        with pytest.raises(KeyboardInterrupt), ctrl_c_whatever_comes_of_it():
+        with pytest.raises(KeyboardInterrupt), stopping_whatever_comes_of_it():
             Pressed()
             time.sleep(60)  # what it interrupts
         assert sys.unraisablehook is hook
