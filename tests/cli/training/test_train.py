@@ -1,12 +1,8 @@
 """``fairseq-struct train``: a preset from the command to the checkpoint, and what it refuses."""
 
-import multiprocessing
 import re
 import shlex
 import shutil
-import signal
-import sys
-import time
 
 import pytest
 import torch
@@ -15,7 +11,7 @@ from fairseq_commands import run, start, warm_python
 from fairseq_struct import presets
 from fairseq_struct.cli.main import main
 from fairseq_struct.cli.training.running import Training
-from fairseq_struct.cli.training.stopping_signals import NUMBERS, stopping_whatever_comes_of_it
+from fairseq_struct.cli.training.stopping_signals import NUMBERS
 from fairseq_struct.cli.training.train import _arguments, divide
 from fairseq_struct.user_dir import FOLDER
 
@@ -172,56 +168,6 @@ def test_a_signal_to_stop_says_how_to_go_on(number, trees, tmp_path):
     assert re.search(told, rest, re.M), "".join(said) + rest
     assert process.returncode == 128 + number and "Traceback" not in rest
     assert not list(folder.glob("*.tmp*"))
-
-
-def test_an_error_that_ctrl_c_became_is_ctrl_c():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt), stopping_whatever_comes_of_it():
-            try:
-                signal.raise_signal(signal.SIGINT)
-            except KeyboardInterrupt:
-                raise RuntimeError("a worker exited") from None
-        with pytest.raises(RuntimeError, match="a worker"), stopping_whatever_comes_of_it():
-            raise RuntimeError("a worker exited")
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_other_processes_stop_with_the_one_that_is_told(number):
-    context = multiprocessing.get_context("fork")
-    ready = context.Event()
-
-    def work():
-        ready.set()
-        while True:
-            time.sleep(0.1)  # a signal that comes before it stops the next one
-
-    worker = context.Process(target=work)
-    with pytest.raises(KeyboardInterrupt), stopping_whatever_comes_of_it():
-        worker.start()
-        ready.wait()
-        signal.raise_signal(number)
-    worker.join()
-    assert worker.exitcode != 0
-    assert signal.getsignal(number) is signal.SIG_DFL
-
-
-def test_ctrl_c_that_python_drops_comes_again():
-    class Pressed:
-        def __del__(self):
-            signal.raise_signal(signal.SIGINT)
-
-    before, hook = signal.signal(signal.SIGINT, signal.default_int_handler), sys.unraisablehook
-    try:
-        with pytest.raises(KeyboardInterrupt), stopping_whatever_comes_of_it():
-            Pressed()
-            time.sleep(60)  # what it interrupts
-        assert sys.unraisablehook is hook
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(
