@@ -10,6 +10,7 @@ from types import TracebackType
 
 # Errors of reading or writing for which Python does not know the name of the file.
 OF_STREAMS = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS, errno.EIO}
+_NO_FOLDER = "the current folder no longer exists"
 
 
 class InputError(ValueError):
@@ -115,11 +116,21 @@ def plain_message(error: BaseException) -> str | None:
         if error.filename is not None:
             return f"{os.fsdecode(error.filename)}: {error.strerror}"
         if isinstance(error, FileNotFoundError) and not _is_in_a_folder():
-            return "the current folder no longer exists"
+            return _NO_FOLDER
         return f"cannot read or write: {error.strerror}" if error.errno in OF_STREAMS else None
     if out_of_memory(error):
         return " ".join(f"not enough memory ({error})".replace("()", "").split())
     return None
+
+
+def require_current_folder() -> None:
+    """Check that the current folder was not removed.
+
+    Raises:
+        InputError: it was.
+    """
+    if not _is_in_a_folder():
+        raise InputError(_NO_FOLDER)
 
 
 def _is_in_a_folder() -> bool:

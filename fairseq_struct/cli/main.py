@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import importlib
 import inspect
+import io
 import os
 import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from fairseq_struct import __version__
-from fairseq_struct.errors import run_plainly, suggestion
+from fairseq_struct.errors import require_current_folder, run_plainly, suggestion
 
 # Modules of cli/, in the order of the list that the user sees.
 VERBS = (
@@ -38,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:
         _wait_briefly()
+        _speak_utf8()
     return run_plainly(lambda: _run(argv))
 
 
@@ -53,6 +57,16 @@ def _wait_briefly():
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
+def _speak_utf8():
+    """Read and write UTF-8 on streams that know ASCII only, as Python's own UTF-8 mode does.
+
+    They do with LC_ALL=C, where that mode is turned off; files of data are in UTF-8 anyway.
+    """
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name == "ascii":
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)
+
+
 def _run(argv: Sequence[str] | None) -> int:
     words = sys.argv[1:] if argv is None else argv
     parser = build_parser(only=words[0] if words else None)
@@ -60,6 +74,8 @@ def _run(argv: Sequence[str] | None) -> int:
     if not hasattr(args, "run"):
         parser.print_help()
         return 0
+    # Without a folder, the library that multiplies matrices for torch ends the process.
+    require_current_folder()
     return args.run(args)
 
 
@@ -91,6 +107,13 @@ class _Parser(argparse.ArgumentParser):
         wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         known = [name.strip("' ") for name in wrong[2].split(",")] if wrong else ()
         super().error(message + (suggestion(wrong[1], known) if wrong else ""))
+
+    def _print_message(self, message: str, file: TextIO | None = None):
+        """Print help so that a full disk is an error, and an unknown character a question mark."""
+        file = file or sys.stderr
+        if message and file is not None:
+            encoding = file.encoding or "utf-8"
+            file.write(message.encode(encoding, "replace").decode(encoding))
 
 
 def _path(name: str) -> Path:

@@ -1,8 +1,13 @@
 """Files that commands name in their errors: empty names, folders, and files without words."""
 
+import shlex
+from pathlib import Path
+
 import pytest
 
+from fairseq_struct import presets
 from fairseq_struct.cli.main import main
+from fairseq_struct.cli.training.train import _arguments
 
 
 @pytest.mark.parametrize(
@@ -32,3 +37,18 @@ def test_a_file_of_punctuation_and_a_folder_are_told_by_name(tmp_path, capsys):
     error = capsys.readouterr().err
     assert error == f"error: {tmp_path}: is a folder, not a file (the train split of plain)\n"
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_name_with_a_dash_is_no_option_in_what_is_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    made = ["prepare", "dependency_treebank", "generated", "--sentences", "9", "3", "3"]
+    assert main([*made, "--", "-a b"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    said = dict(line.split(": ", 1) for line in lines if ": " in line)
+    words = {name: shlex.split(line) for name, line in said.items()}
+    assert words["train"][2] == "./-a b" and "./-a b/text/test.txt" in words["parse"]
+    assert words["evaluate"][2] == "./-a b/trees/test.conllu"
+    arguments = _arguments(presets.preset("udgn_tiny"), Path(words["train"][2]), [])
+    assert arguments[0] == str(tmp_path / "-a b" / "data-bin")
+    treebank = presets.value_of("treebank", arguments)
+    assert treebank == str(tmp_path / "-a b" / "trees" / "valid.conllu")

@@ -243,6 +243,8 @@ def test_batches_without_words_to_replace_pass():
         ({"schedule_c": 0.1, "schedule_end_update": 5}, "--schedule linear: .* either its slope"),
         ({"replacement": "confidence", "confidence_threshold": 0.99}, "in that order"),
         ({"replacement": "confidence", "schedule_k": 0.5}, "only --schedule-warmup-updates"),
+        ({"schedule": "linear", "schedule_end_update": 9, "schedule_warmup_updates": 9},
+         "ends at update 9, before --schedule-warmup-updates 9 is over"),
         ({"replacement": "own_confidence", "schedule_floor": 0.5}, "own_confidence uses only"),
         ({"mix_scale_noise": True}, "--mix-scale-noise works only with --mix gumbel_softmax"),
         ({"schedule_warmup_updates": -1}, "--schedule linear: .* 0 updates or more"),

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from shlex import quote
 
 from fairseq_struct.cli.shared.preparation import (
     add_folder_options,
@@ -25,6 +24,7 @@ from fairseq_struct.cli.shared.preparation import (
     at_least,
     how_to_train,
     say,
+    shell_word,
 )
 from fairseq_struct.data.generators.synthetic_dependencies import generate_dependencies
 from fairseq_struct.data.prepared.binarise import SPLITS
@@ -81,7 +81,7 @@ def write(
     )
     for split, counts in manifest["splits"].items():
         print(f"{split}: {counts['sentences']} sentences, {counts['tokens']} words")
-    text, gold = (quote(f"{args.out}/{name}") for name in ("text/test.txt", "trees/test.conllu"))
+    text, gold = (shell_word(args.out / name) for name in ("text/test.txt", "trees/test.conllu"))
     print(how_to_train(args.out, preset))
     print(f"parse:    fairseq-struct parse CHECKPOINT < {text} > PREDICTED")
     print(f"evaluate: fairseq-struct evaluate {gold} PREDICTED")

@@ -14,10 +14,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from shlex import quote
 
 from fairseq_struct.cli.prepare.plain_text import add_text_options, write_language_model
-from fairseq_struct.cli.shared.preparation import add_folder_options, at_least, say
+from fairseq_struct.cli.shared.preparation import (
+    add_folder_options,
+    at_least,
+    say,
+    shell_word,
+)
 from fairseq_struct.data.prepared.binarise import SPLITS
 from fairseq_struct.data.prepared.evaluation_folder import write_evaluation_folder
 from fairseq_struct.errors import InputError
@@ -55,7 +59,7 @@ def prepare_trees(args: argparse.Namespace) -> None:
         overwrite=args.overwrite, say=say,
     )  # fmt: skip
     print(f"{manifest['sentences']} sentences, {manifest['words']} words")
-    words, trees = (quote(f"{args.out}/{name}") for name in ("words.txt", "trees.txt"))
+    words, trees = (shell_word(args.out / name) for name in ("words.txt", "trees.txt"))
     print(f"parse:    fairseq-struct parse CHECKPOINT --format brackets < {words}")
     print(f"evaluate: fairseq-struct evaluate {trees} PREDICTED")
 

@@ -99,6 +99,11 @@ def _print(text: str):
         raise
     except OSError as error:
         raise InputError(f"standard output: cannot be written ({error.strerror})") from None
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"standard output: {error.encoding} has no {error.object[error.start]!r}; "
+            "PYTHONIOENCODING=utf-8 has all characters"
+        ) from None
 
 
 @contextmanager

@@ -94,6 +94,15 @@ def at_least(least: float, kind: type = int) -> Callable[[str], float]:
     return convert
 
 
+def shell_word(path: Path) -> str:
+    """A path for a command line: quoted, and no option if it begins with a dash.
+
+    Args:
+        path: the path.
+    """
+    return shlex.quote(f"./{path}" if str(path).startswith("-") else str(path))
+
+
 def how_to_train(out: Path, preset: str) -> str:
     """The line that tells what to type to train on a folder.
 
@@ -101,7 +110,7 @@ def how_to_train(out: Path, preset: str) -> str:
         out: the folder.
         preset: a preset for it, and options after it.
     """
-    folder = shlex.quote(str(out))
+    folder = shell_word(out)
     return f"train:    fairseq-struct train {folder} --preset {preset}    # fairseq-struct presets"
 
 
@@ -115,7 +124,7 @@ def summary(manifest: dict, out: Path, preset: str) -> str:
     """
     source, target = manifest["source_lang"], manifest["target_lang"]
     options = manifest["options"]
-    folder = shlex.quote(str(out))
+    folder = shell_word(out)
     # fairseq leaves out the last batch of a set unless its size is a multiple of this number.
     undo = f"--required-batch-size-multiple 1 {segmenter_options(options['segment'], folder)}"
     if options["tokenise"] == "moses" or manifest["tokenised_by_owner"]:

@@ -93,6 +93,8 @@ def _arguments(preset: Preset, data: Path | None, further: Sequence[str]) -> lis
                 f"{preset.name} needs data, before all options: fairseq-struct train DATA --preset "
                 f"{preset.name}; to make them: {preset.preparation}"
             )
+        if str(data).startswith("-"):  # "./-folder", of which a Path forgets the first two
+            data = data.absolute()
         folder = presets.data_folder(preset, data)
         head = (str(folder.path), *folder.options)
     elif data is not None:

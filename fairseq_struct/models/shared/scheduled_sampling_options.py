@@ -138,15 +138,14 @@ def schedule_from_options(args: Namespace) -> Schedule:
                 "--schedule linear needs its slope: give --schedule-c, --schedule-end-update or "
                 "--max-update"
             )
-    with as_input(f"--schedule {name}: "):
-        return make_schedule(
-            name,
-            k,
-            args.schedule_c,
-            end_update,
-            args.schedule_floor,
-            args.schedule_warmup_updates,
+    warmup = args.schedule_warmup_updates
+    if name == "linear" and end_update is not None and end_update <= warmup:
+        raise InputError(
+            f"--schedule linear ends at update {end_update}, before --schedule-warmup-updates "
+            f"{warmup} is over: give fewer, or a later --schedule-end-update (or --max-update)"
         )
+    with as_input(f"--schedule {name}: "):
+        return make_schedule(name, k, args.schedule_c, end_update, args.schedule_floor, warmup)
 
 
 def check_options(args: Namespace, vocabulary: int):
