@@ -4,7 +4,7 @@
 # MODEL is on_lstm_lm or awd_lstm_lm. DATA is a folder with T. Mikolov's train.txt, valid.txt and
 # test.txt, needed only for the first run. The optimiser is not the ON-LSTM paper's: Adam reaches a
 # lower loss in few epochs. Dropout is lower, too, as such a small model needs. Environment: see
-# ../common.sh; SEEDS is 1, EPOCHS 5.
+# ../common.sh; SEEDS is 1, EPOCHS 15.
 
 # shellcheck source=../common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
@@ -13,7 +13,7 @@ model=${1:-}
 usage="ptb_lm_small.sh on_lstm_lm|awd_lstm_lm [DATA]"
 one_of model "$model" on_lstm_lm awd_lstm_lm
 scale=reduced
-epochs=5
+epochs=15
 numbers EPOCHS
 run_seeds 1
 
