@@ -151,7 +151,10 @@ def _prepare(request, descriptors):
         os.dup2(source, target)
     for source in descriptors[:3]:
         os.close(source)
+    # As from a terminal, whatever runs the tests: nohup ignores SIGHUP, and programs inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     os.chdir(request["cwd"])
     os.umask(request["umask"])
     os.environ.clear()

@@ -35,14 +35,29 @@ def test_other_processes_stop_with_the_one_that_is_told(number):
         while True:
             time.sleep(0.1)  # a signal that comes before it stops the next one
 
-    worker = context.Process(target=work)
-    with pytest.raises(KeyboardInterrupt), stopping_whatever_comes_of_it():
-        worker.start()
-        ready.wait()
-        signal.raise_signal(number)
-    worker.join()
-    assert worker.exitcode != 0
-    assert signal.getsignal(number) is signal.SIG_DFL
+    worker = context.Process(target=work, daemon=True)
+    before = signal.signal(number, signal.SIG_DFL)  # nohup ignores SIGHUP
+    try:
+        with pytest.raises(KeyboardInterrupt), stopping_whatever_comes_of_it():
+            worker.start()
+            ready.wait()
+            signal.raise_signal(number)
+        worker.join()
+        assert worker.exitcode != 0
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_is_ignored_stays_so(number):
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with stopping_whatever_comes_of_it():
+            signal.raise_signal(number)
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
 
 
 def test_ctrl_c_that_python_drops_comes_again():
