@@ -34,7 +34,7 @@ class Categorical:
             )
         given = scores.detach()
         checks.refuse_nan_and_infinity(given, "choice {1} in instance {0}")
-        nothing = (given == -torch.inf).all(1)
+        nothing = given.amax(1) == -torch.inf
         if nothing.any():
             b = int(nothing.nonzero()[0])
             raise ValueError(f"all choices of instance {b} are forbidden (-inf)")
