@@ -63,6 +63,11 @@ def test_forbidden_choices():
     assert (choice.sample(50)[..., 2] == 0).all()
 
 
+def test_scores_whose_sum_is_out_of_range():
+    scores = torch.full((2, 3), 3e38)
+    assert torch.equal(Categorical(scores).marginals, torch.full((2, 3), 1 / 3))
+
+
 def test_divergence_where_there_is_no_probability():
     """What p makes 0 adds nothing, also where q forbids it, and the gradient is right."""
     second = torch.tensor([False, True, False, False, False, False])
@@ -127,6 +132,10 @@ def test_labels_of_small_integers(kind):
         (lambda: Categorical(torch.zeros(2, 2).long()), "floating point"),
         (lambda: Categorical(torch.tensor([[0.0, torch.nan]])), "choice 1 in instance 0 is nan"),
         (lambda: Categorical(torch.full((1, 2), -torch.inf)), "all choices of instance 0"),
+        (lambda: Categorical(torch.tensor([[0.0, -torch.inf], [0.0, torch.nan]])),
+         "choice 1 in instance 1 is nan"),
+        (lambda: Categorical(torch.tensor([[-torch.inf, torch.inf]])),
+         "choice 1 in instance 0 is inf"),
         (lambda: Categorical(SCORES).log_prob(torch.tensor([0, 1, 2, 6])), "6 is not one of the 6"),
         (lambda: Categorical(SCORES).observe(torch.tensor([0])), r"of shape \(..., 4\)"),
         (lambda: Categorical(SCORES).observe(torch.tensor(0)), "1 dimension, not 0"),
