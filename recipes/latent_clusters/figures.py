@@ -115,7 +115,9 @@ def main():
     draw(panels, Runs(args.runs, args.learning_rates, args.step_sizes, args.updates, args.seeds))
     for panel in panels:
         panel.grid(alpha=0.3)
-    panels[1].legend(frameon=False)
+    # Beside the panels, as "best" does not see error bars.
+    drawn = panels[1].get_legend_handles_labels()
+    figure.legend(*drawn, loc="outside right center", frameon=False)
     seeds = f"{len(args.seeds)} seed{'s' if len(args.seeds) > 1 else ''}"
     reduced = "" if args.updates == 10_000 else ", scaled down from 10,000"
     figure.suptitle(f"10 clusters, {seeds}, {args.updates:,} updates{reduced}", fontsize=10)
